@@ -1,0 +1,185 @@
+"""Reports → the gradebook (`grades.csv`) and the figures of a whole class."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from autograder.errors import GraderFault
+from autograder.report import ItemResult, Report, Verdict
+from autograder.text import INVISIBLE, number, visible
+
+COLUMNS = ("student", "points", "max_points", "status")
+BINS = 10
+
+# What makes a spreadsheet read a cell as a formula. Compatibility forms (＝ ﹢ ⁻ …) are folded into these before
+# the test; the true minus sign is no compatibility form, so it is named.
+_FORMULA_STARTS = frozenset("=+-@\N{MINUS SIGN}")
+
+
+@dataclass(frozen=True)
+class ItemSummary:
+    """How a class did on one item; `graded` leaves out the grader's own faults."""
+
+    item: str
+    function: str
+    title: str
+    max_points: float
+    graded: int
+    passed: int
+    mean: float | None
+    verdicts: Mapping[Verdict, int]
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of graded submissions that passed, 0 to 1; None where none was graded."""
+        return self.passed / self.graded if self.graded else None
+
+
+@dataclass(frozen=True)
+class MistakeSummary:
+    """One recognised mistake, the items it appeared on, and the students who made it."""
+
+    mistake: str
+    items: tuple[str, ...]
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How many scores lie in [low, high), in per cent of the most that could be earned; the last bin includes 100."""
+
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures of a class; mean and median are in points and over graded submissions alone."""
+
+    students: int
+    graded: int
+    not_graded: tuple[str, ...]
+    max_points: float
+    mean: float | None
+    median: float | None
+    distribution: tuple[Bin, ...]
+    items: tuple[ItemSummary, ...]
+    mistakes: tuple[MistakeSummary, ...]
+
+
+def to_csv(reports: Iterable[Report], items: Sequence[str]) -> str:
+    """`grades.csv`: one row per student, sorted by student; a cell is empty where the grader failed.
+
+    Raises GraderFault where a report holds an item that `items` lacks: its points would be in the sum and in no column.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([_text_cell(name) for name in (*COLUMNS, *items)])
+    writer.writerows(_row(report, items) for report in sorted(reports, key=lambda report: report.student))
+    return stream.getvalue()
+
+
+def summary(reports: Iterable[Report]) -> Summary:
+    """The figures of a class, the same for any order of `reports`."""
+    ordered = sorted(reports, key=lambda report: report.student)
+    scores = [report.points for report in ordered if report.points is not None]
+    return Summary(
+        students=len(ordered),
+        graded=len(scores),
+        not_graded=tuple(report.student for report in ordered if report.points is None),
+        max_points=max((report.max_points for report in ordered), default=0.0),
+        mean=statistics.fmean(scores) if scores else None,
+        median=statistics.median(scores) if scores else None,
+        distribution=_distribution(ordered),
+        items=_item_summaries(ordered),
+        mistakes=_mistake_summaries(ordered),
+    )
+
+
+def _row(report: Report, items: Sequence[str]) -> list[str]:
+    results = {result.item: result for result in report.items}
+    unknown = [item for item in results if item not in items]
+    if unknown:
+        raise GraderFault(
+            f"The report of {visible(report.student, 80)} holds the item {visible(unknown[0], 80)}, which the assignment "
+            "does not have: it was graded with another version. Grade again with --fresh."
+        )
+    cells = [_text_cell(report.student), _points_cell(report.points), number(report.max_points), report.status]
+    return cells + [_points_cell(results[item].points) if item in results else "" for item in items]
+
+
+def _points_cell(points: float | None) -> str:
+    return "" if points is None else number(points)
+
+
+def _text_cell(text: str) -> str:
+    """`text` as a cell that every spreadsheet takes for text; line breaks stay, for the csv module to quote."""
+    shown = visible(text, newlines=True)
+    return f"'{shown}" if _reads_as_formula(text) else shown
+
+
+def _reads_as_formula(text: str) -> bool:
+    if text.startswith(("\t", "\r")):
+        return True
+    seen = next((character for character in text if not _is_skipped(character)), "")
+    return unicodedata.normalize("NFKC", seen)[:1] in _FORMULA_STARTS
+
+
+def _is_skipped(character: str) -> bool:
+    """Whether a spreadsheet may drop `character` before it looks for a formula."""
+    return character.isspace() or unicodedata.category(character) in INVISIBLE
+
+
+def _distribution(reports: Sequence[Report]) -> tuple[Bin, ...]:
+    counts = Counter(
+        min(int(BINS * report.points / report.max_points), BINS - 1)
+        for report in reports
+        if report.points is not None and report.max_points > 0
+    )
+    width = 100 / BINS
+    return tuple(Bin(index * width, (index + 1) * width, counts[index]) for index in range(BINS))
+
+
+def _item_summaries(reports: Sequence[Report]) -> tuple[ItemSummary, ...]:
+    results: dict[str, list[ItemResult]] = {}
+    for report in reports:
+        for result in report.items:
+            results.setdefault(result.item, []).append(result)
+    return tuple(_item_summary(same) for same in results.values())
+
+
+def _item_summary(results: Sequence[ItemResult]) -> ItemSummary:
+    """The summary of one item, from its result in each report."""
+    first = results[0]
+    points = [result.points for result in results if result.points is not None]
+    verdicts = Counter(result.verdict for result in results)
+    return ItemSummary(
+        item=first.item,
+        function=first.function,
+        title=first.title,
+        max_points=first.max_points,
+        graded=len(points),
+        passed=verdicts["passed"],
+        mean=statistics.fmean(points) if points else None,
+        verdicts=dict(verdicts),
+    )
+
+
+def _mistake_summaries(reports: Sequence[Report]) -> tuple[MistakeSummary, ...]:
+    """One summary per mistake, the most common first."""
+    seen: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for report in reports:
+        for result in report.items:
+            for mistake in result.mistakes:
+                items, students = seen.setdefault(mistake, ({}, {}))
+                items[result.item] = None
+                students[report.student] = None
+    summaries = [MistakeSummary(mistake, tuple(items), tuple(students)) for mistake, (items, students) in seen.items()]
+    return tuple(sorted(summaries, key=lambda found: (-len(found.students), found.mistake)))
