@@ -17,8 +17,8 @@ from autograder.text import INVISIBLE, number, visible
 COLUMNS = ("student", "points", "max_points", "status")
 BINS = 10
 
-# What makes a spreadsheet read a cell as a formula. Compatibility forms (＝ ﹢ ⁻ …) are folded into these before
-# the test; the true minus sign is no compatibility form, so it is named.
+# What makes a spreadsheet read a cell as a formula. Compatibility forms (＝ ﹢ ⁻ …) are folded into these
+# before the test; the true minus sign is no compatibility form, so it is named.
 _FORMULA_STARTS = frozenset("=+-@\N{MINUS SIGN}")
 
 
@@ -52,7 +52,7 @@ class MistakeSummary:
 
 @dataclass(frozen=True)
 class Bin:
-    """How many scores lie in [low, high), in per cent of the most that could be earned; the last bin includes 100."""
+    """How many scores lie in [low, high), in per cent of the points to be had; the last bin includes 100."""
 
     low: float
     high: float
@@ -77,7 +77,7 @@ class Summary:
 def to_csv(reports: Iterable[Report], items: Sequence[str]) -> str:
     """`grades.csv`: one row per student, sorted by student; a cell is empty where the grader failed.
 
-    Raises GraderFault where a report holds an item that `items` lacks: its points would be in the sum and in no column.
+    Raises GraderFault if a report holds an item that `items` lacks: the sum would hide it.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -108,11 +108,12 @@ def _row(report: Report, items: Sequence[str]) -> list[str]:
     unknown = [item for item in results if item not in items]
     if unknown:
         raise GraderFault(
-            f"The report of {visible(report.student, 80)} holds the item {visible(unknown[0], 80)}, which the assignment "
-            "does not have: it was graded with another version. Grade again with --fresh."
+            f"The report of {visible(report.student, 80)} holds the item {visible(unknown[0], 80)}, "
+            "which the assignment lacks: it was graded with another version. Grade again with --fresh."
         )
-    cells = [_text_cell(report.student), _points_cell(report.points), number(report.max_points), report.status]
-    return cells + [_points_cell(results[item].points) if item in results else "" for item in items]
+    most = number(report.max_points)
+    total = [_text_cell(report.student), _points_cell(report.points), most, report.status]
+    return total + [_points_cell(results[item].points) if item in results else "" for item in items]
 
 
 def _points_cell(points: float | None) -> str:
@@ -120,7 +121,7 @@ def _points_cell(points: float | None) -> str:
 
 
 def _text_cell(text: str) -> str:
-    """`text` as a cell that every spreadsheet takes for text; line breaks stay, for the csv module to quote."""
+    """`text` as a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
     shown = visible(text, newlines=True)
     return f"'{shown}" if _reads_as_formula(text) else shown
 
@@ -181,5 +182,5 @@ def _mistake_summaries(reports: Sequence[Report]) -> tuple[MistakeSummary, ...]:
                 items, students = seen.setdefault(mistake, ({}, {}))
                 items[result.item] = None
                 students[report.student] = None
-    summaries = [MistakeSummary(mistake, tuple(items), tuple(students)) for mistake, (items, students) in seen.items()]
-    return tuple(sorted(summaries, key=lambda found: (-len(found.students), found.mistake)))
+    found = [MistakeSummary(name, tuple(items), tuple(students)) for name, (items, students) in seen.items()]
+    return tuple(sorted(found, key=lambda mistake: (-len(mistake.students), mistake.mistake)))

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from autograder.report import Verdict
 
-# Control, format (bidi overrides, zero-width characters), lone surrogates, line and paragraph separators: what can
-# reorder a line, move a cursor, or stand where nobody sees it.
+# Control, format (bidi overrides, zero-width characters), lone surrogates, line and paragraph separators:
+# what can reorder a line, move a cursor, or stand where nobody sees it.
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -30,7 +30,7 @@ VERDICT_WORDS: Mapping[Verdict, str] = MappingProxyType(
 
 
 def visible(text: str, limit: int | None = None, *, newlines: bool = False) -> str:
-    """`text` with every character that acts without being seen written as its escape, such as `\\x1b` or `\\u202e`.
+    """`text` with each character that acts without being seen written as an escape: `\\x1b`, `\\u202e`.
 
     limit      the most characters to return; longer text ends in `…`, and no escape is cut in two
     newlines   keep line breaks (`\\r\\n` becomes `\\n`) instead of writing them as `\\n`

@@ -5,7 +5,7 @@
     python experiments.py --seed 6 --epochs 50 --out some/folder
 
 Prints the final mean reward of every run, and writes one figure of all learning curves and, per run, a folder
-with its own curve and a log that ends with responses of the trained policy. The same seed gives the same curves.
+with its own curve and a log that ends with responses of the trained policy. Same seed, same curves.
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ def draw_rewards(axes: Axes, setting: Setting, run: PolicyGradientRun) -> None:
     rewards = {record.epoch: record.mean_reward for record in run.records}
     axes.plot(list(rewards), list(rewards.values()), color=COLORS[setting.deltas_mode], linewidth=1.8)
     axes.axhline(MAX_REWARD, color="black", linestyle=":", linewidth=1.0)
-    axes.text(0.98, 0.86, f"ends at {final_reward(run):.2f}", transform=axes.transAxes, ha="right", va="top")
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    note = f"ends at {final_reward(run):.2f}"
+    axes.text(0.97, 0.85, note, transform=axes.transAxes, ha="right", va="top", bbox=box)
     axes.grid(alpha=0.3)
 
 

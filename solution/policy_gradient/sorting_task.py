@@ -99,7 +99,7 @@ class Model(nn.Module):
         prompts   int[batch pos]
         returns   float[batch pos vocab]   `pos` counts response positions; the policy is softmax over vocab
         """
-        embedded: Tensor = self.embedding(prompts)                                              # batch pos dim1
+        embedded: Tensor = self.embedding(prompts)                                      # batch pos dim1
         encoded = einsum(embedded, self.encode_weights, "batch pos dim1, pos dim1 dim2 -> batch dim2")
         decoded = einsum(encoded, self.decode_weights, "batch dim2, pos dim2 dim1 -> batch pos dim1")
         return einsum(decoded, self.embedding.weight, "batch pos dim1, vocab dim1 -> batch pos vocab")

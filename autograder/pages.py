@@ -1,0 +1,305 @@
+"""Reports → self-contained HTML: a page for each student and one for the staff.
+
+A page loads nothing: styles and script stand inside it, and its Content-Security-Policy refuses all else. All
+text passes `visible` and autoescape on its way in, so a name or a message can only ever be text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import urllib.parse
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from autograder.gradebook import Summary, summary
+from autograder.report import VERDICTS, ItemResult, Report, Verdict, file_stem
+from autograder.text import VERDICT_WORDS, number, visible
+
+NO_VALUE = "–"
+SLOWEST = 10
+FIRST_ITEM_COLUMN = 4
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_TIMES_BEGIN = "<!-- measured times -->"
+_TIMES_END = "<!-- end of measured times -->"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+# A line that is indented, or holds two spaces in a row, is laid out by its spaces: it scrolls, not wraps.
+_LAID_OUT = re.compile(r"\s|.*\S {2,}\S")
+
+
+@dataclass(frozen=True)
+class FunctionGroup:
+    """The items of one function; points is None where the grader failed on one of them."""
+
+    function: str
+    items: tuple[ItemResult, ...]
+    points: float | None
+    max_points: float
+    percent: float
+
+
+@dataclass(frozen=True)
+class Slow:
+    """How long one submission took, and which of its items took longest."""
+
+    student: str
+    seconds: float
+    item: str
+    item_seconds: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Times:
+    """What the staff page says of time, all of it in one section: two runs differ nowhere else."""
+
+    started: str
+    seconds: float | None
+    slowest: tuple[Slow, ...]
+
+
+@dataclass(frozen=True)
+class Warn:
+    """Something that the staff must see before they publish."""
+
+    title: str
+    text: str
+
+
+def feedback_page(report: Report, notes: Sequence[str] = ()) -> str:
+    """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time."""
+    graded = [item for item in report.items if item.points is not None]
+    return _render(
+        "feedback.html",
+        policy=_POLICY,
+        report=report,
+        notes=notes,
+        groups=_groups(report.items),
+        faults=[item for item in report.items if item.points is None],
+        open=[item for item in graded if item.verdict != "passed"],
+        earned=sum(item.points or 0.0 for item in graded),
+        gradable=sum(item.max_points for item in graded),
+    )
+
+
+def index_page(reports: Iterable[Report], run: Mapping[str, Any]) -> str:
+    """`grades/index.html` for the staff; `run` is what `run.json` holds, every key of it optional.
+
+    Times stand between two comments that `without_times` removes with what is between them.
+    """
+    ordered = sorted(reports, key=lambda report: report.student)
+    figures = summary(ordered)
+    script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
+    columns = [item.item for item in figures.items]
+    return _render(
+        "index.html",
+        policy=f"{_POLICY}; script-src '{_script_hash(script)}'",
+        script=Markup(script),
+        assignment=str(run.get("assignment") or _first_assignment(ordered)),
+        figures=figures,
+        full_marks=sum(report.points == report.max_points for report in ordered),
+        warnings=_warnings(ordered, run),
+        histogram=_histogram(figures),
+        verdicts=_verdicts_seen(figures),
+        first_columns=_first_columns(figures),
+        rows=[(report, _cells(report, columns)) for report in ordered],
+        run=run,
+        times=_times(ordered, run),
+        times_begin=Markup(_TIMES_BEGIN),
+        times_end=Markup(_TIMES_END),
+        isolation=_isolation(ordered, run),
+        versions=[f"{name} {version}" for name, version in sorted(dict(run.get("versions") or {}).items())],
+        fixture_hashes=sorted({report.fixtures for report in ordered}),
+    )
+
+
+def without_times(page: str) -> str:
+    """An index page without its section on times, for comparing two runs."""
+    before, begin, rest = page.partition(_TIMES_BEGIN)
+    _, end, after = rest.partition(_TIMES_END)
+    return before + after if begin and end else page
+
+
+def _groups(items: Sequence[ItemResult]) -> list[FunctionGroup]:
+    """The items by function: functions in the order of their first item, items in the order of the report."""
+    functions = list(dict.fromkeys(item.function for item in items))
+    by_function = sorted(items, key=lambda item: functions.index(item.function))
+    return [_group(name, tuple(same)) for name, same in groupby(by_function, key=lambda item: item.function)]
+
+
+def _group(function: str, items: tuple[ItemResult, ...]) -> FunctionGroup:
+    earned = sum(item.points or 0.0 for item in items)
+    most = sum(item.max_points for item in items)
+    points = None if any(item.points is None for item in items) else earned
+    return FunctionGroup(function, items, points, most, round(100 * earned / most, 1) if most else 0.0)
+
+
+def _cells(report: Report, columns: Sequence[str]) -> Markup:
+    """The table cells of one student's items; a thousand students share a few dozen different ones."""
+    results = {item.item: item for item in report.items}
+    return Markup("").join(_cell(results[item]) if item in results else _ABSENT for item in columns)
+
+
+_ABSENT = Markup('<td class="v absent">not in this report</td>')
+
+
+def _cell(item: ItemResult) -> Markup:
+    return _cell_of(item.verdict, item.points, item.max_points)
+
+
+@lru_cache(maxsize=1024)
+def _cell_of(verdict: Verdict, points: float | None, max_points: float) -> Markup:
+    words = VERDICT_WORDS[verdict] + ("" if points is None else f", {number(points)} of {number(max_points)}")
+    partial = Markup(' data-p="{}"').format(number(points)) if points and points < max_points else Markup("")
+    return Markup('<td class="v {}"{}>{}</td>').format(verdict, partial, words)
+
+
+def _verdicts_seen(figures: Summary) -> list[Verdict]:
+    seen = {verdict for item in figures.items for verdict in item.verdicts}
+    return [verdict for verdict in VERDICTS if verdict in seen]
+
+
+def _first_columns(figures: Summary) -> list[int]:
+    """The places, from 1, of the table columns where another function's items begin."""
+    functions = ["", *(item.function for item in figures.items)]
+    changes = (place for place, (before, here) in enumerate(pairwise(functions)) if before != here)
+    return [FIRST_ITEM_COLUMN + place for place in changes]
+
+
+def _histogram(figures: Summary) -> dict[str, Any] | None:
+    """Where the histogram's parts stand, in per cent of its box; None where nobody has a score."""
+    if figures.median is None:
+        return None
+    left, right, ceiling, floor = 2.0, 98.0, 17.0, 80.0
+    highest = max(share.count for share in figures.distribution) or 1
+
+    def across(percent: float) -> float:
+        return round(left + (right - left) * percent / 100, 2)
+
+    def bar(low: float, high: float, count: int) -> dict[str, float]:
+        height = round((floor - ceiling - 9) * count / highest, 2)
+        x, end = across(low) + 0.3, across(high) - 0.3
+        return {
+            "x": round(x, 2), "width": round(end - x, 2), "middle": round((x + end) / 2, 2),
+            "y": round(floor - height, 2), "height": height, "count": count,
+        }  # fmt: skip
+
+    ranges = [
+        f"{share.low:.0f} to {share.high:.0f} per cent: {share.count}" for share in figures.distribution
+    ]
+    return {
+        "left": left, "right": right, "ceiling": ceiling, "floor": floor,
+        "bars": [bar(share.low, share.high, share.count) for share in figures.distribution],
+        "ticks": [{"x": across(percent), "label": percent} for percent in range(0, 101, 10)],
+        "median": across(100 * figures.median / figures.max_points) if figures.max_points else left,
+        "words": "Submissions by score. " + ", ".join(ranges) + ".",
+    }  # fmt: skip
+
+
+def _warnings(reports: Sequence[Report], run: Mapping[str, Any]) -> list[Warn]:
+    warnings = []
+    if reports and not _isolation(reports, run):
+        text = "They could read and change whatever the grading account can. Trust the grades accordingly."
+        warnings.append(Warn("Submissions ran without isolation", text))
+    if len({report.fixtures for report in reports}) > 1:
+        text = "Reports of different fixtures are not comparable. Grade the class again with --fresh."
+        warnings.append(Warn("Not everybody was graded on the same fixtures", text))
+    repeated = [name for name, count in Counter(report.student for report in reports).items() if count > 1]
+    if repeated:
+        text = "Only one of them can be right: " + ", ".join(visible(name, 60) for name in repeated[:10])
+        warnings.append(Warn("A student has more than one report", text))
+    return warnings
+
+
+def _isolation(reports: Sequence[Report], run: Mapping[str, Any]) -> list[str]:
+    """The layers of the run; without a run, those that every report names."""
+    if "isolation" in run:
+        return [str(layer) for layer in run["isolation"] or ()]
+    layers = [set(report.isolation) for report in reports]
+    return sorted(set.intersection(*layers)) if layers else []
+
+
+def _first_assignment(reports: Sequence[Report]) -> str:
+    return reports[0].assignment if reports else "No submissions"
+
+
+def _times(reports: Sequence[Report], run: Mapping[str, Any]) -> Times | None:
+    measured = [_slow(report) for report in reports if any(item.seconds > 0 for item in report.items)]
+    slowest = sorted(measured, key=lambda slow: -slow.seconds)[:SLOWEST]
+    times = Times(str(run.get("started") or ""), run.get("seconds"), tuple(slowest))
+    return times if times != Times("", None, ()) else None
+
+
+def _slow(report: Report) -> Slow:
+    longest = max(report.items, key=lambda item: item.seconds)
+    total = sum(item.seconds for item in report.items)
+    return Slow(report.student, total, longest.item, longest.seconds, longest.verdict)
+
+
+def _script_hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _render(template: str, **context: object) -> str:
+    return _environment().get_template(template).render(context)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+        finalize=_finalize,
+    )
+    environment.filters.update(
+        blocks=_blocks,
+        duration=_duration,
+        href=_href,
+        line=visible,
+        number=number,
+        percent=lambda share: f"{100 * share:.0f}%",
+        points=lambda points: NO_VALUE if points is None else number(points),
+        thousands=lambda count: f"{count:,}",
+        word=VERDICT_WORDS.__getitem__,
+    )
+    return environment
+
+
+def _finalize(value: object) -> object:
+    """What a template prints: strings without characters that act unseen; markup as it is."""
+    is_plain = isinstance(value, str) and not isinstance(value, Markup)
+    return visible(str(value), newlines=True) if is_plain else value
+
+
+def _href(student: str) -> str:
+    """The address of a student's feedback page, as the index links to it."""
+    return f"feedback/{urllib.parse.quote(file_stem(student), safe='')}.html"
+
+
+def _blocks(message: str) -> list[tuple[str, Markup]]:
+    """The message in runs of lines: `prose`, which may wrap, and `table`, laid out by spaces."""
+    lines = visible(message.strip("\n"), newlines=True).split("\n")
+    runs = groupby(lines, key=lambda line: "table" if _LAID_OUT.match(line) else "prose")
+    return [(kind, escape("\n".join(run) + "\n")) for kind, run in runs]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

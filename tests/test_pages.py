@@ -1,0 +1,550 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import autograder
+from autograder.pages import feedback_page, index_page, without_times
+from autograder.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict, file_stem
+from autograder.report import without_times as report_without_times
+from autograder.text import VERDICT_WORDS, visible
+
+TEMPLATES = Path(autograder.__file__).parent / "templates"
+VOID = {"meta", "link", "input", "br", "hr", "img"}
+TABLE = """\
+deltas   float32[batch=3 trial=5]
+5 of 15 values differ, all at batch 1 (allowed: 1e-5 relative)
+  [batch trial]     yours   expected
+  [1 0]               nan          0
+  … 3 more"""
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"' onmouseover='alert(1)' x=\"",
+    "javascript:alert(1)",
+    "</pre></style></title></textarea><svg onload=alert(1)>",
+    "{{7*7}} {% raw %} {# #}",
+    "<!-- measured times --> -->",
+    "a&amp;b &lt;",
+    "../../etc/passwd",
+    "x" * 300,
+    "\u202egnp.exe\u2066",
+    "two\nlines\r\nand\ttabs",
+    "\x00\x1b[2J\ud800",
+    "محمد بن موسى",
+    " ",
+]
+RUN = {
+    "assignment": "policy_gradient",
+    "started": "2031-03-02T14:05:11Z",
+    "seconds": 93.2,
+    "versions": {"torch": "2.13.0", "python": "3.11.7"},
+    "isolation": ["landlock", "seccomp"],
+    "submissions": 3,
+}
+
+
+@dataclass
+class Element:
+    tag: str
+    attributes: dict[str, str]
+    children: list[Element | str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
+
+    def find(self, tag: str = "", **wanted: str) -> list[Element]:
+        """The elements below with that tag and those attributes; `class_` is one of the classes."""
+        return [element for element in self.walk() if _matches(element, tag, wanted)]
+
+    def walk(self) -> Iterator[Element]:
+        for child in self.children:
+            if isinstance(child, Element):
+                yield child
+                yield from child.walk()
+
+
+def _matches(element: Element, tag: str, wanted: dict[str, str]) -> bool:
+    classes = element.attributes.get("class", "").split()
+    return (
+        tag in ("", element.tag)
+        and wanted.get("class_", classes[0] if classes else "") in (classes or [""])
+        and all(element.attributes.get(name) == value for name, value in wanted.items() if name != "class_")
+    )
+
+
+class _Tree(HTMLParser):
+    """Builds the tree and holds that every element is closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Element("", {})
+        self.open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), f"<{tag}> repeats an attribute"
+        element = Element(tag, {name: value or "" for name, value in attrs})
+        self.open[-1].children.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop().tag == tag
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].children.append(data)
+
+
+def tree(page: str) -> Element:
+    parser = _Tree()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == [parser.root]
+    return parser.root
+
+
+def item(
+    name: str = "deltas-normalized",
+    verdict: Verdict = "failed",
+    points: float | None = 2.0,
+    *,
+    function: str = "compute_deltas",
+    message: str = TABLE,
+    hint: str = "What is its standard deviation?",
+    mistakes: tuple[str, ...] = (),
+    seconds: float = 0.25,
+) -> ItemResult:
+    cases = (
+        CaseResult("constant-group", "public", verdict, message),
+        CaseResult("tiny-spread", "hidden", "passed", ""),
+    )
+    title = f"title of {name}"
+    return ItemResult(name, function, title, points, 6.0, verdict, mistakes, message, hint, seconds, cases)
+
+
+def passed(name: str, function: str = "compute_reward") -> ItemResult:
+    return item(name, "passed", 6.0, function=function, message="", hint="")
+
+
+def report(student: str = "ada", *items: ItemResult) -> Report:
+    info = SubmissionInfo(f"{student}/policy_gradient.py", "5a" * 32)
+    chosen = items or (
+        passed("reward-lists"),
+        item(),
+        item("loss-clipped", "raised", 0.0, function="compute_loss"),
+    )
+    return Report(student, "policy_gradient", info, "f1" * 32, ("landlock", "seccomp"), chosen)
+
+
+def faulty(student: str = "bob") -> Report:
+    return report(
+        student, passed("reward-lists"), item("run-exact", "not_graded", None, message="The sandbox failed.")
+    )
+
+
+def pages_with(text: str) -> list[str]:
+    """Both pages with `text` everywhere that a student, a file or a traceback could put it."""
+    hostile = replace(item(message=text, hint=text, mistakes=(text,)), title=text)
+    hostile = replace(hostile, cases=(CaseResult(text, "public", "failed", f"{text} again"),))
+    name = text.encode(errors="replace").decode()  # a student's name is text that a file system can hold
+    one = report(name, hostile, replace(hostile, item="other", verdict="not_graded", points=None))
+    run = {**RUN, "assignment": text, "versions": {text: text}, "isolation": [text], "started": text}
+    return [feedback_page(one, notes=[text]), index_page([one, report()], run)]
+
+
+BOTH = {"feedback": feedback_page(report(), ["Found a zip."]), "index": index_page([report(), faulty()], RUN)}
+both_pages = pytest.mark.parametrize("page", BOTH.values(), ids=BOTH.keys())
+
+
+# ---- safety
+
+
+def _tags(root: Element) -> list[str]:
+    """Every tag in order; a message of several lines may be several spans, so spans are left out."""
+    return [element.tag for element in root.walk() if element.tag != "span"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_makes_no_element_and_no_address(text: str) -> None:
+    harmless = [tree(page) for page in pages_with("harmless")]
+    for root, plain in zip(map(tree, pages_with(text)), harmless, strict=True):
+        assert _tags(root) == _tags(plain)
+        for element in root.walk():
+            assert not [name for name in element.attributes if name.startswith("on")]
+            assert not {"src", "srcset", "action", "formaction", "xlink:href"} & set(element.attributes)
+            assert re.match(r"#|feedback/|data:,$", element.attributes.get("href", "#"))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_as_text(text: str) -> None:
+    feedback, index = map(tree, pages_with(text))
+    name = text.encode(errors="replace").decode()
+    assert feedback.find("h1")[0].text == visible(name, 120)
+    assert visible(text).strip() in feedback.find("h3")[0].text
+    assert feedback.find("pre")[0].text == visible(text.strip("\n"), newlines=True) + "\n"
+    assert feedback.find(class_="hint")[0].find("span")[0].text == visible(text, newlines=True)
+    assert visible(name, 120) in [cell.text for cell in index.find("th", scope="row")]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_that_acts_unseen_reaches_a_page(text: str) -> None:
+    for page in pages_with(text):
+        assert not re.search(
+            r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]", page
+        )
+
+
+def policy(page: str) -> dict[str, str]:
+    (meta,) = tree(page).find("meta", **{"http-equiv": "Content-Security-Policy"})
+    parts = (part.strip().partition(" ") for part in meta.attributes["content"].split(";"))
+    return {name: rest for name, _, rest in parts}
+
+
+@both_pages
+def test_the_policy_refuses_everything_that_the_page_does_not_hold(page: str) -> None:
+    assert policy(page)["default-src"] == "'none'"
+    assert policy(page)["img-src"] == "data:"
+    assert set(policy(page)) <= {
+        "default-src",
+        "style-src",
+        "script-src",
+        "img-src",
+        "base-uri",
+        "form-action",
+    }
+    assert "http:" not in page
+    assert "https:" not in page
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+@both_pages
+def test_the_policy_stands_before_anything_that_it_governs(page: str) -> None:
+    assert page.index("Content-Security-Policy") < min(page.index("<link"), page.index("<style"))
+
+
+def test_the_index_runs_exactly_the_script_that_its_policy_names() -> None:
+    (script,) = tree(BOTH["index"]).find("script")
+    digest = base64.b64encode(hashlib.sha256(script.text.encode()).digest()).decode()
+    assert policy(BOTH["index"])["script-src"] == f"'sha256-{digest}'"
+
+
+def test_a_feedback_page_runs_no_script() -> None:
+    assert not tree(BOTH["feedback"]).find("script")
+    assert "script-src" not in policy(BOTH["feedback"])
+
+
+@pytest.mark.parametrize("name", [*HOSTILE[:-3], "ada", "100%", "a#b?c", "Dvořák Jiří", "..", "C:\\x"])
+def test_the_index_links_to_the_file_that_is_written_for_a_student(name: str) -> None:
+    (link,) = tree(index_page([report(name)], {})).find("table", id="class")[0].find("a")
+    assert unquote(link.attributes["href"]) == f"feedback/{file_stem(name)}.html"
+    assert re.fullmatch(r"feedback/[^/?#:]+\.html", link.attributes["href"])
+
+
+# ---- accessibility
+
+
+@both_pages
+def test_a_page_has_its_language_title_and_one_first_heading(page: str) -> None:
+    root = tree(page)
+    assert root.find("html")[0].attributes["lang"] == "en"
+    assert "policy_gradient" in root.find("title")[0].text
+    assert len(root.find("h1")) == 1
+    assert len(root.find("main")) == 1
+
+
+@both_pages
+def test_no_heading_level_is_skipped(page: str) -> None:
+    levels = [int(element.tag[1]) for element in tree(page).walk() if re.fullmatch(r"h[1-6]", element.tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+@both_pages
+def test_every_table_head_has_a_scope_and_every_reference_a_target(page: str) -> None:
+    elements = list(tree(page).walk())
+    ids = [element.attributes["id"] for element in elements if "id" in element.attributes]
+    assert len(ids) == len(set(ids))
+    assert all(
+        element.attributes.get("scope") in ("col", "row") for element in elements if element.tag == "th"
+    )
+    for element in elements:
+        address = element.attributes.get("href", "")
+        assert not address.startswith("#") or unquote(address[1:]) in ids
+        assert set(element.attributes.get("aria-labelledby", "").split()) <= set(ids)
+
+
+def _colours(block: str) -> dict[str, str]:
+    return dict(re.findall(r"--([a-z-]+):\s*(#[0-9a-f]{6})", block))
+
+
+def _contrast(first: str, second: str) -> float:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_pair_of_colours_reads_at_the_contrast_that_small_text_needs(scheme: str) -> None:
+    blocks = re.findall(r":root \{(.*?)\}", (TEMPLATES / "style.css").read_text(encoding="utf-8"), re.DOTALL)
+    colours = _colours(blocks[["light", "dark"].index(scheme)])
+    on_ground = [(text, ground) for text in ("ink", "soft", "accent", "bad") for ground in ("paper", "card")]
+    on_own = [(name, f"{name}-bg") for name in ("good", "bad", "warn", "quiet", "fault")]
+    assert {pair: round(_contrast(*(colours[name] for name in pair)), 2) for pair in on_ground + on_own
+            if _contrast(*(colours[name] for name in pair)) < 4.5} == {}  # fmt: skip
+    assert _contrast(colours["bar"], colours["card"]) >= 3
+    assert _contrast(colours["bar"], colours["track"]) >= 3
+
+
+# ---- feedback
+
+
+def test_the_total_and_the_points_of_each_function_stand_at_the_top() -> None:
+    root = tree(BOTH["feedback"])
+    assert root.find(class_="total")[0].text == "8 of 18 points"
+    scores = root.find("table", class_="scores")[0].find("tbody")[0].find("tr")
+    assert [" ".join(row.text.split()) for row in scores] == [
+        "compute_reward 6 / 6",
+        "compute_deltas 2 / 6",
+        "compute_loss 0 / 6",
+    ]
+    widths = [row.find("span", class_="bar")[0].find("span")[0].attributes["style"] for row in scores]
+    assert widths == ["width:100.0%", "width:33.3%", "width:0.0%"]
+
+
+def test_items_are_grouped_by_function_in_the_order_of_the_report() -> None:
+    mixed = report("ada", passed("r1"), item("d1"), passed("r2"))
+    ids = [element.attributes["id"] for element in tree(feedback_page(mixed)).find("article")]
+    assert ids == ["item-r1", "item-r2", "item-d1"]
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_a_verdict_is_told_in_words(verdict: Verdict) -> None:
+    points = None if verdict == "not_graded" else 0.0
+    (card,) = tree(feedback_page(report("ada", item("x", verdict, points)))).find("article")
+    assert VERDICT_WORDS[verdict] in card.find("span", class_="verdict")[0].text
+
+
+def test_a_failed_item_has_message_hint_and_the_command_that_runs_it_again() -> None:
+    card = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0]
+    assert card.find("h3")[0].text == "title of deltas-normalized"
+    assert card.find("pre")[0].text == TABLE + "\n"
+    assert card.find(class_="hint")[0].text == "Hint What is its standard deviation?"
+    assert card.find(class_="again")[0].text == "Again: autograder check --item deltas-normalized"
+    assert "2 / 6" in card.find(class_="head")[0].text
+
+
+def test_what_spaces_lay_out_never_wraps_and_a_sentence_may() -> None:
+    card = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0]
+    kinds = [(run.attributes["class"], run.text.count("\n")) for run in card.find("pre")[0].find("span")]
+    assert kinds == [("table", 1), ("prose", 1), ("table", 3)]
+
+
+def test_a_passed_item_is_short() -> None:
+    card = tree(BOTH["feedback"]).find("article", id="item-reward-lists")[0]
+    assert not card.find("pre")
+    assert not card.find(class_="hint")
+    assert not card.find(class_="again")
+
+
+def test_cases_are_folded_and_each_tells_visibility_and_verdict() -> None:
+    card = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0]
+    (details,) = card.find("details")
+    assert "open" not in details.attributes
+    assert details.find("summary")[0].text == "2 cases, 1 not passed"
+    cases = [" ".join(case.text.split()) for case in details.find("li")]
+    assert cases == ["failed constant-group public", "passed tiny-spread hidden"]
+
+
+def test_a_fault_of_the_grader_is_told_loudly_and_costs_nothing() -> None:
+    root = tree(feedback_page(faulty()))
+    assert root.find(class_="total")[0].text == "Not graded yet"
+    assert "6 of 6 points on what could be graded so far" in root.text
+    (box,) = root.find("section", class_="fault-box")
+    assert "That is not your fault" in box.text
+    (card,) = root.find("article", id="item-run-exact")
+    assert "This item could not be graded. That is not your fault" in card.text
+    assert "– / 6" in card.find(class_="head")[0].text
+    assert not card.find(class_="again")
+
+
+def test_full_marks_are_said_in_a_sentence() -> None:
+    root = tree(feedback_page(report("ada", passed("a"), passed("b"))))
+    assert "Every item passed." in root.text
+    assert not root.find(class_="look")
+
+
+def test_a_long_list_of_open_items_is_folded() -> None:
+    many = report("ada", *(item(f"i{number}", "missing", 0.0) for number in range(27)))
+    look = tree(feedback_page(many)).find("section", class_="look")[0]
+    assert len(look.find("li")) == 27
+    assert look.find("summary")[0].text == "19 more"
+
+
+def test_notes_from_reading_the_submission_are_shown() -> None:
+    assert [note.text for note in tree(BOTH["feedback"]).find(class_="notes")[0].find("li")] == [
+        "Found a zip."
+    ]
+    assert not tree(feedback_page(report())).find(class_="notes")
+
+
+def test_the_foot_tells_isolation_fixtures_and_what_was_read() -> None:
+    foot = tree(BOTH["feedback"]).find("footer")[0].text
+    assert all(fact in foot for fact in ("landlock, seccomp", "f1" * 32, "5a" * 32, "ada/policy_gradient.py"))
+
+
+def test_no_mistake_is_named_to_a_student() -> None:
+    assert "population-std" not in feedback_page(report("ada", item(mistakes=("population-std",))))
+
+
+def test_a_feedback_page_tells_no_time() -> None:
+    assert feedback_page(report()) == feedback_page(report_without_times(report()))
+
+
+# ---- index
+
+
+def students(page: str) -> list[Element]:
+    return tree(page).find("table", id="class")[0].find("tbody")[0].find("tr")
+
+
+def test_a_row_tells_points_status_and_every_verdict() -> None:
+    ada, bob = students(index_page([faulty(), report()], RUN))
+    assert [cell.text for cell in ada.children if isinstance(cell, Element)] == [
+        "ada", "8", "graded",
+        "passed, 6 of 6", "failed, 2 of 6", "raised an error, 0 of 6", "not in this report",
+    ]  # fmt: skip
+    assert [cell.attributes.get("data-p") for cell in ada.find("td", class_="v")] == [None, "2", None, None]
+    assert bob.find("td")[0].text == "–"
+    assert bob.find("td")[1].text == "not graded"
+    assert bob.find("td", class_="not_graded")[0].text == "could not be graded"
+
+
+def test_every_column_is_sorted_by_a_button_and_tells_its_order() -> None:
+    heads = tree(BOTH["index"]).find("table", id="class")[0].find("thead")[0].find("th")
+    assert all(len(head.find("button", type="button")) == 1 for head in heads)
+    assert [head.attributes["aria-sort"] for head in heads] == ["ascending"] + ["none"] * (len(heads) - 1)
+
+
+def test_every_verdict_has_a_sign_besides_its_colour() -> None:
+    style = (TEMPLATES / "index.css").read_text(encoding="utf-8")
+    signs = {verdict: re.search(rf'\.{verdict}\.v::before.*?content: "(.+?)"', style) for verdict in VERDICTS}
+    assert all(signs.values())
+    assert len({sign.group(1) for sign in signs.values() if sign}) == len(VERDICTS)
+
+
+def test_the_filters_offer_the_items_and_the_verdicts_of_the_class() -> None:
+    root = tree(BOTH["index"])
+    items = [option.text for option in root.find("select", id="item")[0].find("option")]
+    verdicts = [option.attributes["value"] for option in root.find("select", id="verdict")[0].find("option")]
+    assert items == ["any item", "reward-lists", "deltas-normalized", "loss-clipped", "run-exact"]
+    assert verdicts == ["", "open", "passed", "failed", "raised", "not_graded"]
+
+
+def test_submissions_that_could_not_be_graded_come_before_everything_else() -> None:
+    page = BOTH["index"]
+    (box,) = tree(page).find("section", class_="fault-box")
+    assert "1 submission could not be graded" in " ".join(box.text.split())
+    assert [link.text for link in box.find("a")] == ["bob"]
+    assert page.index('class="fault-box"') < page.index('class="histogram"')
+
+
+def test_the_histogram_is_told_in_words_too() -> None:
+    (drawing,) = tree(BOTH["index"]).find("svg")
+    assert "40 to 50 per cent: 1," in drawing.attributes["aria-label"]
+    assert [text.text for text in drawing.find("text", class_="count")] == ["1"]
+
+
+def test_mistakes_come_with_counts_and_students() -> None:
+    many = [report(f"s{number}", item(mistakes=("population-std",))) for number in range(9)]
+    section = tree(index_page(many, RUN)).find("section", **{"aria-labelledby": "mistakes"})[0]
+    (row,) = section.find("tbody")[0].find("tr")
+    assert row.find("code")[0].text == "population-std"
+    assert row.find("td")[0].text == "9"
+    assert [link.text for link in row.find("a")] == [f"s{number}" for number in range(9)]
+    assert row.find("summary")[0].text == "3 more"
+
+
+def test_items_that_nobody_or_everybody_passes_are_marked() -> None:
+    section = tree(BOTH["index"]).find("section", **{"aria-labelledby": "items"})[0]
+    rates = [" ".join(row.find("td")[0].text.split()) for row in section.find("tbody")[0].find("tr")]
+    assert rates == ["100% everybody", "0% nobody", "0% nobody", "not graded"]
+
+
+@pytest.mark.parametrize(
+    ("reports", "run", "title"),
+    [
+        ([report()], {**RUN, "isolation": []}, "Submissions ran without isolation"),
+        (
+            [report(), replace(report("bob"), fixtures="00")],
+            RUN,
+            "Not everybody was graded on the same fixtures",
+        ),
+        ([report(), report()], RUN, "A student has more than one report"),
+    ],
+)
+def test_what_spoils_the_grades_of_a_class_is_told(
+    reports: list[Report], run: dict[str, object], title: str
+) -> None:
+    assert [box.find("h2")[0].text for box in tree(index_page(reports, run)).find(class_="fault-box")] == [
+        title
+    ]
+
+
+def test_the_slowest_submissions_come_first() -> None:
+    quick, slow = (
+        report("quick", item(seconds=0.5)),
+        report("slow", item(seconds=2.0), item("b", seconds=130.0)),
+    )
+    section = tree(index_page([quick, slow], RUN)).find("section", **{"aria-labelledby": "times"})[0]
+    rows = [row.text.replace("\n", " ").strip() for row in section.find("tbody")[0].find("tr")]
+    assert rows == ["slow2 min 12 s b 2 min 10 s, failed", "quick500 ms deltas-normalized 500 ms, failed"]
+
+
+def test_two_runs_differ_in_their_times_alone() -> None:
+    timed = report("<!-- end of measured times -->"), faulty()
+    later = {**RUN, "started": "2031-03-03T09:00:00Z", "seconds": 4000}
+    first, second = index_page(timed, RUN), index_page([report_without_times(one) for one in timed], later)
+    assert first != second
+    assert without_times(first) == without_times(second)
+    tree(without_times(first))
+
+
+def test_the_index_does_not_depend_on_the_order_of_reports() -> None:
+    reports = [report(name) for name in ("ada", "bob", "cyd")]
+    assert index_page(reversed(reports), RUN) == index_page(reports, RUN)
+
+
+@pytest.mark.parametrize("count", [0, 1, 30, 1000])
+def test_a_class_of_any_size_is_shown_whole(count: int) -> None:
+    page = index_page((report(f"student-{number:04}") for number in range(count)), {})
+    table = page[page.find('id="class"') : page.find("</tbody>")]
+    assert table.count('<a href="feedback/student-') == count
+    assert tree(page).find("h1")
+    assert len(page) < 60_000 + 1500 * count
+
+
+def test_a_class_without_a_grade_has_no_histogram() -> None:
+    root = tree(index_page([faulty()], {}))
+    assert "No submission has been graded." in root.text
+    assert not root.find("svg")

@@ -1,0 +1,265 @@
+"""What is given to students: rewards, model, sampler, and what a run leaves on disk."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from sorting_task import (
+    DEFAULT_PROMPTS,
+    EMBEDDING_DIM,
+    Model,
+    PolicyGradientRun,
+    Record,
+    Sample,
+    generate_responses,
+    progress_bar,
+    save_run,
+    sort_distance_reward,
+    sort_inclusion_ordering_reward,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def model() -> Model:
+    """A model whose sizes all differ: vocab 7, dim 6, prompts of 4, responses of 3."""
+    torch.manual_seed(0)
+    return Model(7, 6, 4, 3)
+
+
+@pytest.fixture
+def run(model: Model) -> PolicyGradientRun:
+    records = [Record(epoch=s // 2, step=s, loss=1.5 - s, mean_reward=2.0 + s // 2) for s in range(4)]
+    return PolicyGradientRun(model, records)
+
+
+# Rewards
+
+
+@pytest.mark.parametrize(
+    ("response", "distance", "inclusion_and_ordering"),
+    [
+        ([0, 1, 2, 3], 4, 4 + 3),
+        ([7, 2, 2, 5], 1, 1 + 2),
+        ([0, 3, 1, 2], 1, 4 + 2),
+        ([3, 1, 0, 2], 1, 4 + 1),
+        ([9, 8, 7, 6], 0, 0 + 0),
+        ([5, 5, 5, 5], 0, 0 + 3),
+    ],
+)
+def test_the_worked_examples_earn_what_was_computed_by_hand(response, distance, inclusion_and_ordering):
+    prompt = [3, 1, 0, 2]
+    assert sort_distance_reward(prompt, response) == distance
+    assert sort_inclusion_ordering_reward(prompt, response) == inclusion_and_ordering
+
+
+def test_a_token_that_a_prompt_repeats_counts_each_time_it_stands_in_the_prompt():
+    assert sort_inclusion_ordering_reward([1, 1, 2], [1, 0, 0]) == 2 + 1
+    assert sort_inclusion_ordering_reward([2, 1, 0], [1, 1, 1]) == 1 + 2
+
+
+@pytest.mark.parametrize("reward", [sort_distance_reward, sort_inclusion_ordering_reward])
+def test_rewards_are_floats_and_leave_their_arguments_alone(reward):
+    prompt, response = [2, 0, 1], [1, 2, 0]
+    assert type(reward(prompt, response)) is float
+    assert (prompt, response) == ([2, 0, 1], [1, 2, 0])
+
+
+@pytest.mark.parametrize("reward", [sort_distance_reward, sort_inclusion_ordering_reward])
+def test_a_response_of_another_length_than_the_prompt_is_refused_with_both_lengths(reward):
+    with pytest.raises(AssertionError, match="prompt has 3 tokens and response has 2"):
+        reward([1, 0, 2], [0, 1])
+
+
+# Model and sampler
+
+
+def test_the_model_gives_logits_for_every_response_position(model):
+    assert model(torch.tensor([[0, 6, 2, 3], [1, 1, 5, 4]])).shape == (2, 3, 7)
+
+
+def test_the_model_embeds_and_scores_tokens_with_the_same_weights(model):
+    sizes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    assert sizes == {"embedding.weight": (7, 6), "encode_weights": (4, 6, 6), "decode_weights": (3, 6, 6)}
+
+
+def test_the_model_computes_what_its_loops_say(model):
+    prompt = [0, 6, 2, 3]
+    embedding = model.embedding.weight
+    hidden = sum(embedding[token] @ model.encode_weights[position] for position, token in enumerate(prompt))
+    logits = [embedding @ (hidden @ model.decode_weights[position]) for position in range(3)]
+    torch.testing.assert_close(model(torch.tensor([prompt]))[0], torch.stack(logits))
+
+
+def test_the_seed_fixes_the_weights_in_the_order_embedding_encode_decode():
+    torch.manual_seed(5)
+    model = Model(5, EMBEDDING_DIM, 3, 3)
+    torch.manual_seed(5)
+    assert torch.equal(model.embedding.weight, torch.randn(5, 10))
+    assert torch.equal(model.encode_weights, torch.randn(3, 10, 10) / math.sqrt(10))
+    assert torch.equal(model.decode_weights, torch.randn(3, 10, 10) / math.sqrt(10))
+
+
+def test_the_order_of_the_prompt_matters_to_the_model(model):
+    there, back = model(torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]]))
+    assert not torch.allclose(there, back)
+
+
+def test_responses_have_a_trial_axis_and_only_known_tokens(model):
+    responses = generate_responses(torch.tensor([[0, 6, 2, 3], [1, 1, 5, 4]]), model, 50)
+    assert responses.shape == (2, 50, 3)
+    assert responses.dtype == torch.int64
+    assert responses.min() >= 0
+    assert responses.max() < 7
+
+
+class Certain(torch.nn.Module):
+    """Answers prompt i with token 2i + k at position k, and nearly always so."""
+
+    def forward(self, prompts: torch.Tensor) -> torch.Tensor:
+        tokens = 2 * torch.arange(len(prompts)).unsqueeze(1) + torch.arange(2)
+        return 100 * torch.nn.functional.one_hot(tokens, 8).float()
+
+
+def test_each_prompt_gets_its_own_responses_at_their_own_positions():
+    responses = generate_responses(torch.zeros(3, 4, dtype=torch.int64), Certain(), 5)
+    assert responses.tolist() == [[[0, 1]] * 5, [[2, 3]] * 5, [[4, 5]] * 5]
+
+
+def test_responses_follow_the_distribution_of_the_model():
+    probs = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+
+    class Uneven(torch.nn.Module):
+        def forward(self, prompts: torch.Tensor) -> torch.Tensor:
+            return probs.log().unsqueeze(0)
+
+    torch.manual_seed(1)
+    responses = generate_responses(torch.zeros(1, 2, dtype=torch.int64), Uneven(), 20_000)[0]
+    shares = torch.nn.functional.one_hot(responses, 3).float().mean(dim=0)
+    torch.testing.assert_close(shares, probs, atol=0.02, rtol=0)  # 0.02 is more than five standard errors
+
+
+def test_sampling_is_repeatable_builds_no_graph_and_draws_once(model):
+    prompts = torch.tensor([[0, 6, 2, 3], [1, 1, 5, 4]])
+    torch.manual_seed(3)
+    first, state = generate_responses(prompts, model, 5), torch.get_rng_state()
+    torch.manual_seed(3)
+    probs = model(prompts).softmax(dim=-1).reshape(6, 7)
+    torch.multinomial(probs, 5, replacement=True)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(3)
+    assert torch.equal(generate_responses(prompts, model, 5), first)
+    assert not first.requires_grad
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+# What a run leaves on disk
+
+
+def test_model_and_records_are_all_that_a_run_needs_to_be_saved(model, tmp_path):
+    records = [Record(0, 0, 1.25, 2.0), Record(0, 1, 0.5, 2.0), Record(1, 2, -0.75, 3.5)]
+    by_name = PolicyGradientRun(model=model, records=records)
+    assert by_name == PolicyGradientRun(model, records)
+    image_path, log_path = save_run(by_name, tmp_path)
+    assert image_path.read_bytes().startswith(PNG)
+    rows = [line.split() for line in log_path.read_text(encoding="utf-8").splitlines()]
+    assert rows[-3:] == [
+        ["0", "0", "1.250000", "2.0000"],
+        ["0", "1", "0.500000", "2.0000"],
+        ["1", "2", "-0.750000", "3.5000"],
+    ]
+
+
+def test_the_log_tells_settings_steps_and_sampled_responses(model, tmp_path):
+    samples = [
+        Sample([1, 0, 2], [0, 1, 2], [-0.5, -0.25, -1e-9], reward=5.0, delta=1.5),
+        Sample([1, 0, 2], [0, 0, 2], [-0.5, -2.0, -1.0], reward=4.0, delta=-1.5),
+        Sample([3, 2, 4], [2, 3, 4], [-0.5, -0.25, -0.125], reward=5.0, delta=0.0),
+    ]
+    settings = {"deltas_mode": "centered_rewards", "seed": 7}
+    run = PolicyGradientRun(model, [Record(0, 0, 1.0, 2.0)], settings, samples)
+    log = save_run(run, tmp_path)[1].read_text(encoding="utf-8")
+    assert "deltas_mode  centered_rewards\n" in log
+    assert "seed         7\n" in log
+    assert log.count("prompt [1, 0, 2]") == log.count("prompt [3, 2, 4]") == 1
+    assert "response [0, 0, 2]" in log
+    assert "-2.000" in log
+    assert "-0.000" not in log
+    assert "reward  4.000   delta  -1.500" in log
+
+
+@pytest.mark.parametrize("name", ["plain", "two words", "a/b/c", "réponses-π", "100%", "$HOME", "-a", "a.b"])
+def test_any_directory_will_do_and_is_made_if_it_is_not_there(run, tmp_path, name):
+    image_path, log_path = save_run(run, tmp_path / name)
+    assert {image_path, log_path} == set((tmp_path / name).iterdir())
+
+
+def test_the_directory_may_be_a_relative_string(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = save_run(run, "runs")
+    assert all(isinstance(path, Path) for path in paths)
+    assert all((tmp_path / path).is_file() for path in paths)
+
+
+def test_saving_again_replaces_the_files_of_the_earlier_run_and_no_others(run, model, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    save_run(run, tmp_path)
+    _, log_path = save_run(PolicyGradientRun(model, [Record(0, 0, 0.125, 2.0)]), tmp_path)
+    assert "-1.500000" not in log_path.read_text(encoding="utf-8")
+    assert "0.125000" in log_path.read_text(encoding="utf-8")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_file_in_the_place_of_the_directory_is_an_error_that_names_it(run, tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(FileExistsError, match="taken"):
+        save_run(run, tmp_path / "taken")
+
+
+@pytest.mark.parametrize("records", [[], [Record(0, 0, math.nan, 2.0)], [Record(0, 0, math.inf, 2.0)]])
+def test_a_run_that_went_wrong_can_still_be_saved(model, tmp_path, records):
+    image_path, log_path = save_run(PolicyGradientRun(model, records), tmp_path)
+    assert image_path.read_bytes().startswith(PNG)
+    assert log_path.read_text(encoding="utf-8").startswith("Steps")
+
+
+def test_matplotlib_is_imported_only_to_save_and_needs_no_display(tmp_path):
+    program = """
+import sys
+from sorting_task import Model, PolicyGradientRun, Record, save_run
+assert "matplotlib" not in sys.modules
+save_run(PolicyGradientRun(Model(5, 10, 3, 3), [Record(0, 0, 1.0, 2.0)]), sys.argv[1])
+assert "matplotlib.figure" in sys.modules and "matplotlib.pyplot" not in sys.modules
+"""
+    source = Path(sys.modules[Model.__module__].__file__).parent
+    subprocess.run([sys.executable, "-c", program, tmp_path], cwd=source, check=True)
+
+
+# Progress
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_progress_bar_changes_nothing_about_the_items(enabled, capsys):
+    assert list(progress_bar(range(3), enabled)) == [0, 1, 2]
+
+
+def test_a_disabled_progress_bar_prints_nothing(capsys):
+    list(progress_bar(range(3), False))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_without_tqdm_there_is_no_bar_and_no_error(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert list(progress_bar(range(3), True)) == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_default_prompts_need_five_tokens():
+    assert max(map(max, DEFAULT_PROMPTS)) + 1 == 5
+    assert {len(prompt) for prompt in DEFAULT_PROMPTS} == {3}
