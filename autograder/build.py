@@ -201,14 +201,22 @@ def _variable(draft: Draft) -> list[str]:
 
 def _matters(draft: Draft, name: str, expected: Sequence[Expectation]) -> bool:
     """Whether a change of one input or parameter moves an expected value well beyond its tolerance."""
+    return any(_moves(draft, inputs, params, expected) for inputs, params in _variations(draft, name))
+
+
+def _variations(draft: Draft, name: str) -> list[tuple[dict[str, Array], dict[str, Any]]]:
     inputs, params = dict(draft.inputs), dict(draft.params)
     if name in inputs:
-        inputs[name] = _perturbed(inputs[name])
-    elif name.startswith("settings."):
+        return [({**inputs, name: changed}, params) for changed in _perturbed(inputs[name])]
+    if name.startswith("settings."):
         key = name.removeprefix("settings.")
-        params["settings"] = {**params["settings"], key: params["settings"][key] * 1.5}
-    else:
-        params[name] = params[name] * 1.5
+        return [(inputs, {**params, "settings": {**params["settings"], key: params["settings"][key] * 1.5}})]
+    return [(inputs, {**params, name: params[name] * 1.5})]
+
+
+def _moves(
+    draft: Draft, inputs: Mapping[str, Array], params: Mapping[str, Any], expected: Sequence[Expectation]
+) -> bool:
     try:
         changed = draft.answer(inputs, params)
     except (IndexError, KeyError, ValueError):
@@ -216,15 +224,11 @@ def _matters(draft: Draft, name: str, expected: Sequence[Expectation]) -> bool:
     return any(_moved(before, after) for before, after in zip(expected, changed, strict=True))
 
 
-def _perturbed(array: Array) -> Array:
+def _perturbed(array: Array) -> list[Array]:
     if array.dtype.kind == "f":
         # not one constant shift: centred deltas would not feel it
-        return array + np.linspace(0.1, 0.4, array.size, dtype=array.dtype).reshape(array.shape)
-    for shift in range(1, array.size):
-        rolled = np.roll(array.reshape(-1), shift).reshape(array.shape)
-        if not np.array_equal(rolled, array):
-            return rolled
-    return array + 1
+        return [array + np.linspace(0.1, 0.4, array.size, dtype=array.dtype).reshape(array.shape)]
+    return [np.roll(array.reshape(-1), 1).reshape(array.shape), (array + 1) % (array.max() + 1), array + 1]
 
 
 def _moved(before: Expectation, after: Expectation) -> bool:
