@@ -24,7 +24,7 @@ import numpy as np
 
 from autograder.compare import compare
 from autograder.errors import FixtureError
-from autograder.fixtures import MANIFEST, Case, Expectation, encode, is_finite
+from autograder.fixtures import MANIFEST, Case, Expectation, decode, encode, is_finite
 from autograder.items import Assignment, Item
 from autograder.observation import Array, Observation, Raised, Returned
 from autograder.report import Visibility
@@ -379,7 +379,9 @@ def _write(assignment: Assignment, target: Path, cases: Sequence[Case], hints: M
         for visibility in ("public", "hidden"):
             chosen = [case for case in cases if case.item == item.id and case.visibility == visibility]
             if chosen:
-                files[f"{visibility}/{item.id}.safetensors"] = encode(chosen)
+                name = f"{visibility}/{item.id}.safetensors"
+                files[name] = encode(chosen)
+                _check_round_trip(chosen, decode(files[name], target / name))
     for visibility in ("public", "hidden"):
         shutil.rmtree(target / visibility, ignore_errors=True)
     for name, data in files.items():
@@ -390,6 +392,14 @@ def _write(assignment: Assignment, target: Path, cases: Sequence[Case], hints: M
         if target.resolve() != assignment.folder:
             (target / name).write_bytes(files[name])
     (target / MANIFEST).write_text(manifest_text(assignment, files, hints), encoding="utf-8")
+
+
+def _check_round_trip(before: Sequence[Case], after: Sequence[Case]) -> None:
+    for wrote, read in zip(before, after, strict=True):
+        for one, other in zip(wrote.expected, read.expected, strict=True):
+            same = one == other and (one.array is None or np.array_equal(one.array, other.array, equal_nan=True))
+            if not same:
+                raise FixtureError(f"{wrote.id}: what was stored of {one.name} is not what is read back.")
 
 
 def manifest_text(assignment: Assignment, files: Mapping[str, bytes], hints: Mapping[str, str]) -> str:

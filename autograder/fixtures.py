@@ -79,7 +79,7 @@ class Case:
 
     def input_bytes(self) -> bytes:
         """The inputs as a worker receives them."""
-        return safetensors.numpy.save(dict(self.inputs))
+        return safetensors.numpy.save({name: np.array(array, order="C") for name, array in self.inputs.items()})
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ def encode(cases: Iterable[Case]) -> bytes:
     for case in cases:
         described.append(_describe_case(case, tensors))
     metadata = {METADATA_KEY: json.dumps(described, sort_keys=True, ensure_ascii=True)}
-    return safetensors.numpy.save(tensors, metadata=metadata)
+    contiguous = {name: np.array(array, order="C") for name, array in tensors.items()}  # save() ignores strides
+    return safetensors.numpy.save(contiguous, metadata=metadata)
 
 
 def decode(data: bytes, path: Path) -> list[Case]:

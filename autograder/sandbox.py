@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, Self, cast
@@ -60,13 +60,19 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one request. `detail` says how a worker ended; `seconds` is wall time seen from outside."""
+    """What became of one request.
+
+    detail    how a worker ended
+    seconds   wall time seen from outside
+    loading   the submission could not even be loaded
+    """
 
     status: Status
     observation: Observation | None = None
     raised: Raised | None = None
     detail: str = ""
     seconds: float = 0.0
+    loading: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ class _Worker:
             "probes": program.probes,
         }
         outcome = self._exchange(header, b"", timeout)
-        return None if outcome.detail == "loaded" else outcome
+        return None if outcome.detail == "loaded" else replace(outcome, loading=True)
 
     def call(self, request: Request) -> Outcome:
         """The outcome of one request."""

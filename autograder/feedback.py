@@ -1,0 +1,174 @@
+"""Mismatch → sentences a student can act on. Of a hidden case nothing is said that its expected values would reveal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autograder.compare import Difference, Mismatch
+from autograder.fixtures import Case, Expectation
+from autograder.observation import Raised, Returned
+from autograder.sandbox import Outcome
+from autograder.text import visible
+
+MAX_MESSAGE = 2_000
+NEAR_MISS = 1e-3
+
+
+def about_mismatch(case: Case, mismatch: Mismatch) -> str:
+    """What differs, where, and what was allowed."""
+    reveal = case.visibility == "public"
+    lines = [_sentence(case, mismatch, reveal=reveal)]
+    if mismatch.rung in ("values", "finite", "gradient") and mismatch.first and reveal:
+        lines += _table(mismatch)
+    lines += [_diagnosis(expectation, observed) for expectation, observed in mismatch.diagnoses[:2]]
+    return visible("\n".join(lines), MAX_MESSAGE, newlines=True)
+
+
+def about_outcome(case: Case, outcome: Outcome, timeout: float) -> str:
+    """Why there is nothing to compare."""
+    function = case.function
+    match outcome.status:
+        case "missing":
+            return f"{function} is not defined."
+        case "timed_out":
+            return f"{function} had not finished after {timeout:g} seconds. Is there a loop that never ends?"
+        case "out_of_memory":
+            return f"{function} asked for more memory than it may have.{_place(outcome.raised)}"
+        case "crashed":
+            return f"{function} ended the Python process: {visible(outcome.detail, 200)}."
+        case "not_run":
+            return f"Not run: {visible(outcome.detail, 200)}."
+    return about_exception(function, outcome.raised, reveal=case.visibility == "public")
+
+
+def about_exception(subject: str, raised: Raised | None, *, reveal: bool) -> str:
+    """The exception's type, its text where the inputs may be seen, and the student's own line."""
+    if raised is None:
+        return f"{subject} could not be called."
+    if raised.types[0] == "NotImplementedError":
+        return f"{subject} is not implemented yet."
+    text = f": {visible(raised.message, 300)}" if reveal and raised.message else ""
+    return f"{subject} raised {visible(raised.types[0], 80)}{text}.{_place(raised)}"
+
+
+def _place(raised: Raised | None) -> str:
+    if raised is None or raised.line is None:
+        return ""
+    code = f"\n  {visible(raised.code, 120)}" if raised.code else ""
+    return f"\nLine {raised.line} of your file:{code}" if code else f" Line {raised.line} of your file."
+
+
+def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
+    expectation, returned = mismatch.expectation, mismatch.returned
+    match mismatch.rung:
+        case "returned":
+            return f"{case.function} returned nothing where {expectation.what} should be."
+        case "tensor":
+            return _not_a_tensor(expectation, returned)
+        case "dtype":
+            return f"{expectation.what} has dtype {visible(returned.dtype, 40)}, but should be {expectation.dtype}."
+        case "shape":
+            return (
+                f"{expectation.what} has shape {list(returned.shape)}, "
+                f"but should be {named_shape(expectation)}."
+            )
+        case "finite" | "values":
+            return f"{_header(expectation, returned)}\n{_how_many(mismatch)}{_near_miss(mismatch)}"
+        case "graph":
+            return _graph(expectation)
+        case "gradient":
+            return _gradient(mismatch)
+        case "purity":
+            return f"{case.function} changed its argument {expectation.what}. Compute something new instead."
+        case "error":
+            return _error(expectation, mismatch.observed)
+        case "fact":
+            return _diagnosis(expectation, mismatch.observed)
+
+
+def _not_a_tensor(expectation: Expectation, returned: Returned) -> str:
+    if returned.kind == "tensor":
+        return f"{expectation.what} is a tensor whose values cannot be read ({visible(returned.dtype, 40)}, or not dense)."
+    return f"{expectation.what} should be a torch.Tensor, but is of type {visible(returned.type, 80)}."
+
+
+def named_shape(expectation: Expectation) -> str:
+    """The expected shape with the names of its axes: `[batch=4 trial=8]`."""
+    sizes = () if expectation.array is None else expectation.array.shape
+    return "[" + " ".join(f"{axis}={size}" for axis, size in zip(expectation.axes, sizes, strict=False)) + "]"
+
+
+def _header(expectation: Expectation, returned: Returned) -> str:
+    return f"{expectation.what}   {returned.dtype}{named_shape(expectation)}"
+
+
+def _how_many(mismatch: Mismatch) -> str:
+    allowed = mismatch.expectation.rtol
+    place = f", all at {mismatch.shared[0]} {mismatch.shared[1]}" if mismatch.shared else ""
+    tolerance = f" (allowed: {allowed:g} relative)" if allowed else ""
+    if mismatch.total == 1:
+        return f"its value differs{tolerance}"
+    return f"{mismatch.differing} of {mismatch.total} values differ{place}{tolerance}"
+
+
+def _near_miss(mismatch: Mismatch) -> str:
+    if mismatch.relative is None or mismatch.relative > NEAR_MISS:
+        return ""
+    return "\nalmost right: look at constants, divisors and precision"
+
+
+def _graph(expectation: Expectation) -> str:
+    if expectation.attached:
+        return f"{expectation.what} has the right value but carries no graph: nothing could be learned from it."
+    return f"{expectation.what} should not require a gradient."
+
+
+def _gradient(mismatch: Mismatch) -> str:
+    expectation, returned = mismatch.expectation, mismatch.returned
+    if returned.kind != "tensor":
+        return f"{expectation.what} does not exist: the graph is cut."
+    if mismatch.first and all(value.observed == 0 for value in mismatch.first) and mismatch.total > 0:
+        return f"{expectation.what} is 0 where it should not be.\n{_how_many(mismatch)}"
+    return f"{_header(expectation, returned)}\n{_how_many(mismatch)}{_near_miss(mismatch)}"
+
+
+def _error(expectation: Expectation, observed: object) -> str:
+    wanted = expectation.value["type"]
+    mentions = "".join(f" and name {text!r}" for text in expectation.value.get("mentions", ()))
+    if not isinstance(observed, dict):
+        return f"{expectation.what} should raise {wanted}, but raised nothing."
+    types = observed.get("types") or ["an exception"]
+    if wanted in types:
+        return f"{expectation.what} should raise {wanted}{mentions}, but its text does not."
+    return f"{expectation.what} should raise {wanted}, but raised {visible(str(types[0]), 80)}."
+
+
+def _diagnosis(expectation: Expectation, observed: object) -> str:
+    shown = visible(_plain(observed), 200)
+    return expectation.message.replace("{expected}", _plain(expectation.value)).replace("{observed}", shown)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_plain(entry) for entry in value) + "]"
+    return "nothing" if value is None else str(value)
+
+
+def _table(mismatch: Mismatch) -> list[str]:
+    axes = "[" + " ".join(mismatch.expectation.axes) + "]" if mismatch.expectation.axes else ""
+    rows = [(axes, "yours", "expected"), *(_row(difference) for difference in mismatch.first)]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
+    more = mismatch.differing - len(mismatch.first)
+    return lines + ([f"  … {more} more"] if more > 0 else [])
+
+
+def _row(difference: Difference) -> tuple[str, str, str]:
+    index = "[" + " ".join(str(n) for n in difference.index) + "]" if difference.index else ""
+    return index, f"{difference.observed:.7g}", f"{difference.expected:.7g}"
+
+
+def hint_for(slugs: Sequence[str], hints: dict[str, str], fallback: str) -> str:
+    """The hints of the recognised mistakes, each once, else what the item has to say."""
+    found = list(dict.fromkeys(hints[slug] for slug in slugs if slug in hints))
+    return " Or: ".join(found[:2]) if found else fallback
