@@ -1,0 +1,5 @@
+"""`python -m autograder`: the command line."""
+
+from autograder.cli import main
+
+main()

@@ -1,0 +1,165 @@
+"""Many submissions → reports, feedback pages, gradebook, dashboard. A run that is killed goes on where it stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.errors import UsageError
+from autograder.gradebook import to_csv
+from autograder.grading import Grader
+from autograder.pages import feedback_page, index_page
+from autograder.report import Report, file_stem, read_report, write_atomically, write_report
+from autograder.sandbox import Sandbox
+from autograder.submission import Candidate, read
+
+Progress = Callable[[Candidate, Report], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one call of `grade_all` did.
+
+    reports   in the order of the students
+    reused    submissions whose report was there already, made of the same bytes
+    seconds   wall time
+    """
+
+    reports: tuple[Report, ...]
+    reused: int
+    seconds: float
+
+
+def grade_all(
+    grader: Grader,
+    candidates: Sequence[Candidate],
+    out: Path,
+    *,
+    jobs: int = 1,
+    fresh: bool = False,
+    untouched: str = "",
+    progress: Progress = lambda candidate, report: None,
+) -> Run:
+    """Grade every candidate into `out`, `jobs` at a time.
+
+    A report that is there already is kept where submission, fixtures and isolation are the same, unless `fresh`.
+    Every file is written atomically; with one job or many the bytes are the same but for measured times.
+    """
+    started, began = _now(), time.perf_counter()
+    _prepare(out)
+    waiting: queue.SimpleQueue[Candidate] = queue.SimpleQueue()
+    for candidate in candidates:
+        waiting.put(candidate)
+    done: dict[str, Report] = {}
+    reused: list[str] = []
+    lock = threading.Lock()
+    stop = threading.Event()
+    faults: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with Sandbox() as sandbox:
+                for candidate in _taken(waiting, stop):
+                    report, was_there = _grade_one(grader, candidate, sandbox, out, fresh=fresh, untouched=untouched)
+                    with lock:
+                        done[candidate.student] = report
+                        reused.extend([candidate.student] if was_there else [])
+                        progress(candidate, report)
+        except BaseException as fault:
+            faults.append(fault)
+            stop.set()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(max(1, min(jobs, len(candidates))))]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(timeout=0.2)
+    except KeyboardInterrupt:
+        stop.set()
+        for thread in threads:
+            thread.join(timeout=30.0)
+        raise
+    if faults:
+        raise faults[0]
+    reports = tuple(done[candidate.student] for candidate in candidates)
+    run = Run(reports, len(reused), time.perf_counter() - began)
+    _write_summary(grader, run, out, started, jobs)
+    return run
+
+
+def _taken(waiting: queue.SimpleQueue[Candidate], stop: threading.Event) -> Iterator[Candidate]:
+    with contextlib.suppress(queue.Empty):
+        while not stop.is_set():
+            yield waiting.get_nowait()
+
+
+def _prepare(out: Path) -> None:
+    try:
+        for name in ("reports", "feedback"):
+            (out / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
+
+
+def _grade_one(
+    grader: Grader, candidate: Candidate, sandbox: Sandbox, out: Path, *, fresh: bool, untouched: str
+) -> tuple[Report, bool]:
+    submission = read(candidate, grader.assignment.module, untouched)
+    stem = file_stem(candidate.student)
+    path, page = out / "reports" / f"{stem}.json", out / "feedback" / f"{stem}.html"
+    known = None if fresh else read_report(path)
+    report = known if known is not None and _same(known, grader, submission.sha256, submission.path, sandbox) else None
+    was_there = report is not None
+    if report is None:
+        report = grader.grade(submission, sandbox)
+        write_report(report, path)
+    text = feedback_page(report, submission.notes)
+    if not was_there or not page.is_file():
+        write_atomically(page, text)
+    return report, was_there
+
+
+def _same(known: Report, grader: Grader, sha256: str, path: str, sandbox: Sandbox) -> bool:
+    return (
+        known.status == "graded"
+        and known.submission.sha256 == sha256
+        and known.submission.path == path
+        and known.fixtures == grader.fixtures.sha256
+        and known.isolation == sandbox.layers
+        and [item.item for item in known.items] == [item.id for item in grader.assignment.items]
+    )
+
+
+def _write_summary(grader: Grader, run: Run, out: Path, started: str, jobs: int) -> None:
+    from autograder.build import versions
+
+    described: dict[str, Any] = {
+        "schema": 1,
+        "assignment": grader.assignment.name,
+        "fixtures": grader.fixtures.sha256,
+        "isolation": list(run.reports[0].isolation) if run.reports else [],
+        "submissions": len(run.reports),
+        "not_graded": sum(report.status == "not_graded" for report in run.reports),
+        "reused": run.reused,
+        "jobs": jobs,
+        "started": started,
+        "seconds": round(run.seconds, 2),
+        "versions": versions(),
+    }
+    write_atomically(out / "grades.csv", to_csv(run.reports, [item.id for item in grader.assignment.items]))
+    write_atomically(out / "index.html", index_page(run.reports, described))
+    write_atomically(out / "run.json", json.dumps(described, indent=1) + "\n")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
