@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from autograder.errors import UsageError
 from autograder.gradebook import to_csv
@@ -22,6 +22,8 @@ from autograder.sandbox import Sandbox
 from autograder.submission import Candidate, read
 
 Progress = Callable[[Candidate, Report], None]
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -55,29 +57,47 @@ def grade_all(
     """
     started, began = _now(), time.perf_counter()
     _prepare(out)
-    waiting: queue.SimpleQueue[Candidate] = queue.SimpleQueue()
-    for candidate in candidates:
-        waiting.put(candidate)
-    done: dict[str, Report] = {}
-    reused: list[str] = []
-    lock = threading.Lock()
-    stop = threading.Event()
+
+    def grade(candidate: Candidate, sandbox: Sandbox) -> tuple[Report, bool]:
+        return _grade_one(grader, candidate, sandbox, out, fresh=fresh, untouched=untouched)
+
+    done = in_sandboxes(grade, candidates, jobs, lambda candidate, result: progress(candidate, result[0]))
+    reports = tuple(report for report, _ in done)
+    run = Run(reports, sum(was_there for _, was_there in done), time.perf_counter() - began)
+    _write_summary(grader, run, out, started, jobs)
+    return run
+
+
+def in_sandboxes(
+    work: Callable[[Task, Sandbox], Result],
+    tasks: Sequence[Task],
+    jobs: int,
+    progress: Callable[[Task, Result], None] = lambda task, result: None,
+) -> list[Result]:
+    """What `work` makes of each task, in order; `jobs` at a time, each with a sandbox of its own.
+
+    The first exception ends the run, as does Ctrl-C; what is under way is finished first.
+    """
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for index in range(len(tasks)):
+        waiting.put(index)
+    done: dict[int, Result] = {}
+    lock, stop = threading.Lock(), threading.Event()
     faults: list[BaseException] = []
 
-    def work() -> None:
+    def serve() -> None:
         try:
             with Sandbox() as sandbox:
-                for candidate in _taken(waiting, stop):
-                    report, was_there = _grade_one(grader, candidate, sandbox, out, fresh=fresh, untouched=untouched)
+                for index in _taken(waiting, stop):
+                    result = work(tasks[index], sandbox)
                     with lock:
-                        done[candidate.student] = report
-                        reused.extend([candidate.student] if was_there else [])
-                        progress(candidate, report)
+                        done[index] = result
+                        progress(tasks[index], result)
         except BaseException as fault:
             faults.append(fault)
             stop.set()
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(max(1, min(jobs, len(candidates))))]
+    threads = [threading.Thread(target=serve, daemon=True) for _ in range(max(1, min(jobs, len(tasks))))]
     try:
         for thread in threads:
             thread.start()
@@ -91,13 +111,10 @@ def grade_all(
         raise
     if faults:
         raise faults[0]
-    reports = tuple(done[candidate.student] for candidate in candidates)
-    run = Run(reports, len(reused), time.perf_counter() - began)
-    _write_summary(grader, run, out, started, jobs)
-    return run
+    return [done[index] for index in range(len(tasks))]
 
 
-def _taken(waiting: queue.SimpleQueue[Candidate], stop: threading.Event) -> Iterator[Candidate]:
+def _taken(waiting: queue.SimpleQueue[int], stop: threading.Event) -> Iterator[int]:
     with contextlib.suppress(queue.Empty):
         while not stop.is_set():
             yield waiting.get_nowait()

@@ -1,9 +1,14 @@
-"""The command line: one verb, one function, one exit code. 0 done, 1 an item failed (check), 2 usage, 3 grader's fault."""
+"""The command line: one verb, one function, one exit code.
+
+0 done, 1 an item failed (`check` alone), 2 usage, 3 the grader's fault.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,31 +16,42 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from autograder import batch
+from autograder.check import check as check_folder
+from autograder.doctor import examine
 from autograder.errors import KitError
-from autograder.fixtures import Fixtures, read_fixtures
+from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
-from autograder.items import Assignment, find_assignment
+from autograder.items import find_assignment
+from autograder.release import handout_files, write_handout, zip_bytes
 from autograder.report import Report
+from autograder.selfcheck import Exam, known_mistakes
+from autograder.selfcheck import selfcheck as examine_grader
+from autograder.show import item_text
 from autograder.submission import find
+from autograder.table import class_table, doctor_table, exam_table
 from autograder.text import number, visible
+from autograder.verify import regenerate_into
+from autograder.verify import verify as verify_fixtures
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Grade a policy-gradient assignment: student code runs in a sandbox, its tensors are compared with stored ones.",
+    rich_markup_mode=None,
+    help="Grade a policy-gradient assignment: student code runs sandboxed, its tensors are compared with stored ones.",
 )
-MAX_ROWS = 60
+fixtures_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify or read them."
+)
+app.add_typer(fixtures_app, name="fixtures")
 
-AssignmentOption = Annotated[str | None, typer.Option("--assignment", help="Which assignment; needed where there are several.")]
-
-
-@app.callback()
-def _root() -> None:
-    """Keep `grade` a verb while it stands alone."""
+CORES = max(1, os.cpu_count() or 1)
+AssignmentOption = Annotated[
+    str | None, typer.Option("--assignment", help="Which assignment; needed where there are several.")
+]
+JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time.")]
 
 
 def main() -> None:
@@ -54,79 +70,40 @@ def main() -> None:
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="A folder of submissions, one student's folder, or files.")],
     out: Annotated[Path, typer.Option("--out", help="Where reports, pages and grades.csv go.")],
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time.")] = max(1, os.cpu_count() or 1),
+    jobs: JobsOption = CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
     fixtures: Annotated[Path | None, typer.Option("--fixtures", help="A folder with another set of fixtures.")] = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     chosen = find_assignment(assignment)
-    stored = read_fixtures(chosen, folder=fixtures)
+    grader = Grader.of(chosen, read_fixtures(chosen, folder=fixtures))
     candidates = find(paths, chosen.module)
-    run = _with_progress(chosen, stored, candidates, out, jobs=jobs, fresh=fresh)
-    console = Console()
-    console.print(_table(run.reports, chosen))
-    _say_where(console, run, out)
-    if any(report.status == "not_graded" for report in run.reports):
-        raise SystemExit(3)
-
-
-def _with_progress(
-    assignment: Assignment, stored: Fixtures, candidates: list[batch.Candidate], out: Path, *, jobs: int, fresh: bool
-) -> batch.Run:
-    grader = Grader.of(assignment, stored)
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("grading", total=len(candidates))
-        return batch.grade_all(
+    with _progress("grading", len(candidates)) as advance:
+        run = batch.grade_all(
             grader,
             candidates,
             out,
             jobs=jobs,
             fresh=fresh,
-            untouched=_untouched(assignment),
-            progress=lambda candidate, report: progress.advance(task),
+            untouched=chosen.untouched_source(),
+            progress=lambda candidate, report: advance(),
         )
+    console = Console()
+    console.print(class_table(run.reports, chosen))
+    _say_where(console, run, out)
+    if any(report.status == "not_graded" for report in run.reports):
+        raise SystemExit(3)
 
 
-def _untouched(assignment: Assignment) -> str:
-    path = assignment.handout / f"{assignment.module}.py"
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-
-def _table(reports: tuple[Report, ...], assignment: Assignment) -> Table:
-    table = Table(title=f"{assignment.title}: {len(reports)} submissions", title_justify="left")
-    table.add_column("student", overflow="fold")
-    table.add_column("points", justify="right")
-    for function in assignment.functions:
-        table.add_column(function.removeprefix("compute_").removeprefix("run_"), justify="right")
-    table.add_column("what stands out", overflow="fold")
-    for report in reports[:MAX_ROWS]:
-        table.add_row(*(escape(cell) for cell in _row(report, assignment)))
-    if len(reports) > MAX_ROWS:
-        table.caption = f"… and {len(reports) - MAX_ROWS} more, in index.html and grades.csv"
-    return table
-
-
-def _row(report: Report, assignment: Assignment) -> list[str]:
-    points = "not graded" if report.points is None else number(report.points)
-    by_function = [
-        number(sum(item.points or 0.0 for item in report.items if item.function == function))
-        for function in assignment.functions
-    ]
-    return [visible(report.student, 40), points, *by_function, visible(_stands_out(report), 70)]
-
-
-def _stands_out(report: Report) -> str:
-    failed = [item for item in report.items if item.verdict != "passed"]
-    if not failed:
-        return ""
-    first_lines = {item.message.split("\n")[0] for item in failed}
-    if len(failed) == len(report.items) and len(first_lines) == 1:
-        return first_lines.pop()
-    named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
-    verdicts = list(dict.fromkeys(item.verdict.replace("_", " ") for item in failed if item.verdict != "failed"))
-    return ", ".join([*verdicts, *named]) or f"{len(failed)} items failed"
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar on stderr, and the function that moves it on by one."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
@@ -134,15 +111,109 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     console.print(f"{len(run.reports)} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
         ("index.html", "the class"),
-        ("feedback/", "a page for each student"),
+        ("feedback", "a page for each student"),
         ("grades.csv", "the gradebook"),
-        ("reports/", "JSON"),
+        ("reports", "JSON"),
     ):
-        console.print(f"  {escape(str(out / name))}  {what}", highlight=False, soft_wrap=True)
+        path = f"{out / name}{'' if '.' in name else os.sep}"
+        console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
     lost = [report for report in run.reports if report.status == "not_graded"]
     if lost:
-        names = ", ".join(visible(report.student, 40) for report in lost[:10])
-        reason = visible(lost[0].items[0].message, 300)
-        Console(stderr=True).print(
-            escape(f"NOT GRADED, through no fault of theirs: {names}. {reason}"), style="bold red", highlight=False
-        )
+        _say_lost(lost)
+
+
+def _say_lost(lost: list[Report]) -> None:
+    names = ", ".join(visible(report.student, 40) for report in lost[:10])
+    reason = visible(lost[0].items[0].message, 300)
+    Console(stderr=True).print(
+        escape(f"NOT GRADED, through no fault of theirs: {names}. {reason}"), style="bold red", highlight=False
+    )
+
+
+@app.command()
+def check(
+    path: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder with the work to check.")] = Path(),
+    item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
+    raise SystemExit(check_folder(path, item or (), assignment))
+
+
+@app.command()
+def release(
+    zip_file: Annotated[Path | None, typer.Option("--zip", help="Write the handout as a zip, too.")] = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Make the handout from the solution: stubs, given files, public cases, the checker."""
+    chosen = find_assignment(assignment)
+    files = handout_files(chosen)
+    write_handout(files, chosen.handout)
+    print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
+    if zip_file is not None:
+        zip_file.write_bytes(zip_bytes(files, chosen.name))
+        print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
+
+
+@fixtures_app.command("regenerate")
+def fixtures_regenerate(assignment: AssignmentOption = None) -> None:
+    """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
+    chosen = find_assignment(assignment)
+    with Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
+        count = regenerate_into(chosen.folder, chosen.folder)
+    print(f"{count} cases stored in {chosen.folder}. Oracle and solution agree; every known mistake is separated.")
+
+
+@fixtures_app.command("verify")
+def fixtures_verify(assignment: AssignmentOption = None) -> None:
+    """Check every stored hash, make all fixtures anew elsewhere, and compare byte for byte."""
+    chosen = find_assignment(assignment)
+    with Console(stderr=True).status("making all fixtures anew, to compare"):
+        found = verify_fixtures(chosen)
+    for name, (then, here) in found.versions.items():
+        print(f"{name} was {then} when they were made, and is {here} here.")
+    if not found.different:
+        print(f"{found.files} files: every hash is right, and a regeneration makes the same bytes.")
+        return
+    print(f"{len(found.different)} of {found.files} files would be made otherwise now:", *found.different, sep="\n  ")
+    print("Run `autograder fixtures regenerate` if cases, oracle, probes, solution or mistakes were meant to change.")
+    raise SystemExit(3)
+
+
+@fixtures_app.command("show")
+def fixtures_show(
+    item: Annotated[str, typer.Argument(help="The item whose cases to print.")], assignment: AssignmentOption = None
+) -> None:
+    """Print the cases of an item, hidden ones too, as a person would want to read them."""
+    chosen = find_assignment(assignment)
+    print(item_text(chosen.item(item), read_fixtures(chosen)), end="")
+
+
+@app.command()
+def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
+    """The grader's own exam: solution, untouched handout, every known mistake. Exits with 3 where it fails."""
+    chosen = find_assignment(assignment)
+    with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
+        exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
+    _say_exam(exam, Console())
+    if exam.complaints:
+        print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
+        raise SystemExit(3)
+
+
+def _say_exam(exam: Exam, console: Console) -> None:
+    for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
+        points = "not graded" if report.points is None else number(report.points)
+        console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
+    console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
+    for complaint in exam.complaints:
+        console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def doctor(assignment: AssignmentOption = None) -> None:
+    """Which packages, isolation layers and fixtures this machine has, and what to do about what is missing."""
+    examined = examine(find_assignment(assignment))
+    Console().print(doctor_table(examined))
+    if any(one.state == "missing" for one in examined):
+        raise SystemExit(3)

@@ -4,6 +4,7 @@
     ├── UsageError               the caller's: a folder that is not there, two submissions of one student   exit 2
     └── GraderFault              the kit's or the machine's                                                 exit 3
         ├── FixtureError         stored tensors missing, altered or refused by the build
+        ├── ReleaseError         a handout that cannot be made, or would give something away
         └── SandboxError         a worker could not be started
 """
 
@@ -28,6 +29,10 @@ class GraderFault(KitError):
 
 class FixtureError(GraderFault):
     """Stored tensors are missing, altered, or refused by the build."""
+
+
+class ReleaseError(GraderFault):
+    """A handout cannot be made, or would hold what students must not see."""
 
 
 class SandboxError(GraderFault):

@@ -1,0 +1,110 @@
+"""What this machine has of what grading needs: packages, sandbox, fixtures; and what to do where one is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from autograder.build import observe
+from autograder.errors import KitError
+from autograder.fixtures import Case, read_fixtures
+from autograder.items import KIT_ROOT, Assignment
+from autograder.sandbox import Sandbox
+from autograder.selfcheck import stale_handout
+
+State = Literal["ok", "warning", "missing"]
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One thing looked at; `advice` says what to do where it is not in order."""
+
+    what: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def examine(assignment: Assignment) -> list[Examined]:
+    """Everything that grading needs, in the order in which it needs it."""
+    return [*_packages(), _machine(), *_sandbox(assignment), _fixtures(assignment), _handout(assignment)]
+
+
+def _packages() -> list[Examined]:
+    project = tomllib.loads((KIT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [_package(requirement) for requirement in project["dependencies"]]
+
+
+def _package(requirement: str) -> Examined:
+    name, _, pin = requirement.partition("==")
+    name = re.split(r"[^A-Za-z0-9._-]", name, maxsplit=1)[0]
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return Examined(name, "missing", "not installed", f"python -m pip install '{requirement}'")
+    if pin and found.split("+")[0] != pin:
+        advice = f"Stored tensors were made with {pin}: python -m pip install '{requirement}'"
+        return Examined(name, "warning", found, advice)
+    return Examined(name, "ok", found)
+
+
+def _machine() -> Examined:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    found = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {cores} cores"
+    return Examined("machine", "ok", found)
+
+
+def _sandbox(assignment: Assignment) -> list[Examined]:
+    item = assignment.items[0]
+    case = Case("doctor", item.id, item.function, "", "public", "", {}, {}, (), {})
+    with Sandbox() as sandbox:
+        layers = ", ".join(sandbox.layers)
+        outcome = _attempt(lambda: observe(assignment, "", [case], sandbox)[0].status)
+    if outcome != "missing":  # what an empty module should be told: the answer comes from inside the sandbox
+        advice = "Reinstall the kit as README.md says; student code cannot run here."
+        return [Examined("sandbox", "missing", outcome, advice)]
+    weak = "Student code runs in processes of its own with limits on memory, and could read what this user can read: "
+    advice = f"{weak}grade as a user who owns nothing else, or in a container."
+    return [Examined("sandbox", "ok", f"starts; layers: {layers}"), Examined("isolation", "warning", layers, advice)]
+
+
+def _attempt(action: Callable[[], str]) -> str:
+    try:
+        return action()
+    except KitError as error:
+        return str(error)
+
+
+def _fixtures(assignment: Assignment) -> Examined:
+    def describe() -> str:
+        stored = read_fixtures(assignment)
+        return f"ok: {len(stored.cases)} cases in {len(assignment.items)} items, manifest {stored.sha256[:12]}"
+
+    found = _attempt(describe)
+    state: State = "ok" if found.startswith("ok: ") else "missing"
+    return Examined("fixtures", state, found.removeprefix("ok: "))
+
+
+def _handout(assignment: Assignment) -> Examined:
+    complaints = _stale(assignment)
+    if complaints:
+        return Examined("handout", "warning", complaints[0], "autograder release")
+    return Examined("handout", "ok", _below(assignment.handout))
+
+
+def _stale(assignment: Assignment) -> list[str]:
+    try:
+        return stale_handout(assignment)
+    except KitError as error:
+        return [str(error)]
+
+
+def _below(path: Path) -> str:
+    return path.relative_to(KIT_ROOT).as_posix() if path.is_relative_to(KIT_ROOT) else str(path)

@@ -1,0 +1,160 @@
+"""The grader's own exam: the solution earns all, the handout nothing, every known mistake is caught and named.
+
+What is held against each mistake of the catalogue: it loses points on its own function, on no other, and what it is
+called by is what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.apart import apart
+from autograder.batch import in_sandboxes
+from autograder.build import import_generator, solution_source
+from autograder.errors import ReleaseError
+from autograder.fixtures import Fixtures
+from autograder.grading import Grader
+from autograder.items import Assignment, load_assignment
+from autograder.release import handout_files
+from autograder.report import Report
+from autograder.sandbox import Sandbox
+from autograder.submission import Submission
+
+
+@dataclass(frozen=True)
+class Known:
+    """A mistake of the catalogue."""
+
+    slug: str
+    function: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one mistake.
+
+    lost     points lost on its own function
+    spilt    points lost on other functions
+    named    every name that the report gave
+    """
+
+    known: Known
+    lost: float
+    spilt: float
+    named: frozenset[str]
+
+    @property
+    def naming(self) -> str:
+        """`rightly`, `wrongly` or `not`: a name that is not its own, beside its own, means one behaviour."""
+        if not self.named:
+            return "not"
+        return "rightly" if self.known.slug in self.named else "wrongly"
+
+
+@dataclass(frozen=True)
+class Exam:
+    """All that was found; `complaints` is empty where the kit may be released."""
+
+    solution: Report
+    handout: Report
+    findings: tuple[Finding, ...]
+    complaints: tuple[str, ...]
+
+
+def selfcheck(
+    assignment: Assignment, fixtures: Fixtures, *, jobs: int = 1, progress: Callable[[], None] = lambda: None
+) -> Exam:
+    """Grade the solution, the handout and every mistake."""
+    grader = Grader.of(assignment, fixtures)
+    solution = solution_source(assignment)
+    catalogue = known_mistakes(assignment)
+    sources = [solution, assignment.untouched_source()]
+    sources += [f"{solution}\n\n{known.source}" for known in catalogue]
+
+    def grade(source: str, sandbox: Sandbox) -> Report:
+        return grader.grade(Submission("selfcheck", "selfcheck.py", "", source), sandbox)
+
+    reports = in_sandboxes(grade, sources, jobs, lambda source, report: progress())
+    findings = [_finding(known, report) for known, report in zip(catalogue, reports[2:], strict=True)]
+    complaints = [
+        *_about_solution(reports[0]),
+        *_about_handout(assignment, reports[1]),
+        *(complaint for finding in findings for complaint in _about(finding)),
+    ]
+    return Exam(reports[0], reports[1], tuple(findings), tuple(complaints))
+
+
+def known_mistakes(assignment: Assignment) -> list[Known]:
+    """The catalogue, imported in a process of its own."""
+    return [Known(*row) for row in apart(_catalogue, assignment.folder)]
+
+
+def _catalogue(folder: Path) -> list[tuple[str, str, str]]:
+    mistakes = import_generator(load_assignment(folder))["mistakes"].MISTAKES
+    return [(mistake.slug, mistake.function, mistake.source) for mistake in mistakes]
+
+
+def _finding(known: Known, report: Report) -> Finding:
+    lost = {True: 0.0, False: 0.0}
+    for item in report.items:
+        lost[item.function == known.function] += item.max_points - (item.points or 0.0)
+    named = frozenset(slug for item in report.items for slug in item.mistakes)
+    return Finding(known, round(lost[True], 2), round(lost[False], 2), named)
+
+
+def _about_solution(report: Report) -> list[str]:
+    failed = [item for item in report.items if item.verdict != "passed"]
+    return [f"The solution fails {item.item}: {item.message.splitlines()[0]}" for item in failed]
+
+
+def _about_handout(assignment: Assignment, report: Report) -> list[str]:
+    started = [item.item for item in report.items if item.verdict != "missing"]
+    unfinished = f"The untouched handout is not told that it is unfinished in {', '.join(started)}."
+    return [*([unfinished] if started else []), *stale_handout(assignment)]
+
+
+def stale_handout(assignment: Assignment) -> list[str]:
+    """A complaint where the handout is not what `release` would make now."""
+    try:
+        files = handout_files(assignment)
+    except ReleaseError as error:
+        return [str(error)]
+    stale = [name for name, data in files.items() if _bytes(assignment.handout / name) != data]
+    more = _unexpected(assignment.handout, files)
+    if not stale and not more:
+        return []
+    return [f"The handout is not what release makes ({_some([*stale, *more])}): run `autograder release`."]
+
+
+def _unexpected(folder: Path, files: dict[str, bytes]) -> list[str]:
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    names = (path.as_posix() for path in found if not any(_is_cache(part) for part in path.parts))
+    return sorted(name for name in names if name not in files)
+
+
+def _is_cache(name: str) -> bool:
+    return name == "__pycache__" or name.startswith(".")
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _about(finding: Finding) -> list[str]:
+    slug = finding.known.slug
+    complaints = []
+    if finding.lost == 0:
+        complaints.append(f"{slug} is not caught.")
+    if finding.spilt:
+        complaints.append(f"{slug} loses {finding.spilt:g} points on other functions than {finding.known.function}.")
+    if finding.naming == "wrongly":
+        complaints.append(f"{slug} is called {', '.join(sorted(finding.named))}.")
+    return complaints

@@ -1,0 +1,67 @@
+"""A stored case as a person would want to read it: the call, its inputs, what is expected, which mistakes fail it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+
+from autograder.feedback import named_shape
+from autograder.fixtures import Case, Expectation, Fixtures
+from autograder.items import Item
+from autograder.observation import Array
+from autograder.text import number
+
+WIDTH = 100
+MAX_VALUES = 60  # of one array; longer ones are shown by their corners
+
+
+def item_text(item: Item, fixtures: Fixtures) -> str:
+    """All stored cases of one item, for staff: hidden ones are shown whole."""
+    cases = fixtures.of_item(item.id)
+    head = f"{item.id}  {item.title}\n{item.function}, {number(item.points)} points, {len(cases)} cases"
+    return "\n\n".join([head, *("\n".join(case_lines(case)) for case in cases)]) + "\n"
+
+
+def case_lines(case: Case) -> Iterator[str]:
+    """One case, line by line."""
+    yield f"{case.id}  ({case.visibility})  {case.title}"
+    yield f"  probe {case.probe}({json.dumps(dict(case.params))})" if case.params else f"  probe {case.probe}"
+    for name, array in case.inputs.items():
+        yield f"  given     {name}   {array.dtype}{list(array.shape)}"
+        yield from _values(array)
+    for expectation in case.expected:
+        if expectation.kind != "unchanged" and not expectation.diagnosis:
+            yield from _expected(expectation)
+    kept = [expectation.name for expectation in case.expected if expectation.kind == "unchanged"]
+    if kept:
+        yield f"  unchanged {', '.join(kept)}"
+    yield f"  separates {len(case.mistakes)} mistakes" + (":" if case.mistakes else "")
+    yield from _wrapped(sorted(case.mistakes))
+
+
+def _expected(expectation: Expectation) -> Iterator[str]:
+    if expectation.array is None:
+        yield f"  expected  {expectation.what}: {json.dumps(expectation.value)}"
+        return
+    allowed = f"allowed: {expectation.rtol:g} relative, {expectation.atol:g} absolute"
+    yield f"  expected  {expectation.what}   {expectation.dtype}{named_shape(expectation)}   {allowed}"
+    yield from _values(expectation.array)
+
+
+def _values(array: Array) -> Iterator[str]:
+    with np.printoptions(precision=7, linewidth=WIDTH - 12, threshold=MAX_VALUES, edgeitems=2, suppress=False):
+        for line in str(array).splitlines():
+            yield f"            {line}"
+
+
+def _wrapped(words: list[str]) -> Iterator[str]:
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) + 2 > WIDTH - 12:
+            yield f"            {line},"
+            line = ""
+        line = f"{line}, {word}" if line else word
+    if line:
+        yield f"            {line}"

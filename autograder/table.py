@@ -1,0 +1,90 @@
+"""Reports, exams and examinations → the tables of the terminal. Whatever comes from students is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from autograder.doctor import Examined
+from autograder.items import Assignment
+from autograder.report import Report
+from autograder.selfcheck import Finding
+from autograder.text import number, visible
+
+MAX_ROWS = 60
+STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
+
+
+def class_table(reports: Sequence[Report], assignment: Assignment) -> Table:
+    """One row per student: points, points by function, what stands out."""
+    table = Table(title=f"{assignment.title}: {len(reports)} submissions", title_justify="left")
+    table.add_column("student", overflow="fold")
+    table.add_column("points", justify="right")
+    for function in assignment.functions:
+        table.add_column(_short(function), justify="right")
+    table.add_column("what stands out", overflow="fold")
+    for report in reports[:MAX_ROWS]:
+        table.add_row(*(escape(cell) for cell in _row(report, assignment)))
+    if len(reports) > MAX_ROWS:
+        table.caption = f"… and {len(reports) - MAX_ROWS} more, in index.html and grades.csv"
+    return table
+
+
+def _short(function: str) -> str:
+    return function.removeprefix("compute_").removeprefix("run_")
+
+
+def _row(report: Report, assignment: Assignment) -> list[str]:
+    points = "not graded" if report.points is None else number(report.points)
+    by_function = [
+        number(sum(item.points or 0.0 for item in report.items if item.function == function))
+        for function in assignment.functions
+    ]
+    return [visible(report.student, 40), points, *by_function, visible(_stands_out(report), 70)]
+
+
+def _stands_out(report: Report) -> str:
+    failed = [item for item in report.items if item.verdict != "passed"]
+    if not failed:
+        return ""
+    first_lines = {item.message.split("\n")[0] for item in failed}
+    if len(failed) == len(report.items) and len(first_lines) == 1:
+        return first_lines.pop()
+    named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
+    verdicts = list(dict.fromkeys(item.verdict.replace("_", " ") for item in failed if item.verdict != "failed"))
+    return ", ".join([*verdicts, *named]) or f"{len(failed)} items failed"
+
+
+def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:
+    """How the catalogue of mistakes fared, by function."""
+    findings = list(findings)
+    table = Table(title="Known mistakes", title_justify="left")
+    table.add_column("function", no_wrap=True)
+    for heading in ("mistakes", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere"):
+        table.add_column(heading, justify="right")
+    for function in assignment.functions:
+        table.add_row(_short(function), *_counts([f for f in findings if f.known.function == function]))
+    table.add_section()
+    table.add_row("all", *_counts(findings))
+    return table
+
+
+def _counts(findings: Sequence[Finding]) -> list[str]:
+    namings = [finding.naming for finding in findings]
+    caught = sum(finding.lost > 0 for finding in findings)
+    spilt = sum(finding.spilt > 0 for finding in findings)
+    return [str(n) for n in (len(findings), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
+
+
+def doctor_table(examined: Iterable[Examined]) -> Table:
+    """What the machine has, and what to do where something is missing."""
+    table = Table(title="What grading needs here", title_justify="left")
+    table.add_column("", no_wrap=True)
+    for heading in ("state", "found", "what to do"):
+        table.add_column(heading, overflow="fold")
+    for one in examined:
+        state = f"[{STYLES[one.state]}]{one.state}[/]"
+        table.add_row(escape(one.what), state, escape(visible(one.found)), escape(visible(one.advice)))
+    return table
