@@ -44,10 +44,11 @@ _JOINT = re.compile(r"(?:[ \t;]|\\\n)*")  # what can stand between two statement
 
 @dataclass(frozen=True)
 class Text:
-    """What a file says: Python text, or the problem with it as the end of a sentence."""
+    """What a file says: Python text, or what is wrong as the end of a sentence: the student's problem or our fault."""
 
     source: str = ""
     problem: str = ""
+    fault: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -113,7 +114,7 @@ def _code_cells(text: str) -> list[str] | Text:
     try:
         import nbformat  # only notebooks need it, and a student's machine may lack it
     except ImportError:
-        return Text(problem="cannot be read without the package nbformat: pip install nbformat.")
+        return Text(fault="cannot be read without the package nbformat: pip install nbformat.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         notebook = nbformat.reads(json.dumps(bare), as_version=4)  # type: ignore[no-untyped-call]

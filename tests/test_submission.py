@@ -895,12 +895,13 @@ def test_a_notebook_beyond_the_cap_is_a_problem(tmp_path: Path) -> None:
     assert read_one(path).problem == "eve.ipynb is larger than 64 MiB."
 
 
-def test_without_nbformat_the_problem_says_how_to_get_it(
+def test_without_nbformat_a_notebook_is_the_graders_fault_and_never_a_zero(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "nbformat", None)
-    problem = read_notebook(tmp_path, "def f(): pass").problem
-    assert problem == "eve.ipynb cannot be read without the package nbformat: pip install nbformat."
+    submission = read_notebook(tmp_path, "def f(): pass")
+    assert submission.fault == "eve.ipynb cannot be read without the package nbformat: pip install nbformat."
+    assert submission.problem == ""
 
 
 def test_a_hundred_broken_cells_make_twenty_notes(tmp_path: Path) -> None:
