@@ -56,7 +56,9 @@ def grade_all(
     Every file is written atomically; with one job or many the bytes are the same but for measured times.
     """
     started, began = _now(), time.perf_counter()
-    _prepare(out)
+    with _writing(out):
+        for name in ("reports", "feedback"):
+            (out / name).mkdir(parents=True, exist_ok=True)
 
     def grade(candidate: Candidate, sandbox: Sandbox) -> tuple[Report, bool]:
         return _grade_one(grader, candidate, sandbox, out, fresh=fresh, untouched=untouched)
@@ -64,7 +66,8 @@ def grade_all(
     done = in_sandboxes(grade, candidates, jobs, lambda candidate, result: progress(candidate, result[0]))
     reports = tuple(report for report, _ in done)
     run = Run(reports, sum(was_there for _, was_there in done), time.perf_counter() - began)
-    _write_summary(grader, run, out, started, jobs)
+    with _writing(out):
+        _write_summary(grader, run, out, started, jobs)
     return run
 
 
@@ -120,10 +123,10 @@ def _taken(waiting: queue.SimpleQueue[int], stop: threading.Event) -> Iterator[i
             yield waiting.get_nowait()
 
 
-def _prepare(out: Path) -> None:
+@contextlib.contextmanager
+def _writing(out: Path) -> Iterator[None]:
     try:
-        for name in ("reports", "feedback"):
-            (out / name).mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
 
@@ -139,11 +142,19 @@ def _grade_one(
     was_there = report is not None
     if report is None:
         report = grader.grade(submission, sandbox)
-        write_report(report, path)
     text = feedback_page(report, submission.notes)
-    if not was_there or not page.is_file():
-        write_atomically(page, text)
+    with _writing(out):
+        if not was_there:
+            write_report(report, path)
+        if _text(page) != text:  # a run that was killed may have left the page of an earlier report
+            write_atomically(page, text)
     return report, was_there
+
+
+def _text(path: Path) -> str | None:
+    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+        return path.read_bytes().decode()
+    return None
 
 
 def _same(known: Report, grader: Grader, sha256: str, path: str, sandbox: Sandbox) -> bool:

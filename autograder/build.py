@@ -104,7 +104,7 @@ def generator_for(secret: str, case: str) -> np.random.Generator:
 
 def regenerate(assignment: Assignment, target: Path, *, secret: str = OPEN_SECRET, sandbox: Sandbox) -> int:
     """Write public/, hidden/ and the manifest into `target`; the number of cases. Raises FixtureError on a refusal."""
-    generator = _import_generator(assignment)
+    generator = import_generator(assignment)
     drafts = _drafts_by_case(assignment, generator["cases"].drafts(secret, _drawing(assignment, sandbox)))
     cases = [_case(item, drafts[name], visibility) for item, name, visibility in _listed(assignment)]
     check_drafts(assignment, drafts, generator["oracle"])
@@ -116,13 +116,20 @@ def regenerate(assignment: Assignment, target: Path, *, secret: str = OPEN_SECRE
     return len(cases)
 
 
-def _import_generator(assignment: Assignment) -> dict[str, ModuleType]:
+def import_generator(assignment: Assignment) -> dict[str, ModuleType]:
+    """The assignment's own oracle, cases and mistakes: another's modules of these names are set aside meanwhile."""
     folder = str(assignment.folder)
+    own = {path.stem for path in assignment.folder.glob("*.py")}
+    others = {name: sys.modules.pop(name) for name in own if name in sys.modules}
     sys.path.insert(0, folder)
+    importlib.invalidate_caches()
     try:
         return {name: importlib.import_module(name) for name in ("oracle", "cases", "mistakes")}
     finally:
         sys.path.remove(folder)
+        for name in own:
+            sys.modules.pop(name, None)
+        sys.modules.update(others)
 
 
 def _drafts_by_case(assignment: Assignment, drafts: Iterable[Draft]) -> dict[str, Draft]:
@@ -397,9 +404,12 @@ def _write(assignment: Assignment, target: Path, cases: Sequence[Case], hints: M
 def _check_round_trip(before: Sequence[Case], after: Sequence[Case]) -> None:
     for wrote, read in zip(before, after, strict=True):
         for one, other in zip(wrote.expected, read.expected, strict=True):
-            same = one == other and (one.array is None or np.array_equal(one.array, other.array, equal_nan=True))
-            if not same:
+            if one != other or not _same_array(one.array, other.array):
                 raise FixtureError(f"{wrote.id}: what was stored of {one.name} is not what is read back.")
+
+
+def _same_array(one: Array | None, other: Array | None) -> bool:
+    return one is other if one is None or other is None else np.array_equal(one, other, equal_nan=True)
 
 
 def manifest_text(assignment: Assignment, files: Mapping[str, bytes], hints: Mapping[str, str]) -> str:

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from autograder.errors import KitError, UsageError
+from autograder.errors import GraderFault, KitError, UsageError
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
 from autograder.items import Item, find_assignment, nearest_root
@@ -23,6 +25,7 @@ from autograder.sandbox import Sandbox
 from autograder.submission import Submission, find, read
 from autograder.text import visible
 
+IN_SANDBOX = ("torch", "einops")
 INTRODUCTION = "Public cases only; grading runs more of the same kind."
 
 
@@ -31,6 +34,7 @@ class Checker:
 
     def __init__(self, path: Path, assignment: str | None = None) -> None:
         """Read what is checked; raises UsageError where `path` holds no submission or several."""
+        _refuse_without_packages()
         chosen = find_assignment(assignment, nearest_root(path))
         self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
         self._submission = _only_submission(path, chosen.module, chosen.untouched_source())
@@ -83,18 +87,32 @@ def check(path: Path, item_ids: Sequence[str] = (), assignment: str | None = Non
     """Print the report on the public cases; 0 where all pass, 1 where one fails, 3 where the checker itself failed."""
     with Checker(path, assignment) as checker:
         report = checker.report(item_ids)
-        print(f"{INTRODUCTION}\n")
-        print(report_text(report, checker.notes))
     if report.status == "not_graded":
-        return 3
+        raise GraderFault(f"Nothing could be checked, which is no fault of your work. {report.items[0].message}")
+    print(f"{INTRODUCTION}\n")
+    print(report_text(report, checker.notes))
     return 0 if all(item.verdict == "passed" for item in report.items) else 1
 
 
+def _refuse_without_packages() -> None:
+    """What the sandbox alone imports is looked for here: a worker that cannot start says less of the reason."""
+    missing = [name for name in IN_SANDBOX if find_spec(name) is None]
+    if missing:
+        advice = "python -m pip install -r requirements.txt, in the folder of the handout"
+        raise GraderFault(f"The package {missing[0]} is missing: {advice}.")
+
+
 def _only_submission(path: Path, module: str, untouched: str) -> Submission:
-    candidates = find([path], module)
-    own = [candidate for candidate in candidates if candidate.path.resolve() == path.resolve()]
+    here = path.resolve()
+    try:
+        candidates = find([path], module)
+    except UsageError:
+        if not (here.is_dir() and os.access(here, os.R_OK | os.X_OK)):
+            raise
+        candidates = []  # what a TA would be told of a folder that is no class helps no student
+    own = [candidate for candidate in candidates if candidate.path.resolve() == here]
     if not own:
-        raise UsageError(f"{path} holds neither {module}.py nor {module}.ipynb: run this in the folder that does.")
+        raise UsageError(f"{here} holds neither {module}.py nor {module}.ipynb: run this in the folder that does.")
     return read(own[0], module, untouched)
 
 

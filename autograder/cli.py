@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -20,16 +20,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from autograder import batch
 from autograder.check import check as check_folder
 from autograder.doctor import examine
-from autograder.errors import KitError
-from autograder.fixtures import read_fixtures
+from autograder.errors import KitError, UsageError
+from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading import Grader
-from autograder.items import find_assignment
+from autograder.items import Assignment, find_assignment
 from autograder.release import handout_files, write_handout, zip_bytes
 from autograder.report import Report
 from autograder.selfcheck import Exam, known_mistakes
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
-from autograder.submission import find
+from autograder.submission import Candidate, find
 from autograder.table import class_table, doctor_table, exam_table
 from autograder.text import number, visible
 from autograder.verify import regenerate_into
@@ -47,11 +47,21 @@ fixtures_app = typer.Typer(
 )
 app.add_typer(fixtures_app, name="fixtures")
 
+PAGE_WIDTH = 110
+INTERRUPTED = 130  # typer's exit code for Ctrl-C
 CORES = max(1, os.cpu_count() or 1)
 AssignmentOption = Annotated[
     str | None, typer.Option("--assignment", help="Which assignment; needed where there are several.")
 ]
-JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time.")]
+
+
+def _at_least_one(jobs: int) -> int:
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs} would grade nothing: give 1 or more.")
+    return jobs
+
+
+JobsOption = Annotated[int, typer.Option("--jobs", callback=_at_least_one, help="Submissions at a time, 1 or more.")]
 
 
 def main() -> None:
@@ -61,9 +71,11 @@ def main() -> None:
     except KitError as error:
         print(f"autograder: {visible(str(error))}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        print("autograder: stopped. Run the same command again to go on where it stopped.", file=sys.stderr)
-        raise SystemExit(130) from None
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            more = " Run the same command again to go on where it stopped." if sys.argv[1:2] == ["grade"] else ""
+            print(f"autograder: stopped.{more}", file=sys.stderr)
+        raise
 
 
 @app.command()
@@ -77,8 +89,8 @@ def grade(
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     chosen = find_assignment(assignment)
-    grader = Grader.of(chosen, read_fixtures(chosen, folder=fixtures))
-    candidates = find(paths, chosen.module)
+    grader = Grader.of(chosen, _fixtures(chosen, fixtures))
+    candidates = _candidates(paths, chosen.module, out)
     with _progress("grading", len(candidates)) as advance:
         run = batch.grade_all(
             grader,
@@ -89,11 +101,30 @@ def grade(
             untouched=chosen.untouched_source(),
             progress=lambda candidate, report: advance(),
         )
-    console = Console()
+    console = _console()
     console.print(class_table(run.reports, chosen))
     _say_where(console, run, out)
     if any(report.status == "not_graded" for report in run.reports):
         raise SystemExit(3)
+
+
+def _fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
+    if folder is not None and not (folder / MANIFEST).is_file():
+        raise UsageError(f"{folder} holds no {MANIFEST}: give --fixtures a folder that holds a set of fixtures.")
+    return read_fixtures(assignment, folder=folder)
+
+
+def _candidates(paths: Sequence[Path], module: str, out: Path) -> list[Candidate]:
+    """What was handed in; the results of an earlier run may lie among it."""
+    candidates = [one for one in find(paths, module) if one.path.resolve() != out.resolve()]
+    if not candidates:
+        raise UsageError(f"There is nothing to grade but {out}, which is where the results go.")
+    return candidates
+
+
+def _console() -> Console:
+    """Standard output: as wide as the terminal, or as a page where it goes to a file."""
+    return Console(emoji=False) if sys.stdout.isatty() else Console(width=PAGE_WIDTH, emoji=False)
 
 
 @contextmanager
@@ -107,8 +138,9 @@ def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
+    lost = [report for report in run.reports if report.status == "not_graded"]
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
-    console.print(f"{len(run.reports)} graded in {run.seconds:.1f} s{again}.", highlight=False)
+    console.print(f"{len(run.reports) - len(lost)} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
         ("index.html", "the class"),
         ("feedback", "a page for each student"),
@@ -117,17 +149,16 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-    lost = [report for report in run.reports if report.status == "not_graded"]
     if lost:
         _say_lost(lost)
 
 
 def _say_lost(lost: list[Report]) -> None:
     names = ", ".join(visible(report.student, 40) for report in lost[:10])
+    more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
     reason = visible(lost[0].items[0].message, 300)
-    Console(stderr=True).print(
-        escape(f"NOT GRADED, through no fault of theirs: {names}. {reason}"), style="bold red", highlight=False
-    )
+    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {reason}"
+    Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -151,8 +182,15 @@ def release(
     write_handout(files, chosen.handout)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
     if zip_file is not None:
-        zip_file.write_bytes(zip_bytes(files, chosen.name))
+        _write_zip(zip_file, zip_bytes(files, chosen.name))
         print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
+
+
+def _write_zip(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}. Give another file with --zip.") from error
 
 
 @fixtures_app.command("regenerate")
@@ -195,7 +233,7 @@ def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> 
     chosen = find_assignment(assignment)
     with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
         exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
-    _say_exam(exam, Console())
+    _say_exam(exam, _console())
     if exam.complaints:
         print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
         raise SystemExit(3)
@@ -214,6 +252,6 @@ def _say_exam(exam: Exam, console: Console) -> None:
 def doctor(assignment: AssignmentOption = None) -> None:
     """Which packages, isolation layers and fixtures this machine has, and what to do about what is missing."""
     examined = examine(find_assignment(assignment))
-    Console().print(doctor_table(examined))
+    _console().print(doctor_table(examined))
     if any(one.state == "missing" for one in examined):
         raise SystemExit(3)

@@ -39,20 +39,26 @@ def examine(assignment: Assignment) -> list[Examined]:
 
 def _packages() -> list[Examined]:
     project = tomllib.loads((KIT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [_package(requirement) for requirement in project["dependencies"]]
+    return [package(requirement) for requirement in project["dependencies"]]
 
 
-def _package(requirement: str) -> Examined:
-    name, _, pin = requirement.partition("==")
-    name = re.split(r"[^A-Za-z0-9._-]", name, maxsplit=1)[0]
+def package(requirement: str) -> Examined:
+    """Whether a requirement of the forms `name`, `name>=1.2` or `name==1.2` is met here."""
+    name, relation, wanted = re.split("(==|>=|$)", requirement, maxsplit=1)
+    advice = f"python -m pip install '{requirement}'"
     try:
         found = version(name)
     except PackageNotFoundError:
-        return Examined(name, "missing", "not installed", f"python -m pip install '{requirement}'")
-    if pin and found.split("+")[0] != pin:
-        advice = f"Stored tensors were made with {pin}: python -m pip install '{requirement}'"
-        return Examined(name, "warning", found, advice)
+        return Examined(name, "missing", "not installed", advice)
+    if relation == "==" and found.split("+")[0] != wanted:
+        return Examined(name, "warning", found, f"Stored tensors were made with {wanted}: {advice}")
+    if relation == ">=" and _numbers(found) < _numbers(wanted):
+        return Examined(name, "warning", found, f"The kit was written for {wanted} or newer: {advice}")
     return Examined(name, "ok", found)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", text.split("+")[0])]
 
 
 def _machine() -> Examined:

@@ -1,7 +1,12 @@
-"""Mismatch → sentences a student can act on. Of a hidden case nothing is said that its expected values would reveal."""
+"""Mismatch → sentences a student can act on.
+
+Of a hidden case no value is told, neither an expected one nor one that the student's code chose: a message, a type's
+name or a shape could carry the inputs out.
+"""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 
 from autograder.compare import Difference, Mismatch
@@ -12,49 +17,60 @@ from autograder.text import visible
 
 MAX_MESSAGE = 2_000
 NEAR_MISS = 1e-3
+MAX_DEPTH = 8
+NOT_SHOWN = "(not shown)"
+BUILT_IN = frozenset(
+    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
+)
 
 
 def about_mismatch(case: Case, mismatch: Mismatch) -> str:
     """What differs, where, and what was allowed."""
     reveal = case.visibility == "public"
     lines = [_sentence(case, mismatch, reveal=reveal)]
-    if mismatch.rung in ("values", "finite", "gradient") and mismatch.first and reveal:
+    if mismatch.first and reveal:
         lines += _table(mismatch)
-    lines += [_diagnosis(expectation, observed) for expectation, observed in mismatch.diagnoses[:2]]
+    lines += [_diagnosis(expectation, observed, reveal=reveal) for expectation, observed in mismatch.diagnoses[:2]]
     return visible("\n".join(lines), MAX_MESSAGE, newlines=True)
 
 
 def about_outcome(case: Case, outcome: Outcome, timeout: float) -> str:
     """Why there is nothing to compare."""
-    function = case.function
+    function, reveal = case.function, case.visibility == "public"
     match outcome.status:
         case "missing":
             return f"{function} is not defined."
         case "timed_out":
             return f"{function} had not finished after {timeout:g} seconds. Is there a loop that never ends?"
         case "out_of_memory":
-            return f"{function} asked for more memory than it may have.{_place(outcome.raised)}"
+            return f"{function} asked for more memory than it may have.{_place(outcome.raised, reveal=reveal)}"
         case "crashed":
             return f"{function} ended the Python process: {visible(outcome.detail, 200)}."
         case "not_run":
             return f"Not run: {visible(outcome.detail, 200)}."
-    return about_exception(function, outcome.raised, reveal=case.visibility == "public")
+    return about_exception(function, outcome.raised, reveal=reveal)
 
 
 def about_exception(subject: str, raised: Raised | None, *, reveal: bool) -> str:
-    """The exception's type, its text where the inputs may be seen, and the student's own line."""
+    """The exception's type and the number of the student's line; text and code too where the inputs may be seen."""
     if raised is None:
         return f"{subject} could not be called."
     if raised.types[0] == "NotImplementedError":
         return f"{subject} is not implemented yet."
     text = f": {visible(raised.message, 300)}" if reveal and raised.message else ""
-    return f"{subject} raised {visible(raised.types[0], 80)}{text}.{_place(raised)}"
+    return f"{subject} raised {_type_name(raised.types, reveal=reveal)}{text}.{_place(raised, reveal=reveal)}"
 
 
-def _place(raised: Raised | None) -> str:
+def _type_name(types: Sequence[object], *, reveal: bool) -> str:
+    """The most derived type; of a hidden case the most derived that Python brings along."""
+    names = [name for name in types if isinstance(name, str) and (reveal or name in BUILT_IN)]
+    return visible(names[0], 80) if names else "an exception"
+
+
+def _place(raised: Raised | None, *, reveal: bool) -> str:
     if raised is None or raised.line is None:
         return ""
-    code = f"\n  {visible(raised.code, 120)}" if raised.code else ""
+    code = f"\n  {visible(raised.code, 120)}" if raised.code and reveal else ""
     return f"\nLine {raised.line} of your file:{code}" if code else f" Line {raised.line} of your file."
 
 
@@ -64,14 +80,13 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
         case "returned":
             return f"{case.function} returned nothing where {expectation.what} should be."
         case "tensor":
-            return _not_a_tensor(expectation, returned)
+            return _not_a_tensor(expectation, returned, reveal=reveal)
         case "dtype":
-            return f"{expectation.what} has dtype {visible(returned.dtype, 40)}, but should be {expectation.dtype}."
+            dtype = visible(returned.dtype, 40) if reveal or returned.array is not None else NOT_SHOWN
+            return f"{expectation.what} has dtype {dtype}, but should be {expectation.dtype}."
         case "shape":
-            return (
-                f"{expectation.what} has shape {list(returned.shape)}, "
-                f"but should be {named_shape(expectation)}."
-            )
+            shape = visible(str(list(returned.shape)), 120) if reveal else NOT_SHOWN
+            return f"{expectation.what} has shape {shape}, but should be {named_shape(expectation)}."
         case "finite" | "values":
             return f"{_header(expectation, returned)}\n{_how_many(mismatch)}{_near_miss(mismatch)}"
         case "graph":
@@ -81,15 +96,16 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
         case "purity":
             return f"{case.function} changed its argument {expectation.what}. Compute something new instead."
         case "error":
-            return _error(expectation, mismatch.observed)
+            return _error(expectation, mismatch.observed, reveal=reveal)
         case "fact":
-            return _diagnosis(expectation, mismatch.observed)
+            return _diagnosis(expectation, mismatch.observed, reveal=reveal)
 
 
-def _not_a_tensor(expectation: Expectation, returned: Returned) -> str:
+def _not_a_tensor(expectation: Expectation, returned: Returned, *, reveal: bool) -> str:
     if returned.kind == "tensor":
-        return f"{expectation.what} is a tensor whose values cannot be read ({visible(returned.dtype, 40)}, or not dense)."
-    return f"{expectation.what} should be a torch.Tensor, but is of type {visible(returned.type, 80)}."
+        return f"{expectation.what} is a tensor whose values cannot be read (too large, or not dense)."
+    kind = visible(returned.type, 80) if reveal else NOT_SHOWN
+    return f"{expectation.what} should be a torch.Tensor, but is of type {kind}."
 
 
 def named_shape(expectation: Expectation) -> str:
@@ -112,7 +128,7 @@ def _how_many(mismatch: Mismatch) -> str:
 
 
 def _near_miss(mismatch: Mismatch) -> str:
-    if mismatch.relative is None or mismatch.relative > NEAR_MISS:
+    if mismatch.relative is None or not mismatch.relative <= NEAR_MISS:
         return ""
     return "\nalmost right: look at constants, divisors and precision"
 
@@ -127,30 +143,36 @@ def _gradient(mismatch: Mismatch) -> str:
     expectation, returned = mismatch.expectation, mismatch.returned
     if returned.kind != "tensor":
         return f"{expectation.what} does not exist: the graph is cut."
-    if mismatch.first and all(value.observed == 0 for value in mismatch.first) and mismatch.total > 0:
+    if mismatch.first and all(value.observed == 0 for value in mismatch.first):
         return f"{expectation.what} is 0 where it should not be.\n{_how_many(mismatch)}"
     return f"{_header(expectation, returned)}\n{_how_many(mismatch)}{_near_miss(mismatch)}"
 
 
-def _error(expectation: Expectation, observed: object) -> str:
+def _error(expectation: Expectation, observed: object, *, reveal: bool) -> str:
     wanted = expectation.value["type"]
-    mentions = "".join(f" and name {text!r}" for text in expectation.value.get("mentions", ()))
     if not isinstance(observed, dict):
         return f"{expectation.what} should raise {wanted}, but raised nothing."
-    types = observed.get("types") or ["an exception"]
-    if wanted in types:
-        return f"{expectation.what} should raise {wanted}{mentions}, but its text does not."
-    return f"{expectation.what} should raise {wanted}, but raised {visible(str(types[0]), 80)}."
+    types = observed.get("types")
+    types = types if isinstance(types, list) else []
+    if wanted not in types:
+        return f"{expectation.what} should raise {wanted}, but raised {_type_name(types, reveal=reveal)}."
+    mentions = " and ".join(repr(text) if reveal else NOT_SHOWN for text in expectation.value.get("mentions", ()))
+    return f"{expectation.what} should raise {wanted} and name {mentions}, but its text does not."
 
 
-def _diagnosis(expectation: Expectation, observed: object) -> str:
-    shown = visible(_plain(observed), 200)
-    return expectation.message.replace("{expected}", _plain(expectation.value)).replace("{observed}", shown)
+def _diagnosis(expectation: Expectation, observed: object, *, reveal: bool) -> str:
+    wanted, seen = (_plain(expectation.value), visible(_plain(observed), 200)) if reveal else (NOT_SHOWN, NOT_SHOWN)
+    return expectation.message.replace("{expected}", wanted).replace("{observed}", seen)
 
 
-def _plain(value: object) -> str:
+def _plain(value: object, depth: int = MAX_DEPTH) -> str:
+    """JSON as a sentence shows it; what is nested deeper than `depth` is left out."""
+    if isinstance(value, list | dict) and not depth:
+        return "…"
     if isinstance(value, list):
-        return "[" + ", ".join(_plain(entry) for entry in value) + "]"
+        return "[" + ", ".join(_plain(entry, depth - 1) for entry in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_plain(entry, depth - 1)}" for key, entry in value.items()) + "}"
     return "nothing" if value is None else str(value)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +27,10 @@ from autograder.items import Assignment
 from autograder.observation import Array, Observation, Raised, Returned
 from autograder.report import Visibility
 
+SCHEMA = 1
 MANIFEST = "manifest.json"
 METADATA_KEY = "cases"
+STORED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")  # no way up, no way out, no second spelling of a folder
 Kind = Literal["value", "gradient", "unchanged", "error", "fact"]
 
 
@@ -103,21 +106,26 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
     """The stored cases, public ones only where `hidden` is false; `folder` may hold another term's set.
 
     Raises FixtureError where a file is missing, is not what the manifest says, or lacks a case that an item lists.
+    Files that are no tensors (items.toml, probes.py) are the assignment's own: another term's set must fit them.
     """
     folder = folder or assignment.folder
     manifest_bytes = _read(folder / MANIFEST)
     manifest = _parse(manifest_bytes, folder / MANIFEST)
+    if manifest["assignment"] != assignment.name:
+        raise FixtureError(f"{folder} holds fixtures of {manifest['assignment']!r}, not of {assignment.name!r}.")
     names = [name for name in manifest["files"] if hidden or not name.startswith("hidden/")]
     cases: list[Case] = []
     for name in names:
-        data = _read(folder / name)
+        stored = name.endswith(".safetensors")
+        path = (folder if stored else assignment.folder) / name
+        data = _read(path)
         if hashlib.sha256(data).hexdigest() != manifest["files"][name]:
             raise FixtureError(
-                f"{folder / name} is not the file that {MANIFEST} lists (its SHA-256 differs). "
+                f"{path} is not the file that {folder / MANIFEST} lists (its SHA-256 differs). "
                 "Restore it, or run `autograder fixtures regenerate`."
             )
-        if name.endswith(".safetensors"):
-            cases += decode(data, folder / name)
+        if stored:
+            cases += decode(data, path)
     _check_complete(assignment, cases, hidden=hidden)
     return Fixtures(tuple(_in_order(assignment, cases)), manifest["hints"], hashlib.sha256(manifest_bytes).hexdigest())
 
@@ -138,7 +146,7 @@ def decode(data: bytes, path: Path) -> list[Case]:
     try:
         tensors: dict[str, Array] = safetensors.numpy.load(data)
         return [_case(entry, tensors) for entry in json.loads(_metadata(data)[METADATA_KEY])]
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (safetensors.SafetensorError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FixtureError(f"{path} does not hold stored cases: {error}.") from error
 
 
@@ -160,19 +168,34 @@ def _read(path: Path) -> bytes:
 def _parse(data: bytes, path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(data)
-        if isinstance(manifest["files"], dict) and isinstance(manifest["hints"], dict):
-            return dict(manifest)
-    except (ValueError, KeyError, TypeError):
-        pass
-    raise FixtureError(f"{path} is not a manifest of fixtures. Restore it, or run `autograder fixtures regenerate`.")
+    except (ValueError, RecursionError):
+        manifest = None
+    if not _is_manifest(manifest):
+        raise FixtureError(
+            f"{path} is not a manifest of fixtures. Restore it, or run `autograder fixtures regenerate`."
+        )
+    if strange := [name for name in manifest["files"] if not STORED_NAME.fullmatch(name)]:
+        raise FixtureError(f"{path} lists {strange[0]!r}, which is not the name of a file in its folder. Restore it.")
+    return dict(manifest)
+
+
+def _is_manifest(found: Any) -> bool:
+    kinds = {"schema": int, "assignment": str, "files": dict, "hints": dict}
+    return (
+        isinstance(found, dict)
+        and all(isinstance(found.get(key), kind) for key, kind in kinds.items())
+        and found["schema"] == SCHEMA
+        and found["files"].keys() >= {"items.toml", "probes.py"}
+    )
 
 
 def _check_complete(assignment: Assignment, cases: list[Case], *, hidden: bool) -> None:
-    found = {case.id for case in cases}
+    found = {(case.item, case.visibility, case.id) for case in cases}
     for item in assignment.items:
-        for case in (*item.public, *(item.hidden if hidden else ())):
-            if case not in found:
-                raise FixtureError(f"Item {item.id} lists the case {case}, which no stored file holds.")
+        listed = [("public", name) for name in item.public] + [("hidden", name) for name in item.hidden if hidden]
+        for visibility, name in listed:
+            if (item.id, visibility, name) not in found:
+                raise FixtureError(f"Item {item.id} lists the {visibility} case {name}, which no stored file holds.")
 
 
 def _in_order(assignment: Assignment, cases: list[Case]) -> list[Case]:
@@ -240,9 +263,7 @@ def _case(entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Case:
         params=entry["params"],
         inputs={key: tensors[f"{name}/input/{key}"] for key in entry["inputs"]},
         expected=tuple(_expectation(name, expectation, tensors) for expectation in entry["expected"]),
-        mistakes={
-            slug: _mistake(f"{name}/mistake/{slug}", seen, tensors) for slug, seen in entry["mistakes"].items()
-        },
+        mistakes={slug: _mistake(f"{name}/mistake/{slug}", seen, tensors) for slug, seen in entry["mistakes"].items()},
     )
 
 
@@ -265,4 +286,4 @@ def _mistake(prefix: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]
 
 def is_finite(array: Array) -> bool:
     """Whether every value is finite; integers and booleans always are."""
-    return bool(np.isfinite(array).all()) if array.dtype.kind in "fc" else True
+    return bool(np.isfinite(array).all())

@@ -9,6 +9,7 @@ sides share it.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from typing import Any, Protocol
 
@@ -32,8 +33,8 @@ class Readable(Protocol):
 class Writable(Protocol):
     """What `write` needs: a byte stream that can be flushed."""
 
-    def write(self, data: bytes, /) -> int | None:
-        """Write all or part of `data`."""
+    def write(self, data: memoryview, /) -> int:
+        """Write all or part of `data`; the number of bytes written."""
 
     def flush(self) -> None:
         """Push what was written towards the other side."""
@@ -41,11 +42,23 @@ class Writable(Protocol):
 
 def write(stream: Writable, header: dict[str, Any], blob: bytes = b"") -> None:
     """Send one frame; raises FrameError where it would be over the caps."""
+    send(stream, encode(header, blob))
+
+
+def send(stream: Writable, frame: bytes) -> None:
+    """Send a frame that `encode` made, whole, even where the stream takes it in parts."""
+    left = memoryview(frame)
+    while left:
+        left = left[stream.write(left) :]
+    stream.flush()
+
+
+def encode(header: dict[str, Any], blob: bytes = b"") -> bytes:
+    """One frame as bytes; raises FrameError where it would be over the caps."""
     encoded = json.dumps(header, allow_nan=False).encode()
     if len(encoded) > MAX_HEADER or len(blob) > MAX_BLOB:
         raise FrameError(f"a frame of {len(encoded)} + {len(blob)} bytes is over the cap")
-    stream.write(PREFIX.pack(MAGIC, len(encoded), len(blob)) + encoded + blob)
-    stream.flush()
+    return PREFIX.pack(MAGIC, len(encoded), len(blob)) + encoded + blob
 
 
 def read(stream: Readable) -> tuple[dict[str, Any], bytes] | None:
@@ -67,7 +80,7 @@ def read(stream: Readable) -> tuple[dict[str, Any], bytes] | None:
 
 def _parse_header(encoded: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(encoded, parse_constant=_refuse_constant)
+        header = json.loads(encoded, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise FrameError("the header of a frame is not JSON") from error
     if not isinstance(header, dict):
@@ -77,6 +90,13 @@ def _parse_header(encoded: bytes) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):  # as in 1e999
+        raise ValueError("a number is out of range")
+    return number
 
 
 def _read_up_to(stream: Readable, size: int) -> bytes:

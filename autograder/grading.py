@@ -44,6 +44,8 @@ class Grader:
             results = self._results(submission, sandbox, items)
         except GraderFault as fault:
             results = [not_graded(item, str(fault)) for item in items]
+        except OSError as error:  # no memory to start a worker, no descriptor left
+            results = [not_graded(item, f"The machine failed while grading: {error}.") for item in items]
         return Report(
             student=submission.student,
             assignment=self.assignment.name,

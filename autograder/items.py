@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ from typing import Any
 from autograder.errors import FixtureError, UsageError
 
 KIT_ROOT = Path(__file__).resolve().parent.parent
+UNTOUCHED = "untouched.py"
+ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "load_timeout", "item"})
+ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,13 @@ class Assignment:
         """The text of probes.py."""
         return (self.folder / "probes.py").read_text(encoding="utf-8")
 
+    def untouched_source(self) -> str:
+        """The text of the module as it was handed out; "" before the first release."""
+        for path in (self.folder / UNTOUCHED, self.handout / f"{self.module}.py"):
+            if path.is_file():
+                return path.read_text(encoding="utf-8")
+        return ""
+
     def _given_path(self, name: str) -> Path:
         for folder in (self.folder, self.solution):
             if (folder / f"{name}.py").is_file():
@@ -99,10 +111,10 @@ def load_assignment(folder: Path) -> Assignment:
         return _assignment(data, folder.resolve())
     except OSError as error:
         raise FixtureError(f"{path} cannot be read: {error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FixtureError(f"{path} is not TOML: {error}.") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise FixtureError(f"{path} lacks or mistypes an entry: {error}.") from error
+    except ValueError as error:
+        raise FixtureError(f"{path} cannot be used: {error}.") from error
 
 
 def find_assignment(name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
@@ -127,30 +139,75 @@ def nearest_root(start: Path) -> Path:
     return KIT_ROOT
 
 
-def _assignment(data: dict[str, Any], folder: Path) -> Assignment:
-    items = tuple(_item(entry) for entry in data["item"])
-    ids = [item.id for item in items]
-    if len(set(ids)) < len(ids):
-        raise ValueError("two items share an id")
+def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
+    _refuse_unknown(data, ASSIGNMENT_KEYS, "the assignment")
+    items = tuple(_item(entry) for entry in _list(data, "item", dict, "the assignment"))
+    _refuse_twice((item.id for item in items), "item")
+    _refuse_twice((case for item in items for case in (*item.public, *item.hidden)), "case")
+    if not items:
+        raise ValueError("it lists no item")
     return Assignment(
-        name=str(data["assignment"]),
-        title=str(data["title"]),
-        module=str(data["module"]),
+        name=_text(data, "assignment", "the assignment"),
+        title=_text(data, "title", "the assignment"),
+        module=_text(data, "module", "the assignment"),
         folder=folder,
-        given=tuple(data["given"]),
-        load_timeout=float(data["load_timeout"]),
+        given=tuple(_list(data, "given", str, "the assignment")),
+        load_timeout=_positive(data, "load_timeout", "the assignment"),
         items=items,
     )
 
 
-def _item(entry: dict[str, Any]) -> Item:
-    return Item(
-        id=str(entry["id"]),
-        function=str(entry["function"]),
-        title=str(entry["title"]),
-        points=float(entry["points"]),
-        timeout=float(entry["timeout"]),
-        hint=str(entry["hint"]),
-        public=tuple(entry["public"]),
-        hidden=tuple(entry.get("hidden", ())),
+def _item(entry: Mapping[str, Any]) -> Item:
+    name = _text(entry, "id", "an item")
+    _refuse_unknown(entry, ITEM_KEYS, name)
+    item = Item(
+        id=name,
+        function=_text(entry, "function", name),
+        title=_text(entry, "title", name),
+        points=_positive(entry, "points", name),
+        timeout=_positive(entry, "timeout", name),
+        hint=_text(entry, "hint", name),
+        public=tuple(_list(entry, "public", str, name)),
+        hidden=tuple(_list({"hidden": [], **entry}, "hidden", str, name)),  # a handout's items have none
     )
+    if not item.public and not item.hidden:
+        raise ValueError(f"{name} has no case")
+    return item
+
+
+def _text(entry: Mapping[str, Any], key: str, where: str) -> str:
+    found = entry.get(key)
+    if not isinstance(found, str) or not found.strip():
+        raise ValueError(f"{key!r} of {where} should be text, but is {_shown(found)}")
+    return found
+
+
+def _positive(entry: Mapping[str, Any], key: str, where: str) -> float:
+    found = entry.get(key)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+        raise ValueError(f"{key!r} of {where} should be a number above 0, but is {_shown(found)}")
+    return float(found)
+
+
+def _list(entry: Mapping[str, Any], key: str, kind: type, where: str) -> list[Any]:
+    found = entry.get(key)
+    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+        raise ValueError(f"{key!r} of {where} should be a list of {kind.__name__}, but is {_shown(found)}")
+    return found
+
+
+def _shown(found: object) -> str:
+    return "missing" if found is None else repr(found)
+
+
+def _refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+    if unknown := sorted(set(entry) - known):
+        raise ValueError(f"{where} has the unknown entry {unknown[0]!r}")
+
+
+def _refuse_twice(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"the {what} {name!r} is listed twice")
+        seen.add(name)

@@ -30,7 +30,7 @@ POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
     "__init__", "__main__", "check", "compare", "errors", "feedback", "fixtures", "frames", "grading", "items",
-    "observation", "render", "report", "sandbox", "submission", "text", "worker",
+    "notebook", "observation", "render", "report", "sandbox", "submission", "text", "worker",
 )  # fmt: skip
 STUDENT_REQUIREMENTS = (
     "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",

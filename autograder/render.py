@@ -17,14 +17,14 @@ def item_lines(item: ItemResult) -> list[str]:
         word = "ERR "
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
     head = f"{word}  {item.item}  {item.title}"
-    lines = [f"{head:<{WIDTH - 10}}{points:>10}"]
+    lines = [f"{head:<{WIDTH - len(points) - 1}} {points}"]
     if item.verdict == "passed":
         return lines
     lines += [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
     if item.hint:
         lines.append(f"  {visible(item.hint)}")
     if item.verdict != "not_graded":
-        lines.append(f"  Again: autograder check --item {item.item}")
+        lines.append(f"  Again: python -m autograder check --item {item.item}")
     return lines
 
 
@@ -63,7 +63,7 @@ def report_markdown(report: Report) -> str:
     for item in report.items:
         if item.verdict != "passed":
             body = visible(item.message, newlines=True).replace("```", "` ` `")
-            lines += ["", f"### {item.item}: {item.title}", "", "```text", body, "```", "", _quoted(item.hint)]
+            lines += ["", f"### {item.item}: {_quoted(item.title)}", "", "```text", body, "```", "", _quoted(item.hint)]
     return "\n".join(lines) + "\n"
 
 

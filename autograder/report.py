@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 import urllib.parse
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ Verdict = Literal[
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Visibility = Literal["public", "hidden"]
+RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)  # devices to Windows
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,15 @@ def from_json(data: Mapping[str, Any]) -> Report:
 
 def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
     cases = tuple(CaseResult(**case) for case in item["cases"])
-    return ItemResult(**{**item, "mistakes": tuple(item["mistakes"]), "cases": cases})
+    result = ItemResult(**{**item, "mistakes": tuple(item["mistakes"]), "cases": cases})
+    numbers = (result.max_points, result.seconds, *([] if result.points is None else [result.points]))
+    if any(verdict not in VERDICTS for verdict in (result.verdict, *(case.verdict for case in cases))):
+        raise ValueError(f"{result.item} has an unknown verdict")
+    if (result.points is None) != (result.verdict == "not_graded"):
+        raise ValueError(f"the points of {result.item} do not fit its verdict")
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise TypeError(f"{result.item} has points or seconds that are no numbers")
+    return result
 
 
 def without_times(report: Report) -> Report:
@@ -127,46 +137,53 @@ def without_times(report: Report) -> Report:
 
 
 def file_stem(student: str) -> str:
-    """A file name for any student name: readable where it can be, unique always, never a path.
+    """A file name for any student name: readable where it can be, different for different names, never a path.
 
-    Letters of any script are kept. Separators, control characters, spaces at the ends, and the rest are percent-encoded;
-    a name that would be too long for a file system ends in the first 16 digits of its SHA-256.
+    Letters of any script are kept; the rest is percent-encoded, a name that would not do as a file's whole (spaces or
+    dots at its ends, a device of Windows). A name that would be too long for a file system ends in 16 digits of its
+    SHA-256. `%x` and `%h` cannot come from percent-encoding, so no other name gets the same stem. Names that differ
+    in case alone stay apart only where the file system tells case apart.
     """
+    raw = student.encode("utf-8", "surrogatepass")
     kept = "".join(
-        character if character.isalnum() or character in " -_.@+,'" else urllib.parse.quote(character, safe="")
+        character
+        if character.isalnum() or character in " -_.@+,'"
+        else urllib.parse.quote(character, safe="", errors="surrogatepass")
         for character in student
     )
-    if kept != kept.strip(" .") or not kept:
-        kept = "%" + kept.encode().hex()
+    if not kept or kept != kept.strip(" .") or RESERVED.fullmatch(kept):
+        kept = f"%x{raw.hex()}"
     if len(kept.encode()) > 200:
-        kept = kept.encode()[:150].decode(errors="ignore") + "-" + hashlib.sha256(student.encode()).hexdigest()[:16]
+        kept = f"{kept.encode()[:150].decode(errors='ignore')}%h{hashlib.sha256(raw).hexdigest()[:16]}"
     return kept
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Write `text` (UTF-8) so that a reader sees the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    temporary = Path(name)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        temporary.chmod(0o644)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write `report` as JSON, atomically."""
-    write_atomically(path, json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n")
+    """Write `report` as JSON, atomically. A lone surrogate (a file name that is not UTF-8) becomes JSON's escape."""
+    text = json.dumps(to_json(report), indent=1, ensure_ascii=False)
+    write_atomically(path, text.encode("utf-8", "backslashreplace").decode() + "\n")
 
 
 def read_report(path: Path) -> Report | None:
     """The report at `path`; None where there is none or it is not one."""
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -1,8 +1,8 @@
 """Run untrusted code on a case: source and inputs in, an Outcome out. Nothing that comes out is trusted.
 
 On Linux a warm server (see `worker`) forks a worker for each submission; elsewhere each worker is a fresh interpreter.
-A worker is killed from outside when a call exceeds its deadline. What follows a kill or a crash runs in a new worker, so
-a fault stays with the item that caused it.
+A worker is killed from outside when a call exceeds its deadline. What follows a kill or a crash runs in a new worker,
+so a fault stays with the item that caused it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", 
 
 START_SECONDS = 120.0
 WORKER_MEGABYTES = 4096
+CLOSE_SECONDS = 1.0
 OUTPUT_KEPT = 4096
-PIPE_ROOM = 32 * 2**10
 KIT_ROOT = Path(__file__).resolve().parent.parent
 BOOT = """
 import json, sys
@@ -119,9 +119,10 @@ class Sandbox:
     ) -> list[Outcome]:
         """The outcome of each request, in order.
 
-        After a worker is lost the rest of that item is `not_run`; the next item gets a new worker. Where loading the
-        program fails, every request shares that outcome. Once lost workers have used `fault_budget` seconds, the rest is
-        `not_run`. Raises SandboxError where no worker could be started: that is the grader's fault.
+        After a worker is lost the rest of that item is `not_run`; the next item gets a new worker. One that ran out of
+        memory is replaced at once: what fills it may still be there. Where loading the program fails, every request
+        shares that outcome. Once lost workers have used `fault_budget` seconds, the rest is `not_run`. Raises
+        SandboxError where no worker could be started: that is the grader's fault.
         """
         outcomes: list[Outcome] = []
         spent = 0.0
@@ -147,13 +148,14 @@ class Sandbox:
     def _run_until_lost(self, worker: _Worker, requests: Sequence[Request], outcomes: list[Outcome]) -> None:
         for request in requests[len(outcomes) :]:
             outcomes.append(worker.call(request))
-            if _lost(outcomes[-1]):
+            if _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory":
                 return
 
     @contextlib.contextmanager
     def _conversation(self) -> Iterator[_Worker]:
         worker = self._start_worker()
         try:
+            worker.await_ready()
             yield worker
         finally:
             worker.close()
@@ -176,18 +178,33 @@ def _lost(outcome: Outcome) -> bool:
 
 
 class _Worker:
-    """One worker process seen from outside: frames in and out through pipes, read by threads of ours."""
+    """One worker process seen from outside: frames in and out through pipes.
+
+    A thread of ours has each pipe and closes it: whatever the worker does or leaves undone, it blocks none but these.
+    """
 
     def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
-        self._requests, self._answers, self._output = requests, answers, output
+        self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._inbox: queue.Queue[tuple[dict[str, Any], bytes] | None] = queue.Queue(maxsize=4)
         self._tail = b""
+        self._receiver = threading.Thread(target=self._receive, args=(answers,), daemon=True)
         self._threads = [
-            threading.Thread(target=self._receive, daemon=True),
-            threading.Thread(target=self._drain, daemon=True),
+            self._receiver,
+            threading.Thread(target=self._send, args=(requests,), daemon=True),
+            threading.Thread(target=self._drain, args=(output,), daemon=True),
         ]
         for thread in self._threads:
             thread.start()
+
+    def await_ready(self) -> None:
+        """Return once the worker listens; whatever keeps it from that is no fault of a submission."""
+        with contextlib.suppress(queue.Empty):
+            frame = self._inbox.get(timeout=START_SECONDS)
+            if frame is not None and frame[0].get("op") == "ready":
+                return
+        self.close()
+        last = (self._tail.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        raise SandboxError(f"A worker could not be started: {last}. Run `autograder doctor` to see what is missing.")
 
     def load(self, program: Program, timeout: float) -> Outcome | None:
         """None once the program is loaded, else the outcome that every request shares."""
@@ -198,26 +215,29 @@ class _Worker:
             "given": dict(program.given),
             "probes": program.probes,
         }
-        outcome = self._exchange(header, b"", timeout)
+        outcome = self._exchange(header, b"", timeout, ("loaded", "raised"))
         return None if outcome.detail == "loaded" else replace(outcome, loading=True)
 
     def call(self, request: Request) -> Outcome:
         """The outcome of one request."""
         header = {"op": "run", "function": request.function, "probe": request.probe, "params": dict(request.params)}
-        return self._exchange(header, request.inputs, request.timeout)
+        return self._exchange(header, request.inputs, request.timeout, ("observed", "raised", "missing"))
 
     def close(self) -> None:
         """Kill the worker, wait for it, and let go of its pipes."""
-        self._kill()
-        with contextlib.suppress(OSError):
-            self._requests.close()
-        while self._threads[0].is_alive():  # it may be waiting for room in the inbox
+        try:
+            self._kill()
+        finally:
+            self._outbox.put(None)
+            self._join()
+
+    def _join(self) -> None:
+        deadline = time.monotonic() + CLOSE_SECONDS  # a process that left the worker's group may hold its pipes
+        while self._receiver.is_alive() and time.monotonic() < deadline:  # it may be waiting for room in the inbox
             with contextlib.suppress(queue.Empty):
                 self._inbox.get(timeout=0.01)
-        self._answers.close()
-        self._threads[1].join(timeout=1.0)
-        if not self._threads[1].is_alive():
-            self._output.close()
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _kill(self) -> None:
         raise NotImplementedError
@@ -225,12 +245,12 @@ class _Worker:
     def _ending(self) -> str:
         raise NotImplementedError
 
-    def _exchange(self, header: dict[str, Any], blob: bytes, timeout: float) -> Outcome:
+    def _exchange(self, header: dict[str, Any], blob: bytes, timeout: float, answers: Sequence[str]) -> Outcome:
         started = time.perf_counter()
-        if header["op"] == "run" and len(blob) < PIPE_ROOM:  # the pipe is empty: the worker has answered all before
-            self._send(header, blob)
-        else:  # a worker that does not read must not block us
-            threading.Thread(target=self._send, args=(header, blob), daemon=True).start()
+        try:
+            self._outbox.put(frames.encode(header, blob))
+        except frames.FrameError as error:
+            raise SandboxError(f"A request cannot be sent to the worker: {error}.") from error
         try:
             frame = self._inbox.get(timeout=timeout)
         except queue.Empty:
@@ -239,30 +259,29 @@ class _Worker:
         seconds = time.perf_counter() - started
         if frame is None:
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
-        return _read_answer(frame, seconds)
+        return _read_answer(frame, seconds, answers)
 
-    def _send(self, header: dict[str, Any], blob: bytes) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            frames.write(self._requests, header, blob)
+    def _send(self, requests: BinaryIO) -> None:
+        with contextlib.suppress(OSError), requests:
+            while (frame := self._outbox.get()) is not None:
+                frames.send(requests, frame)
 
-    def _receive(self) -> None:
-        try:
-            while (frame := frames.read(self._answers)) is not None:
+    def _receive(self, answers: BinaryIO) -> None:
+        with contextlib.suppress(frames.FrameError, OSError), answers:
+            while (frame := frames.read(answers)) is not None:
                 self._inbox.put(frame)
-        except (frames.FrameError, OSError, ValueError):
-            pass
         self._inbox.put(None)
 
-    def _drain(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while chunk := self._output.read(65536):
+    def _drain(self, output: BinaryIO) -> None:
+        with contextlib.suppress(OSError), output:
+            while chunk := output.read(65536):
                 self._tail = (self._tail + chunk)[-OUTPUT_KEPT:]
 
 
-def _read_answer(frame: tuple[dict[str, Any], bytes], seconds: float) -> Outcome:
+def _read_answer(frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str]) -> Outcome:
     header, blob = frame
     try:
-        match header.get("op"):
+        match header.get("op") if header.get("op") in answers else None:
             case "loaded":
                 return Outcome("observed", detail="loaded", seconds=seconds)
             case "missing":
@@ -294,10 +313,6 @@ class _FreshWorker(_Worker):
         streams = self._process.stdin, self._process.stdout, self._process.stderr
         requests, answers, output = (cast("BinaryIO", stream) for stream in streams)
         super().__init__(requests, answers, output)
-
-    def load(self, program: Program, timeout: float) -> Outcome | None:
-        """As for every worker, with time for the interpreter to import torch."""
-        return super().load(program, timeout + START_SECONDS / 4)
 
     def _kill(self) -> None:
         if hasattr(os, "killpg"):
@@ -336,8 +351,15 @@ class _ForkedWorker(_Worker):
         )
 
     def _kill(self) -> None:
-        if self._status is None:
+        if self._status is not None:
+            return
+        try:
             self._status = self._owner.end(self._pid)
+        except SandboxError:  # the server is gone; its worker must not stay
+            self._status = int(signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+            raise
 
     def _ending(self) -> str:
         time.sleep(0.02)  # its pipe closes a moment before it is a zombie that can tell why it ended
@@ -362,7 +384,11 @@ class _Server:
                 start_new_session=True,
             )
         self._socket.settimeout(START_SECONDS)
-        self._receive()
+        try:
+            self._receive()
+        except SandboxError:
+            self.close()
+            raise
 
     @property
     def alive(self) -> bool:
@@ -387,13 +413,10 @@ class _Server:
         return int(self._receive()["status"])
 
     def close(self) -> None:
-        """Stop the server; workers end with their pipes."""
+        """Stop the server. It holds nothing worth the second that torch takes to leave in good order."""
         self._socket.close()
-        try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()
+        self._process.wait()
         if self._process.stderr is not None:
             self._process.stderr.close()
 
@@ -411,6 +434,7 @@ class _Server:
     def _explain(self) -> str:
         self._process.kill()
         stderr = self._process.stderr.read() if self._process.stderr is not None else b""
+        self._process.wait()
         last = (stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
         return f"The sandbox's warm server stopped: {last}. Run `autograder doctor` to see what is missing."
 

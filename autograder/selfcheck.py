@@ -13,7 +13,7 @@ from pathlib import Path
 from autograder.apart import apart
 from autograder.batch import in_sandboxes
 from autograder.build import import_generator, solution_source
-from autograder.errors import ReleaseError
+from autograder.errors import GraderFault, ReleaseError
 from autograder.fixtures import Fixtures
 from autograder.grading import Grader
 from autograder.items import Assignment, load_assignment
@@ -78,6 +78,8 @@ def selfcheck(
         return grader.grade(Submission("selfcheck", "selfcheck.py", "", source), sandbox)
 
     reports = in_sandboxes(grade, sources, jobs, lambda source, report: progress())
+    if lost := next((report for report in reports if report.status == "not_graded"), None):
+        raise GraderFault(f"The exam could not be held: {lost.items[0].message}")
     findings = [_finding(known, report) for known, report in zip(catalogue, reports[2:], strict=True)]
     complaints = [
         *_about_solution(reports[0]),

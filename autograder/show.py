@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,7 @@ from autograder.observation import Array
 from autograder.text import number
 
 WIDTH = 100
+MARGIN = " " * 12
 MAX_VALUES = 60  # of one array; longer ones are shown by their corners
 
 
@@ -27,7 +29,8 @@ def item_text(item: Item, fixtures: Fixtures) -> str:
 def case_lines(case: Case) -> Iterator[str]:
     """One case, line by line."""
     yield f"{case.id}  ({case.visibility})  {case.title}"
-    yield f"  probe {case.probe}({json.dumps(dict(case.params))})" if case.params else f"  probe {case.probe}"
+    parameters = f"({json.dumps(dict(case.params))})" if case.params else ""
+    yield from _wrapped(f"  probe     {case.probe}{parameters}")
     for name, array in case.inputs.items():
         yield f"  given     {name}   {array.dtype}{list(array.shape)}"
         yield from _values(array)
@@ -37,31 +40,24 @@ def case_lines(case: Case) -> Iterator[str]:
     kept = [expectation.name for expectation in case.expected if expectation.kind == "unchanged"]
     if kept:
         yield f"  unchanged {', '.join(kept)}"
-    yield f"  separates {len(case.mistakes)} mistakes" + (":" if case.mistakes else "")
-    yield from _wrapped(sorted(case.mistakes))
+    slugs = f": {', '.join(sorted(case.mistakes))}" if case.mistakes else ""
+    yield from _wrapped(f"  separates {len(case.mistakes)} mistakes{slugs}")
 
 
 def _expected(expectation: Expectation) -> Iterator[str]:
     if expectation.array is None:
-        yield f"  expected  {expectation.what}: {json.dumps(expectation.value)}"
+        yield from _wrapped(f"  expected  {expectation.what}: {json.dumps(expectation.value)}")
         return
-    allowed = f"allowed: {expectation.rtol:g} relative, {expectation.atol:g} absolute"
-    yield f"  expected  {expectation.what}   {expectation.dtype}{named_shape(expectation)}   {allowed}"
+    yield f"  expected  {expectation.what}   {expectation.dtype}{named_shape(expectation)}"
+    yield f"{MARGIN}allowed: {expectation.rtol:g} relative, {expectation.atol:g} absolute"
     yield from _values(expectation.array)
 
 
 def _values(array: Array) -> Iterator[str]:
-    with np.printoptions(precision=7, linewidth=WIDTH - 12, threshold=MAX_VALUES, edgeitems=2, suppress=False):
+    with np.printoptions(precision=7, linewidth=WIDTH - len(MARGIN), threshold=MAX_VALUES, edgeitems=2, suppress=False):
         for line in str(array).splitlines():
-            yield f"            {line}"
+            yield f"{MARGIN}{line}".rstrip()
 
 
-def _wrapped(words: list[str]) -> Iterator[str]:
-    line = ""
-    for word in words:
-        if line and len(line) + len(word) + 2 > WIDTH - 12:
-            yield f"            {line},"
-            line = ""
-        line = f"{line}, {word}" if line else word
-    if line:
-        yield f"            {line}"
+def _wrapped(line: str) -> Iterator[str]:
+    yield from textwrap.wrap(line, WIDTH, subsequent_indent=MARGIN, break_long_words=False, break_on_hyphens=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -11,7 +12,7 @@ from autograder.doctor import Examined
 from autograder.items import Assignment
 from autograder.report import Report
 from autograder.selfcheck import Finding
-from autograder.text import number, visible
+from autograder.text import VERDICT_WORDS, number, visible
 
 MAX_ROWS = 60
 STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
@@ -19,17 +20,21 @@ STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
 
 def class_table(reports: Sequence[Report], assignment: Assignment) -> Table:
     """One row per student: points, points by function, what stands out."""
-    table = Table(title=f"{assignment.title}: {len(reports)} submissions", title_justify="left")
-    table.add_column("student", overflow="fold")
+    table = _table(f"{assignment.title}: {len(reports)} submissions")
+    table.add_column("student", overflow="fold", max_width=24)
     table.add_column("points", justify="right")
     for function in assignment.functions:
-        table.add_column(_short(function), justify="right")
+        table.add_column(_short(function).replace("_", "\n"), justify="right", no_wrap=True)
     table.add_column("what stands out", overflow="fold")
     for report in reports[:MAX_ROWS]:
         table.add_row(*(escape(cell) for cell in _row(report, assignment)))
     if len(reports) > MAX_ROWS:
         table.caption = f"… and {len(reports) - MAX_ROWS} more, in index.html and grades.csv"
     return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
 
 
 def _short(function: str) -> str:
@@ -42,7 +47,7 @@ def _row(report: Report, assignment: Assignment) -> list[str]:
         number(sum(item.points or 0.0 for item in report.items if item.function == function))
         for function in assignment.functions
     ]
-    return [visible(report.student, 40), points, *by_function, visible(_stands_out(report), 70)]
+    return [visible(report.student, 40), points, *by_function, visible(_stands_out(report), 100)]
 
 
 def _stands_out(report: Report) -> str:
@@ -53,14 +58,14 @@ def _stands_out(report: Report) -> str:
     if len(failed) == len(report.items) and len(first_lines) == 1:
         return first_lines.pop()
     named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
-    verdicts = list(dict.fromkeys(item.verdict.replace("_", " ") for item in failed if item.verdict != "failed"))
+    verdicts = list(dict.fromkeys(VERDICT_WORDS[item.verdict] for item in failed if item.verdict != "failed"))
     return ", ".join([*verdicts, *named]) or f"{len(failed)} items failed"
 
 
 def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:
     """How the catalogue of mistakes fared, by function."""
     findings = list(findings)
-    table = Table(title="Known mistakes", title_justify="left")
+    table = _table("Known mistakes")
     table.add_column("function", no_wrap=True)
     for heading in ("mistakes", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere"):
         table.add_column(heading, justify="right")
@@ -80,7 +85,7 @@ def _counts(findings: Sequence[Finding]) -> list[str]:
 
 def doctor_table(examined: Iterable[Examined]) -> Table:
     """What the machine has, and what to do where something is missing."""
-    table = Table(title="What grading needs here", title_justify="left")
+    table = _table("What grading needs here")
     table.add_column("", no_wrap=True)
     for heading in ("state", "found", "what to do"):
         table.add_column(heading, overflow="fold")

@@ -47,7 +47,7 @@ def verify(assignment: Assignment) -> Verification:
         regenerate_into(assignment.folder, target)
         stored, made = _stored(assignment.folder), _stored(target)
         different = sorted(path for path in stored.keys() | made.keys() if stored.get(path) != made.get(path))
-    then = json.loads((assignment.folder / MANIFEST).read_text(encoding="utf-8"))["versions"]
+    then = json.loads((assignment.folder / MANIFEST).read_text(encoding="utf-8")).get("versions", {})
     here = versions()
     moved = {name: (then.get(name, "none"), version) for name, version in here.items() if then.get(name) != version}
     return Verification(len(stored), tuple(different), moved)

@@ -5,6 +5,7 @@ expected value ever enters it. A warm server (`serve`) has imported all that onc
 submission; where fork is missing, a fresh interpreter runs `main` instead.
 
 A conversation, one frame each:
+                                                                          ← ready
     → load   {module, source, given: {name: source}, probes: source}      ← loaded | raised
     → run    {function, probe, params} + inputs as safetensors            ← observed + tensors | raised | missing
 """
@@ -15,6 +16,7 @@ import contextlib
 import json
 import linecache
 import os
+import random
 import socket
 import sys
 import traceback
@@ -43,6 +45,7 @@ def main(descriptors: tuple[int, int]) -> None:
     """Serve one submission in this process: requests from the first descriptor, answers to the second."""
     with os.fdopen(descriptors[0], "rb") as requests, os.fdopen(descriptors[1], "wb") as answers:
         _quiet_torch()
+        frames.write(answers, {"op": "ready"})
         Worker().converse(requests, answers)
 
 
@@ -85,7 +88,7 @@ def warm() -> None:
     """
     _quiet_torch()
     weight = torch.nn.Parameter(einops.rearrange(torch.arange(6.0), "(a b) -> a b", a=2))
-    torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()
+    torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()  # type: ignore[no-untyped-call]
     torch.optim.Adam([weight]).step()
     torch.multinomial(torch.softmax(weight.detach(), dim=-1), 2, replacement=True)
     safetensors.torch.load(safetensors.torch.save({"weight": weight.detach()}))
@@ -153,6 +156,7 @@ class Worker:
     """One submission, loaded once; its functions are called through the assignment's probes."""
 
     def __init__(self) -> None:
+        """Hold nothing until a submission is loaded."""
         self._module = types.ModuleType("empty")
         self._probes = types.ModuleType(PROBES)
 
@@ -178,11 +182,10 @@ class Worker:
     def _run(self, header: Mapping[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         if not callable(getattr(self._module, header["function"], None)):
             return {"op": "missing"}, b""
-        inputs = safetensors.torch.load(blob)
         probe: Callable[..., Any] = getattr(self._probes, header["probe"])
         with _usual_state():
             try:
-                returned, facts = probe(self._module, inputs, header["params"])
+                returned, facts = probe(self._module, safetensors.torch.load(blob), header["params"])
                 return _observed(returned, facts)
             except BaseException as error:
                 return {"op": "raised", **_describe_exception(error, f"{self._module.__name__}.py")}, b""
@@ -203,9 +206,11 @@ def _usual_state() -> Iterator[None]:
     """The state that a fresh interpreter would have, whatever an earlier call left behind."""
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
     torch.use_deterministic_algorithms(False)
     torch.manual_seed(0)
     numpy.random.seed(0)
+    random.seed(0)
     yield
 
 
@@ -217,7 +222,7 @@ def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[di
             described[name] = _describe(value)
             if described[name]["kind"] == "tensor" and described[name]["sent"]:
                 tensors[name] = torch.Tensor.detach(value).as_subclass(torch.Tensor).clone().contiguous()
-    if len(json.dumps(facts)) > MAX_FACTS:
+    if len(json.dumps(facts, allow_nan=False)) > MAX_FACTS:
         facts = {}
     return {"op": "observed", "returned": described, "facts": dict(facts)}, safetensors.torch.save(tensors)
 
@@ -258,6 +263,6 @@ def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
 def _text_of(error: BaseException) -> str:
     try:
         text = str(error.msg) if isinstance(error, SyntaxError) else str(error)
+        return text[:MAX_TEXT].encode("utf-8", "replace").decode()
     except BaseException:
-        text = "an exception whose text cannot be read"
-    return text.encode("utf-8", "replace").decode()[:MAX_TEXT]
+        return "an exception whose text cannot be read"

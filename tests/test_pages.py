@@ -350,7 +350,7 @@ def test_a_failed_item_has_message_hint_and_the_command_that_runs_it_again() -> 
     assert card.find("h3")[0].text == "title of deltas-normalized"
     assert card.find("pre")[0].text == TABLE + "\n"
     assert card.find(class_="hint")[0].text == "Hint What is its standard deviation?"
-    assert card.find(class_="again")[0].text == "Again: autograder check --item deltas-normalized"
+    assert card.find(class_="again")[0].text == "Again: python -m autograder check --item deltas-normalized"
     assert "2 / 6" in card.find(class_="head")[0].text
 
 

@@ -1,0 +1,559 @@
+"""The build on a toy assignment: what it stores, and what it refuses when just one thing is broken."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cases as real_cases
+import numpy as np
+import oracle as real_oracle
+import pytest
+
+from autograder.build import (
+    OPEN_SECRET,
+    Draft,
+    generator_for,
+    import_generator,
+    observe,
+    regenerate,
+    versions,
+)
+from autograder.errors import FixtureError
+from autograder.fixtures import MANIFEST, Case, read_fixtures
+from autograder.items import Assignment, find_assignment, load_assignment
+from autograder.observation import Array, Observation, Raised
+from autograder.sandbox import Sandbox
+
+ITEMS = """\
+assignment = "toy"
+title = "Toy"
+module = "toy"
+given = []
+load_timeout = 20
+
+[[item]]
+id = "ramp-values"
+function = "ramp"
+title = "scaled above 0, nothing below"
+points = 4
+timeout = 5
+hint = "What happens below 0?"
+public = ["ramp-small"]
+hidden = ["ramp-float32"]
+"""
+
+ORACLE = """\
+import numpy as np
+
+TAKEN = set()
+BRANCHES = {"ramp-values": {"above", "below"}}
+
+
+def ramp(x, factor):
+    TAKEN.update("above" if value > 0 else "below" for value in x.flat)
+    found = np.array([[factor * max(value, 0.0) for value in row] for row in x.tolist()])
+    return found
+"""
+
+CASES = """\
+import numpy as np
+import oracle
+from autograder.build import Draft, fact, generator_for, unchanged, value
+
+
+def answer(inputs, params):
+    found = oracle.ramp(inputs["x"], params["factor"])
+    return [
+        value("ramp", "the ramp", found, "row column", inputs["x"].dtype.name),
+        unchanged("x", inputs["x"]),
+        fact("times called", "calls", 1, "yours: {observed}", diagnosis=True),
+    ]
+
+
+def drawn(secret, case, *shape):
+    x = generator_for(secret, case).uniform(0.5, 2.0, shape)
+    return x * np.resize([1, -1], shape)
+
+
+def drafts(secret, draw):
+    small = {"x": drawn(secret, "ramp-small", 2, 3)}
+    yield Draft("ramp-small", "two rows", "ramp", small, answer, {"factor": 2.5})
+    single = {"x": drawn(secret, "ramp-float32", 3, 5).astype(np.float32)}
+    yield Draft("ramp-float32", "float32 stays float32", "ramp", single, answer, {"factor": 1.5})
+"""
+
+MISTAKES = """\
+from typing import NamedTuple
+
+
+class Mistake(NamedTuple):
+    slug: str
+    function: str
+    hint: str
+    source: str
+
+
+MISTAKES = (
+    Mistake("no-kink", "ramp", "What happens below 0?", "def ramp(x, factor): return factor * x"),
+    Mistake("raises", "ramp", "Does it run?", "def ramp(x, factor): return x + 'one'"),
+)
+"""
+
+PROBES = """\
+def ramp(student, inputs, params):
+    return {"ramp": student.ramp(inputs["x"], params["factor"]), **inputs}, {"times called": 1}
+"""
+
+SOLUTION = """\
+import torch
+
+
+def ramp(x, factor):
+    return factor * x.clamp(min=0)
+"""
+
+TEXTS = {
+    "fixtures/toy/items.toml": ITEMS,
+    "fixtures/toy/oracle.py": ORACLE,
+    "fixtures/toy/cases.py": CASES,
+    "fixtures/toy/mistakes.py": MISTAKES,
+    "fixtures/toy/probes.py": PROBES,
+    "solution/toy/toy.py": SOLUTION,
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as running:
+        yield running
+
+
+class Toy(NamedTuple):
+    """A toy assignment in a folder of its own."""
+
+    root: Path
+    sandbox: Sandbox
+
+    def change(self, name: str, *edits: tuple[str, str]) -> Toy:
+        """Replace text in one of its files; each right text must be there exactly once."""
+        path = next(self.root / known for known in TEXTS if known.endswith(f"/{name}"))
+        text = path.read_text()
+        for right, wrong in edits:
+            assert text.count(right) == 1, f"{right!r} is in {name} {text.count(right)} times"
+            text = text.replace(right, wrong)
+        path.write_text(text)
+        return self
+
+    @property
+    def assignment(self) -> Assignment:
+        return load_assignment(self.root / "fixtures/toy")
+
+    def build(self, secret: str = "toy secret") -> Path:
+        regenerate(self.assignment, self.root / "built", secret=secret, sandbox=self.sandbox)
+        return self.root / "built"
+
+    def cases(self, secret: str = "toy secret") -> dict[str, Case]:
+        return {case.id: case for case in read_fixtures(self.assignment, folder=self.build(secret)).cases}
+
+    def refusal(self) -> str:
+        """The text of the build's refusal, which must leave the target as it was."""
+        with pytest.raises(FixtureError) as refused:
+            self.build()
+        assert not (self.root / "built").exists()
+        return str(refused.value)
+
+
+@pytest.fixture
+def toy(tmp_path: Path, sandbox: Sandbox) -> Toy:
+    for name, text in TEXTS.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return Toy(tmp_path, sandbox)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
+
+
+# What is stored
+
+
+def test_the_toy_is_stored_and_read_back(toy: Toy) -> None:
+    folder = toy.build()
+    stored = read_fixtures(toy.assignment, folder=folder)
+    small, single = stored.cases
+    assert [(case.id, case.item, case.visibility) for case in stored.cases] == [
+        ("ramp-small", "ramp-values", "public"),
+        ("ramp-float32", "ramp-values", "hidden"),
+    ]
+    np.testing.assert_array_equal(small.expected[0].array, 2.5 * np.maximum(small.inputs["x"], 0))
+    assert (small.expected[0].dtype, single.expected[0].dtype) == ("float64", "float32")
+    assert stored.hints == {"no-kink": "What happens below 0?", "raises": "Does it run?"}
+    assert sorted(files_of(folder)) == [
+        "hidden/ramp-values.safetensors",
+        "items.toml",
+        "manifest.json",
+        "probes.py",
+        "public/ramp-values.safetensors",
+    ]
+
+
+def test_a_case_stores_what_each_mistake_returns_and_only_what_is_wrong_of_it(toy: Toy) -> None:
+    case = toy.cases()["ramp-small"]
+    wrong = case.mistakes["no-kink"]
+    assert isinstance(wrong, Observation)
+    assert set(wrong.returned) == {"ramp"}
+    assert np.allclose(np.array(wrong.returned["ramp"].array), 2.5 * case.inputs["x"])
+    assert case.mistakes["raises"] == Raised(("TypeError", "Exception", "BaseException", "object"), "", None, "")
+
+
+def test_a_mistake_is_not_stored_where_it_gives_the_right_answer(toy: Toy) -> None:
+    above = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3) ** 2}')
+    assert set(toy.change("cases.py", above).cases()["ramp-small"].mistakes) == {"raises"}
+
+
+def test_a_build_leaves_no_case_of_an_earlier_one_behind(toy: Toy) -> None:
+    stale = toy.root / "built/hidden/dropped.safetensors"
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(b"")
+    toy.build()
+    assert not stale.exists()
+
+
+def test_two_builds_are_the_same_bytes(toy: Toy) -> None:
+    first, second = (files_of(toy.build()) for _ in range(2))
+    assert len(first) == 5
+    assert first == second
+
+
+def test_the_manifest_names_every_file_that_grading_reads(toy: Toy) -> None:
+    manifest = json.loads((toy.build() / MANIFEST).read_text())
+    assert sorted(manifest["files"]) == [
+        "hidden/ramp-values.safetensors",
+        "items.toml",
+        "probes.py",
+        "public/ramp-values.safetensors",
+    ]
+    assert manifest["versions"] == versions()
+
+
+# Random numbers
+
+
+@pytest.mark.parametrize(("secret", "case"), [("one", "b"), ("two", "a"), ("", "one\na")])
+def test_numbers_depend_on_the_secret_and_on_the_case(secret: str, case: str) -> None:
+    drawn = generator_for("one", "a").random(4)
+    assert np.array_equal(drawn, generator_for("one", "a").random(4))
+    assert not np.array_equal(drawn, generator_for(secret, case).random(4))
+
+
+THIRD = """\
+    third = {"x": drawn(secret, "ramp-third", 4, 2)}
+    yield Draft("ramp-third", "four rows", "ramp", third, answer, {"factor": 0.5})
+"""
+
+
+def test_adding_a_case_changes_no_other_cases_numbers(toy: Toy) -> None:
+    before = toy.cases()
+    toy.change("items.toml", ('public = ["ramp-small"]', 'public = ["ramp-third", "ramp-small"]'))
+    after = toy.change("cases.py", ("    small =", f"{THIRD}    small =")).cases()
+    assert set(after) == {*before, "ramp-third"}
+    for name, case in before.items():
+        assert np.array_equal(case.inputs["x"], after[name].inputs["x"])
+
+
+def test_another_secret_changes_what_a_case_draws(toy: Toy) -> None:
+    one, other = toy.cases("one"), toy.cases("other")
+    assert all(not np.array_equal(one[name].inputs["x"], other[name].inputs["x"]) for name in one)
+
+
+# Refusals, each with just one thing broken
+
+
+def test_an_oracle_and_a_solution_that_differ_are_refused(toy: Toy) -> None:
+    text = toy.change("toy.py", ("factor * x", "(1 + 1e-11) * factor * x")).refusal()
+    assert text.startswith("ramp-small: oracle and solution differ by ")
+    assert "in ramp (allowed: " in text
+
+
+def test_an_oracle_and_a_solution_may_differ_by_rounding(toy: Toy) -> None:
+    assert len(toy.change("toy.py", ("factor * x", "(1 + 1e-14) * factor * x")).cases()) == 2
+
+
+def test_a_float32_case_is_held_to_the_same_agreement(toy: Toy) -> None:
+    only_there = ("factor * x", "(1 + 1e-11 * (factor == 1.5)) * factor * x")
+    assert toy.change("toy.py", only_there).refusal().startswith("ramp-float32: oracle and solution differ by ")
+
+
+def test_a_solution_that_fails_a_case_is_refused(toy: Toy) -> None:
+    text = toy.change("toy.py", ("x.clamp(min=0)", "x.clamp(min=-1)")).refusal()
+    assert text.startswith("ramp-small: the solution does not pass its own case: values of ramp")
+
+
+def test_a_solution_that_raises_is_refused(toy: Toy) -> None:
+    text = toy.change("toy.py", ("return factor", "raise RuntimeError('out of ramps')\n    return factor")).refusal()
+    assert text.startswith("ramp-small: the solution does not pass its own case: ")
+    assert "RuntimeError" in text
+    assert "out of ramps" in text
+
+
+def test_a_solution_that_cannot_be_imported_is_refused(toy: Toy) -> None:
+    text = toy.change("toy.py", ("import torch", "import torch_of_tomorrow")).refusal()
+    assert text.startswith("ramp-small: the solution does not pass its own case: ")
+    assert "ModuleNotFoundError" in text
+
+
+def test_a_solution_that_fails_only_in_float64_is_refused(toy: Toy) -> None:
+    picky = "if factor == 1.5: assert x.dtype == torch.float32, 'only singles'\n    return factor"
+    text = toy.change("toy.py", ("return factor", picky)).refusal()
+    assert text.startswith("ramp-float32: the solution fails in float64: ")
+    assert "only singles" in text
+
+
+def test_a_solution_without_a_tensor_in_float64_is_refused(toy: Toy) -> None:
+    picky = "if factor == 1.5 and x.dtype == torch.float64: return None\n    return factor"
+    text = toy.change("toy.py", ("return factor", picky)).refusal()
+    assert text == "ramp-float32: the solution returns no ramp in float64."
+
+
+def test_a_trace_that_the_solution_does_not_leave_is_refused(toy: Toy) -> None:
+    text = toy.change("probes.py", ('"times called": 1', '"times called": 2')).refusal()
+    assert text == "ramp-small: the solution's trace says 2 for 'times called', but the case expects 1."
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf"])
+def test_an_expected_value_that_is_not_finite_is_refused(toy: Toy, bad: str) -> None:
+    text = toy.change("oracle.py", ("    return found", f"    found[0, 0] = np.{bad}\n    return found")).refusal()
+    assert text == "ramp-small: the expected ramp is not finite."
+
+
+def test_expected_values_too_small_for_their_tolerance_are_refused(toy: Toy) -> None:
+    text = toy.change("cases.py", ('{"factor": 2.5}', '{"factor": 2.5e-8}')).refusal()
+    assert text == "ramp-small: the expected ramp is too small for its tolerance."
+
+
+SPARE = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3), "spare": np.array([[1.0, 2.0]])}')
+
+
+def test_an_input_that_does_not_matter_is_refused(toy: Toy) -> None:
+    text = toy.change("cases.py", SPARE).refusal()
+    assert text == "ramp-small: spare does not matter; a wrong use of it would pass."
+
+
+def test_an_input_may_not_matter_where_the_draft_says_so(toy: Toy) -> None:
+    free = ('answer, {"factor": 2.5})', 'answer, {"factor": 2.5}, free=("spare",))')
+    assert "spare" in toy.change("cases.py", SPARE, free).cases()["ramp-small"].inputs
+
+
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        ('{"factor": 2.5, "slack": 0.5}', "slack"),
+        ('{"factor": 2.5, "settings": {"slack": 0.5, "steps": 3}}', "settings.slack"),
+    ],
+)
+def test_a_number_among_the_parameters_that_does_not_matter_is_refused(toy: Toy, params: str, name: str) -> None:
+    text = toy.change("cases.py", ('{"factor": 2.5}', params)).refusal()
+    assert text == f"ramp-small: {name} does not matter; a wrong use of it would pass."
+
+
+def test_integers_matter_too(toy: Toy) -> None:
+    counts = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3), "counts": np.array([[3, 1, 2]])}')
+    assert toy.change("cases.py", counts).refusal().startswith("ramp-small: counts does not matter")
+
+
+def test_a_branch_that_no_case_takes_is_refused(toy: Toy) -> None:
+    text = toy.change("oracle.py", ('{"above", "below"}', '{"above", "below", "at the kink"}')).refusal()
+    assert text == "ramp-values: no case takes the branch ['at the kink']."
+
+
+def test_a_branch_that_only_another_items_case_takes_is_refused(toy: Toy) -> None:
+    other = ITEMS[ITEMS.index("[[item]]") :].replace('"ramp-values"', '"ramp-above"')
+    other = other.replace('hidden = ["ramp-float32"]', "").replace("ramp-small", "ramp-above")
+    toy.change("items.toml", ('hidden = ["ramp-float32"]\n', f'hidden = ["ramp-float32"]\n\n{other}'))
+    third = THIRD.replace('"ramp-third", 4, 2)', '"ramp-above", 4, 2) ** 2').replace("ramp-third", "ramp-above")
+    toy.change("cases.py", ("    small =", f"{third}    small ="))
+    toy.change("oracle.py", ('{"above", "below"}}', '{"above", "below"}, "ramp-above": {"above", "below"}}'))
+    assert toy.refusal() == "ramp-above: no case takes the branch ['below']."
+
+
+def test_a_mistake_that_no_case_separates_is_refused(toy: Toy) -> None:
+    right = ('def ramp(x, factor): return factor * x"', 'def ramp(x, factor): return x.relu() * factor"')
+    text = toy.change("mistakes.py", right).refusal()
+    assert text == "No case separates these mistakes from a right answer: no-kink."
+
+
+def test_a_mistake_that_ends_its_process_is_refused(toy: Toy) -> None:
+    deadly = ("return x + 'one'", "__import__('os')._exit(3)")
+    text = toy.change("mistakes.py", deadly).refusal()
+    assert text == "raises ends the worker in ramp-small: crashed exited with status 3."
+
+
+SQUARE = ('"ramp-small", 2, 3)', '"ramp-small", 3, 3)')
+
+
+def test_equal_axis_lengths_without_a_reason_are_refused(toy: Toy) -> None:
+    text = toy.change("cases.py", SQUARE).refusal()
+    assert text == "ramp-small: ramp has equal axis lengths (3, 3) and does not say why."
+
+
+def test_equal_axis_lengths_may_stand_where_the_draft_says_why(toy: Toy) -> None:
+    reason = ('answer, {"factor": 2.5})', 'answer, {"factor": 2.5}, square="a square ramp")')
+    assert toy.change("cases.py", SQUARE, reason).cases()["ramp-small"].inputs["x"].shape == (3, 3)
+
+
+def test_a_value_with_more_axes_than_names_is_refused(toy: Toy) -> None:
+    text = toy.change("cases.py", ('"row column"', '"row"')).refusal()
+    assert text == "ramp-small: ramp has axes ('row',) and shape (2, 3)."
+
+
+def test_two_drafts_of_one_name_are_refused(toy: Toy) -> None:
+    text = toy.change("cases.py", ('Draft("ramp-float32"', 'Draft("ramp-small"')).refusal()
+    assert text == "Two drafts are called ramp-small."
+
+
+def test_a_case_without_a_draft_is_refused(toy: Toy) -> None:
+    text = toy.change("items.toml", ('["ramp-float32"]', '["ramp-float32", "ramp-lost"]')).refusal()
+    assert text == "items.toml and cases.py differ: without a draft ['ramp-lost']; in no item []."
+
+
+def test_a_draft_that_no_item_lists_is_refused(toy: Toy) -> None:
+    text = toy.change("items.toml", ('hidden = ["ramp-float32"]', "hidden = []")).refusal()
+    assert text == "items.toml and cases.py differ: without a draft []; in no item ['ramp-float32']."
+
+
+def test_drawing_with_a_probe_that_fails_without_student_code_is_refused(toy: Toy) -> None:
+    asks = ("    small =", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "none"})\n    small =')
+    text = toy.change("cases.py", asks).refusal()
+    assert text.startswith("The probe ramp failed without student code: ")
+
+
+def test_drawing_runs_a_probe_without_student_code(toy: Toy) -> None:
+    toy.change(
+        "probes.py",
+        ("def ramp", "def doubled(student, inputs, params):\n    return {'x': 2 * inputs['x']}, {}\n\n\ndef ramp"),
+    )
+    asks = ('single = {"x":', 'single = {"x": 0 * draw("doubled", small, {})["x"].sum() +')
+    assert len(toy.change("cases.py", asks).cases()) == 2
+
+
+# Two assignments in one process
+
+
+def test_each_assignment_is_built_by_its_own_generator(tmp_path: Path, sandbox: Sandbox, toy: Toy) -> None:
+    for name, text in TEXTS.items():
+        path = tmp_path / "other" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    other = Toy(tmp_path / "other", sandbox).change("cases.py", ('"two rows"', '"of the other"'))
+    titles = [toys.cases()["ramp-small"].title for toys in (toy, other, toy)]
+    assert titles == ["two rows", "of the other", "two rows"]
+
+
+def changed_modules(before: Mapping[str, object]) -> set[str]:
+    return {name for name in {*before, *sys.modules} if sys.modules.get(name) is not before.get(name)}
+
+
+def test_a_build_leaves_what_was_imported_before_in_its_place(toy: Toy) -> None:
+    (toy.root / "fixtures/toy/kinks.py").write_text("")
+    toy.change("mistakes.py", ("from typing", "import kinks\nfrom typing"))
+    before, folders = dict(sys.modules), list(sys.path)
+    generator = import_generator(toy.assignment)
+    assert generator["cases"].oracle is generator["oracle"]
+    assert generator["oracle"] is not real_oracle
+    assert sys.modules["oracle"] is real_oracle
+    assert changed_modules(before) == set()
+    assert sys.path == folders
+
+
+def test_a_generator_that_cannot_be_imported_leaves_no_trace_either(toy: Toy) -> None:
+    before, folders = dict(sys.modules), list(sys.path)
+    toy.change("mistakes.py", ("from typing", "from typing_of_tomorrow"))
+    with pytest.raises(ModuleNotFoundError):
+        import_generator(toy.assignment)
+    assert changed_modules(before) == set()
+    assert sys.path == folders
+
+
+# The real assignment
+
+REAL = find_assignment("policy_gradient")
+# Numbers that mean something to a reader, or that show one thing: the same whatever the secret.
+FIXED_NAMES = """
+    reward-distance reward-inclusion-ordering reward-sets
+    deltas-rewards-small deltas-centered-small deltas-centered-walkthrough deltas-normalized-small
+    deltas-normalized-walkthrough deltas-constant-group-small deltas-max-small deltas-max-walkthrough
+    baseline-5.323-1.155 deltas-unknown-mode deltas-one-response
+    loss-naive-walkthrough clip-table-above-0 clip-table-below-0 frozen-ratio-sigmoid
+"""
+FIXED = FIXED_NAMES.split()
+
+
+def real_drafts(secret: str, sandbox: Sandbox) -> dict[str, Draft]:
+    """The drafts of the real assignment; its seeded cases ask the sandbox for what torch draws."""
+
+    def draw(probe: str, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Array]:
+        item = REAL.items[0]
+        case = Case("", item.id, item.function, "", "public", probe, params, inputs, (), {})
+        seen = observe(REAL, f"def {item.function}(): ...", [case], sandbox)[0].observation
+        assert seen is not None
+        return {name: back.array for name, back in seen.returned.items() if back.array is not None}
+
+    drafts: Callable[..., Iterator[Draft]] = real_cases.drafts
+    return {draft.case: draft for draft in drafts(secret, draw)}
+
+
+@pytest.fixture(scope="module")
+def open_drafts(sandbox: Sandbox) -> dict[str, Draft]:
+    return real_drafts(OPEN_SECRET, sandbox)
+
+
+@pytest.fixture(scope="module")
+def secret_drafts(sandbox: Sandbox) -> dict[str, Draft]:
+    return real_drafts("a course's own secret", sandbox)
+
+
+def same_inputs(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:
+    return set(one) == set(other) and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_stored_inputs_are_those_that_the_open_secret_draws(open_drafts: dict[str, Draft]) -> None:
+    stored = read_fixtures(REAL).cases
+    assert [case.id for case in stored if not same_inputs(case.inputs, open_drafts[case.id].inputs)] == []
+
+
+def test_another_secret_changes_every_case_but_the_named_ones(
+    open_drafts: dict[str, Draft], secret_drafts: dict[str, Draft]
+) -> None:
+    same = {name for name, draft in open_drafts.items() if same_inputs(draft.inputs, secret_drafts[name].inputs)}
+    assert same == set(FIXED)
+
+
+def test_what_another_secret_does_not_change_is_public_or_an_error(open_drafts: dict[str, Draft]) -> None:
+    hidden = {name for item in REAL.items for name in item.hidden}
+    assert {open_drafts[name].probe for name in FIXED if name in hidden} == {"deltas_error"}
+
+
+def test_another_secret_changes_numbers_and_no_sizes(
+    open_drafts: dict[str, Draft], secret_drafts: dict[str, Draft]
+) -> None:
+    for name, draft in open_drafts.items():
+        other = secret_drafts[name].inputs
+        assert {key: (a.shape, a.dtype) for key, a in draft.inputs.items()} == {
+            key: (a.shape, a.dtype) for key, a in other.items()
+        }
+
+
+@pytest.mark.timeout(240)  # the one slow test: about 20 s, since every mistake runs in every case of its function
+def test_a_whole_regeneration_gives_byte_for_byte_what_is_stored(tmp_path: Path, sandbox: Sandbox) -> None:
+    stored = json.loads((REAL.folder / MANIFEST).read_text())
+    if stored["versions"] != versions():
+        pytest.skip(f"what is stored was made with {stored['versions']}")
+    assert regenerate(REAL, tmp_path, sandbox=sandbox) == len(read_fixtures(REAL).cases)
+    made = files_of(tmp_path)
+    assert sorted(made) == sorted([*stored["files"], MANIFEST])
+    assert [name for name, data in made.items() if (REAL.folder / name).read_bytes() != data] == []

@@ -1,0 +1,612 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from autograder.compare import (
+    SHOWN,
+    Difference,
+    Mismatch,
+    compare,
+    error_holds,
+    is_mistake,
+    matching_mistakes,
+    same_trace,
+)
+from autograder.fixtures import Expectation
+from autograder.observation import Array, Observation, Raised, Returned
+
+WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.0]])
+NOTHING_SEEN = Observation({}, {})
+
+
+def value(array: Array = WANTED, **more: Any) -> Expectation:
+    names = ("batch", "trial", "pos")[: array.ndim]
+    tolerances = {"rtol": 0.0, "atol": 0.0} if array.dtype.kind == "i" else {"rtol": 1e-6, "atol": 1e-8}
+    plain = Expectation("value", "out", "the output", names, array.dtype.name, **tolerances, array=array)
+    return replace(plain, **more)
+
+
+def gradient(array: Array = WANTED, **more: Any) -> Expectation:
+    return value(array, **{"kind": "gradient", "what": "the gradient", **more})
+
+
+def fact(name: str, expected: Any, **more: Any) -> Expectation:
+    return Expectation("fact", name, f"the {name}", value=expected, message="{expected} {observed}", **more)
+
+
+def tensor(array: Any, *, requires_grad: bool = False) -> Returned:
+    array = np.asarray(array)
+    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
+
+
+def seen(out: Any = None, *, requires_grad: bool = False, **facts: Any) -> Observation:
+    returned = out if isinstance(out, Returned) else tensor(out, requires_grad=requires_grad)
+    return Observation({} if out is None else {"out": returned}, facts)
+
+
+def mismatch(expected: Expectation, observation: Observation) -> Mismatch:
+    found = compare([expected], observation)
+    assert found is not None
+    return found
+
+
+def rung(expected: Expectation, observation: Observation) -> str | None:
+    found = compare([expected], observation)
+    return None if found is None else found.rung
+
+
+def changed(*places: tuple[int, ...], by: float = 1.0, array: Array = WANTED) -> Array:
+    wrong = array.copy()
+    for place in places:
+        wrong[place] += by
+    return wrong
+
+
+# The ladder
+
+
+@pytest.mark.parametrize(
+    ("out", "first_broken"),
+    [
+        (None, "returned"),
+        (Returned("none"), "returned"),
+        (Returned("other", type="list"), "tensor"),
+        (tensor(WANTED.astype(np.float32)), "dtype"),
+        (tensor(WANTED.T), "shape"),
+        (tensor(np.full((2, 3), np.nan)), "finite"),
+        (tensor(WANTED + 1), "values"),
+        (tensor(WANTED), "graph"),
+        (tensor(WANTED, requires_grad=True), None),
+    ],
+)
+def test_each_rung_of_the_ladder_is_reported_by_name(out: Returned | None, first_broken: str | None) -> None:
+    assert rung(value(attached=True), seen(out)) == first_broken
+
+
+@pytest.mark.parametrize(
+    ("out", "first_broken"),
+    [
+        (Returned("other", type="ndarray", dtype="float32", shape=(1,)), "tensor"),
+        (tensor(np.full(7, np.nan, dtype=np.float32)), "dtype"),
+        (tensor(np.full((3, 2), np.nan)), "shape"),
+        (tensor(changed((0, 0)) * np.where(WANTED == 8, np.inf, 1)), "finite"),
+        (tensor(changed((0, 0))), "values"),
+    ],
+)
+def test_the_lowest_broken_rung_is_the_one_reported(out: Returned, first_broken: str) -> None:
+    assert rung(value(attached=True), seen(out)) == first_broken
+
+
+def test_a_tensor_whose_values_were_not_sent_is_no_match() -> None:
+    assert rung(value(), seen(replace(tensor(WANTED), array=None))) == "tensor"
+
+
+def test_kinds_are_held_in_order_whatever_the_order_of_the_expectations() -> None:
+    unchanged = Expectation("unchanged", "x", "x", array=np.ones(2))
+    error = Expectation("error", "error", "the call", value={"type": "ValueError"})
+    expected = [unchanged, replace(gradient(), name="gradient"), fact("calls", 1), error, value()]
+    right = {
+        "out": tensor(WANTED),
+        "error": {"types": ["ValueError"], "message": ""},
+        "calls": 1,
+        "gradient": tensor(WANTED),
+        "x": tensor(np.ones(2)),
+    }
+    returned: dict[str, Returned] = {}
+    facts: dict[str, Any] = {}
+    rungs = []
+    for name, thing in right.items():
+        found = compare(expected, Observation(returned, facts))
+        assert found is not None
+        rungs.append(found.rung)
+        (returned if isinstance(thing, Returned) else facts)[name] = thing
+    assert rungs == ["returned", "error", "fact", "gradient", "purity"]
+    assert compare(expected, Observation(returned, facts)) is None
+
+
+# Shapes and dtypes
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+@pytest.mark.parametrize("wanted", [(), (1,), (1, 1)])
+def test_a_scalar_is_no_array_of_one_value(wanted: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    expected = value(np.full(wanted, 2.5))
+    assert rung(expected, seen(np.full(shape, 2.5))) == (None if shape == wanted else "shape")
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3,), (2, 1), (), (6,), (2, 3, 1), (2, 0)])
+def test_nothing_is_broadcast(shape: tuple[int, ...]) -> None:
+    assert rung(value(np.ones((2, 3))), seen(np.ones(shape))) == "shape"
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "uint8", "float16", "float32", "complex64", "complex128"])
+def test_equal_values_of_another_dtype_do_not_match(dtype: str) -> None:
+    out = seen(np.ones((2, 3), dtype=dtype))
+    assert rung(value(np.ones((2, 3))), out) == "dtype"
+    assert rung(gradient(np.ones((2, 3))), out) == "dtype"
+
+
+def test_an_empty_tensor_matches_an_empty_one() -> None:
+    assert rung(value(np.zeros((2, 0))), seen(np.zeros((2, 0)))) is None
+
+
+def test_float32_is_held_against_what_float64_knows() -> None:
+    third = np.full((2, 3), 1 / 3)
+    expected = value(third, dtype="float32", rtol=1e-6, atol=0.0)
+    assert rung(expected, seen(third.astype(np.float32))) is None
+    assert rung(expected, seen((third * (1 + 1e-5)).astype(np.float32))) == "values"
+
+
+# Values
+
+
+def test_nan_never_matches_not_even_nan() -> None:
+    holed = np.where(WANTED == 8, np.nan, WANTED)
+    assert rung(value(), seen(holed)) == "finite"
+    assert rung(value(holed), seen(holed)) == "finite"
+    assert rung(value(holed), seen(WANTED)) == "values"
+
+
+@pytest.mark.parametrize("endless", [np.inf, -np.inf])
+def test_infinity_never_matches_not_even_infinity(endless: float) -> None:
+    endless_too = np.where(WANTED == 8, endless, WANTED)
+    assert rung(value(), seen(endless_too)) == "finite"
+    assert rung(value(endless_too), seen(endless_too)) == "finite"
+    assert rung(value(endless_too), seen(WANTED)) == "values"
+    assert rung(value(endless_too, rtol=0.0, atol=0.0), seen(WANTED)) == "values"
+
+
+@pytest.mark.parametrize("wanted", [8.0, -8.0])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_tolerance_is_absolute_plus_relative_to_the_expected_value(wanted: float, sign: int) -> None:
+    expected = value(np.array(wanted), rtol=0.25, atol=0.5)  # exact in binary: 2.5 is allowed
+    assert rung(expected, seen(np.array(wanted + sign * 2.5))) is None
+    assert rung(expected, seen(np.array(np.nextafter(wanted + sign * 2.5, sign * np.inf)))) == "values"
+
+
+def test_where_0_is_expected_only_the_absolute_tolerance_counts() -> None:
+    expected = value(np.zeros(2), rtol=0.5, atol=0.25)
+    assert rung(expected, seen(np.array([0.25, -0.25]))) is None
+    assert rung(expected, seen(np.array([0.26, 0.0]))) == "values"
+
+
+@pytest.mark.parametrize("wanted", [2**53, 2**62, -(2**63), 2**63 - 1, 0])
+def test_integers_are_compared_exactly_where_float64_would_not_tell_them_apart(wanted: int) -> None:
+    expected = value(np.array([wanted, 3]))
+    assert rung(expected, seen(np.array([wanted, 3]))) is None
+    nearest = wanted - 1 if wanted == 2**63 - 1 else wanted + 1
+    assert rung(expected, seen(np.array([nearest, 3]))) == "values"
+
+
+def test_without_a_tolerance_values_must_be_equal() -> None:
+    exact = Expectation("value", "out", "the output", ("batch",), "float64", array=np.array([1.0, 0.0]))
+    assert rung(exact, seen(np.array([1.0, 0.0]))) is None
+    assert rung(exact, seen(np.array([np.nextafter(1.0, 2.0), 0.0]))) == "values"
+    assert rung(exact, seen(np.array([1.0, 5e-324]))) == "values"
+
+
+def test_minus_0_is_0() -> None:
+    assert rung(value(np.array([0.0, -0.0])), seen(np.array([-0.0, 0.0]))) is None
+    assert rung(value(np.array([0.0, -0.0]), rtol=0.0, atol=0.0), seen(np.array([-0.0, 0.0]))) is None
+
+
+@given(hnp.arrays(np.float64, (2, 3), elements=st.floats(-1e6, 1e6)), st.integers(0, 5), st.floats(1.001, 1e6))
+def test_any_single_value_beyond_its_tolerance_is_found(wanted: Array, place: int, excess: float) -> None:
+    expected = value(wanted)
+    wrong = wanted.copy()
+    wrong.flat[place] += excess * (1e-8 + 1e-6 * abs(wanted.flat[place]))
+    found = mismatch(expected, seen(wrong))
+    assert (found.rung, found.differing, found.total) == ("values", 1, 6)
+    assert found.first[0].index == (place // 3, place % 3)
+    assert compare([expected], seen(wanted)) is None
+
+
+# What a mismatch says
+
+
+def test_the_first_three_places_are_shown_and_all_are_counted() -> None:
+    found = mismatch(value(), seen(WANTED + 1))
+    assert found.first == (
+        Difference((0, 0), 2.0, 1.0),
+        Difference((0, 1), -1.0, -2.0),
+        Difference((0, 2), 1.5, 0.5),
+    )
+    assert (SHOWN, found.differing, found.total) == (3, 6, 6)
+
+
+def test_a_scalar_differs_at_no_index() -> None:
+    found = mismatch(value(np.array(3.0)), seen(np.array(4.0)))
+    assert (found.first, found.differing, found.total) == ((Difference((), 4.0, 3.0),), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("places", "shared"),
+    [
+        ([(1, 0), (1, 2)], ("batch", 1)),
+        ([(0, 1), (1, 1)], ("trial", 1)),
+        ([(0, 0), (0, 1), (0, 2)], ("batch", 0)),
+        ([(0, 0), (1, 1)], None),
+        ([(1, 2)], None),
+    ],
+)
+def test_an_index_that_all_differing_places_share_is_named(
+    places: list[tuple[int, int]], shared: tuple[str, int] | None
+) -> None:
+    assert mismatch(value(), seen(changed(*places))).shared == shared
+
+
+def test_an_axis_of_one_is_not_a_shared_index() -> None:
+    assert mismatch(value(WANTED[:1]), seen(WANTED[:1] + 1)).shared is None
+
+
+def test_the_greatest_relative_difference_is_that_of_the_worst_place() -> None:
+    found = mismatch(value(np.array([2.0, 4.0])), seen(np.array([2.5, 4.5])))
+    assert found.relative == 0.25
+
+
+def test_next_to_a_great_value_a_tiny_one_does_not_set_the_relative_difference() -> None:
+    found = mismatch(value(np.array([1000.0, 0.0])), seen(np.array([1000.0, 0.001])))
+    assert found.relative == pytest.approx(0.001)
+
+
+def test_where_only_zeros_are_expected_differences_are_relative_to_a_thousandth() -> None:
+    assert mismatch(value(np.zeros(2)), seen(np.array([0.0, 0.0005]))).relative == 0.5
+
+
+def test_where_a_value_is_not_finite_there_is_no_relative_difference() -> None:
+    assert mismatch(value(), seen(np.where(WANTED == 8, np.nan, WANTED + 1))).relative is None
+
+
+# Graphs and gradients
+
+
+@pytest.mark.parametrize("attached", [True, False, None])
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_a_graph_is_wanted_refused_or_of_no_matter(attached: bool | None, requires_grad: bool) -> None:
+    found = rung(value(attached=attached), seen(WANTED, requires_grad=requires_grad))
+    assert found == (None if attached in (None, requires_grad) else "graph")
+
+
+@pytest.mark.parametrize("out", [None, Returned("none"), Returned("other", type="float")])
+def test_a_gradient_that_is_missing_is_found(out: Returned | None) -> None:
+    found = mismatch(gradient(), seen(out))
+    assert (found.rung, found.first, found.total) == ("gradient", (), 0)
+
+
+def test_a_gradient_of_another_shape_is_not_called_missing() -> None:
+    assert rung(gradient(), seen(WANTED.T)) == "shape"
+
+
+def test_a_gradient_whose_values_were_not_sent_is_no_match() -> None:
+    assert rung(gradient(), seen(replace(tensor(WANTED), array=None))) == "tensor"
+
+
+@pytest.mark.parametrize("out", [WANTED + 1, np.where(WANTED == 8, np.nan, WANTED)])
+def test_a_gradient_of_wrong_values_is_told_as_a_gradient_with_its_places(out: Array) -> None:
+    found = mismatch(gradient(), seen(out))
+    assert found.rung == "gradient"
+    assert found.first
+    assert (found.differing, found.total) == ((6, 6) if np.isfinite(out).all() else (1, 6))
+
+
+def test_a_right_gradient_matches_and_needs_no_graph_of_its_own() -> None:
+    assert rung(gradient(), seen(WANTED)) is None
+
+
+# Arguments, errors and facts
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        np.array([1.0, 2.0 + 1e-15, np.nan]),
+        np.array([1.0, np.nan, np.nan]),
+        np.array([[1.0, 2.0, np.nan]]),
+        np.array([1.0, 2.0]),
+        np.array([1.0, 2.0, np.nan], dtype=np.float32),
+        None,
+    ],
+)
+def test_an_argument_that_was_changed_is_found(after: Array | None) -> None:
+    before = Expectation("unchanged", "out", "x", array=np.array([1.0, 2.0, np.nan]))
+    assert rung(before, seen(after)) == "purity"
+    assert rung(before, seen(np.array([1.0, 2.0, np.nan]))) is None
+
+
+@pytest.mark.parametrize(
+    ("observed", "holds"),
+    [
+        ({"types": ["ValueError", "Exception"], "message": "no mode 'centred'"}, True),
+        ({"types": ["MyError", "ValueError"], "message": "no mode 'centred'"}, True),
+        ({"types": ["ValueError"], "message": "no such mode"}, False),
+        ({"types": ["TypeError", "Exception"], "message": "no mode 'centred'"}, False),
+        ({"types": ["ValueError"]}, False),
+        ({"types": [], "message": "centred"}, False),
+        ({"types": "ValueError", "message": "centred"}, False),
+        ({"types": 3, "message": "centred"}, False),
+        ({"types": ["ValueError"], "message": ["centred"]}, False),
+        ({"types": {"ValueError": 1}, "message": "centred"}, False),
+        ({}, False),
+        (None, False),
+        ("ValueError: centred", False),
+        (["ValueError", "centred"], False),
+    ],
+)
+def test_an_error_holds_by_type_and_by_what_its_text_mentions(observed: Any, holds: bool) -> None:
+    expected = Expectation("error", "error", "the call", value={"type": "ValueError", "mentions": ["centred"]})
+    assert error_holds(expected, observed) is holds
+    found = compare([expected], Observation({}, {"error": observed}))
+    assert (found is None) is holds
+    assert found is None or (found.rung, found.observed) == ("error", observed)
+
+
+def test_an_error_without_mentions_needs_no_text() -> None:
+    expected = Expectation("error", "error", "the call", value={"type": "ValueError", "mentions": []})
+    assert error_holds(expected, {"types": ["ValueError"]})
+
+
+@pytest.mark.parametrize("observed", [2, None, [3], "3", {"calls": 3}])
+def test_a_fact_that_differs_is_told_with_what_was_observed(observed: Any) -> None:
+    found = mismatch(fact("calls", 3), seen(calls=observed))
+    assert (found.rung, found.observed) == ("fact", observed)
+
+
+def test_a_fact_that_is_missing_differs() -> None:
+    assert rung(fact("calls", 3), NOTHING_SEEN) == "fact"
+    assert rung(fact("calls", 3), seen(calls=3)) is None
+
+
+# Diagnoses
+
+
+def test_a_diagnosis_alone_never_fails() -> None:
+    trace = fact("samples", 3, diagnosis=True)
+    assert compare([value(), trace], seen(WANTED, samples=9)) is None
+    assert compare([trace], NOTHING_SEEN) is None
+
+
+def test_a_failure_carries_the_diagnoses_that_differ_too() -> None:
+    samples, modes, period = (fact(name, 3, diagnosis=True) for name in ("samples", "modes", "period"))
+    found = compare([samples, value(), modes, period], seen(WANTED + 1, samples=9, modes=3))
+    assert found is not None
+    assert found.diagnoses == ((samples, 9), (period, None))
+
+
+# Hostile observations
+
+FLOATS = ["float16", "float32", "float64"]
+INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+DTYPES = st.sampled_from([*FLOATS, *INTEGERS, "complex64", "complex128"])
+SHAPES = st.sampled_from([(2, 3), (), (1,), (0,), (2, 0), (3, 2), (1, 2, 3)]) | hnp.array_shapes(min_side=0, max_side=3)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**400), 10**400) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+FACTS = st.sampled_from(["types", "message"])
+ERRORS = st.dictionaries(FACTS, JSON | st.lists(JSON | st.just("ValueError"), max_size=3), max_size=2)
+EVERYTHING = (
+    value(attached=True),
+    value(np.array([2**53 + 1, 3]), name="integers"),
+    value(np.array(2.5, dtype=np.float64), name="scalar", dtype="float32"),
+    gradient(name="gradient"),
+    Expectation("unchanged", "x", "x", array=WANTED),
+    Expectation("error", "error", "the call", value={"type": "ValueError", "mentions": ["centred"]}),
+    fact("calls", [1, {"a": None}]),
+    fact("trace", 3, diagnosis=True),
+)
+
+
+@st.composite
+def arrays_of_any_dtype(draw: st.DrawFn) -> Array:
+    return draw(hnp.arrays(draw(DTYPES), draw(SHAPES)))
+
+
+RETURNED = (
+    st.builds(tensor, hnp.arrays(np.float64, (2, 3)) | arrays_of_any_dtype(), requires_grad=st.booleans())
+    | st.builds(  # a tensor whose values were not sent: its form is whatever the worker says
+        Returned,
+        st.just("tensor"),
+        dtype=DTYPES | st.text(max_size=5),
+        shape=st.just((2, 3)) | st.lists(st.integers(-(2**70), 2**70), max_size=3).map(tuple),
+        requires_grad=st.booleans(),
+    )
+    | st.just(Returned("none"))
+    | st.builds(Returned, st.just("other"), type=st.text(max_size=5))
+)
+HOSTILE = st.builds(
+    Observation,
+    st.dictionaries(st.sampled_from(["out", "integers", "scalar", "gradient", "x"]), RETURNED),
+    st.fixed_dictionaries({}, optional={"error": ERRORS | JSON, "calls": JSON, "trace": JSON}),
+)
+
+
+@given(HOSTILE)
+@settings(max_examples=300, deadline=None)
+def test_no_observation_makes_comparing_raise(observation: Observation) -> None:
+    for expected in EVERYTHING:
+        found = compare([expected], observation)
+        assert found is None or found.expectation is expected
+    whole = compare(EVERYTHING, observation)
+    single = [compare([expected], observation) for expected in EVERYTHING if not expected.diagnosis]
+    assert (whole is None) == all(found is None for found in single)
+    known = {"wrong": seen(WANTED + 1, calls=2), "raises": Raised(("KeyError",), "", None, "")}
+    assert set(matching_mistakes([(EVERYTHING, known, observation)])) <= known.keys()
+
+
+def test_values_too_great_to_subtract_are_no_match_and_no_warning() -> None:
+    found = mismatch(value(np.array([1.7e308, 5e-324])), seen(np.array([-1.7e308, 1.7e308])))
+    assert (found.rung, found.differing) == ("values", 2)
+
+
+def test_json_that_is_deeply_nested_is_compared() -> None:
+    deep = json.loads("[" * 800 + "]" * 800)
+    assert rung(fact("calls", [[1]]), seen(calls=deep)) == "fact"
+    error = Expectation("error", "error", "the call", value={"type": "ValueError", "mentions": ["x"]})
+    assert rung(error, seen(error={"types": ["ValueError"], "message": deep})) == "error"
+    assert rung(error, seen(error={"types": deep, "message": "x"})) == "error"
+
+
+# Known mistakes
+
+CALLS = fact("calls", 1)
+SLIP = seen(WANTED + 1)
+KEY_ERROR = Raised(("KeyError", "LookupError"), "", None, "")
+
+
+def fits(mistake: Observation | Raised | None, observation: Observation | Raised) -> bool:
+    return is_mistake([value(), CALLS], mistake, observation)
+
+
+def test_an_answer_that_equals_a_mistake_s_is_that_mistake() -> None:
+    assert fits(SLIP, seen(WANTED + 1, calls=1))
+    assert fits(SLIP, seen(WANTED + 1 + 1e-9, calls=1))
+    assert not fits(SLIP, seen(WANTED + 1.001, calls=1))
+
+
+def test_a_right_answer_is_no_mistake() -> None:
+    assert not fits(SLIP, seen(WANTED, calls=1))
+    assert not fits(KEY_ERROR, seen(WANTED, calls=1))
+    assert not fits(Observation({}, {"calls": 2}), seen(WANTED, calls=1))
+
+
+def test_what_a_mistake_does_not_mention_must_be_right() -> None:
+    assert not fits(SLIP, seen(WANTED + 1, calls=2))
+    assert not fits(Observation({}, {"calls": 2}), seen(WANTED + 1, calls=2))
+    assert fits(Observation({}, {"calls": 2}), seen(WANTED, calls=2))
+
+
+def test_a_mistake_that_passes_a_case_is_met_by_a_right_answer_alone() -> None:
+    assert fits(None, seen(WANTED, calls=1))
+    assert not fits(None, seen(WANTED + 1, calls=1))
+    assert not fits(None, KEY_ERROR)
+
+
+def test_exceptions_are_the_same_where_their_types_are() -> None:
+    assert fits(KEY_ERROR, Raised(("KeyError", "LookupError"), "another text", 7, "x[0]"))
+    assert not fits(KEY_ERROR, Raised(("LookupError",), "", None, ""))
+    assert not fits(KEY_ERROR, seen(WANTED + 1, calls=1))
+    assert not fits(SLIP, KEY_ERROR)
+
+
+def test_next_to_a_mistake_s_great_values_rounding_may_be_greater_too() -> None:
+    great = np.array([[1e6, 0.0, 1.0], [1.0, 1.0, 1.0]])
+    assert fits(seen(great), seen(great + np.array([0.0, 0.009, 0.0]), calls=1))
+    assert not fits(seen(great), seen(great + np.array([0.0, 0.02, 0.0]), calls=1))
+
+
+@pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
+def test_a_mistake_that_makes_a_hole_is_met_by_the_same_hole_alone(hole: float) -> None:
+    holed = np.where(WANTED == 8, hole, WANTED)
+    assert fits(seen(holed), seen(holed, calls=1))
+    assert not fits(seen(holed), seen(WANTED, calls=1))
+    assert not fits(seen(holed), seen(np.where(WANTED == 4, hole, WANTED), calls=1))
+    assert not fits(seen(holed), seen(np.where(WANTED == 8, -hole if np.isinf(hole) else 1e300, WANTED), calls=1))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        tensor((WANTED + 1).astype(np.float32)),
+        tensor((WANTED + 1)[:1]),
+        tensor(WANTED + 1, requires_grad=True),
+        Returned("none"),
+        Returned("other", type="list"),
+        replace(tensor(WANTED + 1), array=None),
+    ],
+)
+def test_a_mistake_is_met_in_form_as_well_as_in_values(other: Returned) -> None:
+    assert not fits(SLIP, seen(other, calls=1))
+    assert fits(seen(other), seen(other, calls=1))
+
+
+def test_two_answers_without_values_are_the_same_where_their_forms_are() -> None:
+    unsent = Returned("tensor", "Tensor", "bfloat16", (2, 3))
+    assert fits(seen(unsent), seen(unsent, calls=1))
+    assert not fits(seen(unsent), seen(replace(unsent, shape=(3, 2)), calls=1))
+
+
+def named(*cases: tuple[Mapping[str, Observation | Raised], Observation | Raised]) -> list[str]:
+    return matching_mistakes([([value(), CALLS], known, observation) for known, observation in cases])
+
+
+def test_a_mistake_must_fit_every_case() -> None:
+    known: Mapping[str, Observation | Raised] = {"slip": SLIP, "sign": seen(-WANTED)}
+    assert named((known, seen(WANTED + 1, calls=1))) == ["slip"]
+    assert named((known, seen(WANTED + 1, calls=1)), (known, seen(-WANTED, calls=1))) == []
+    assert named((known, seen(WANTED + 2, calls=1))) == []
+
+
+def test_a_mistake_that_a_case_does_not_list_must_pass_it() -> None:
+    wrong, right = seen(WANTED + 1, calls=1), seen(WANTED, calls=1)
+    assert named(({"slip": SLIP}, wrong), ({}, right)) == ["slip"]
+    assert named(({"slip": SLIP}, wrong), ({}, wrong)) == []
+    assert named(({"slip": SLIP}, right), ({}, right)) == []
+
+
+def test_mistakes_that_no_case_tells_apart_come_all_in_the_order_of_their_names() -> None:
+    known = {"slip": SLIP, "another-slip": SLIP}
+    assert named((known, seen(WANTED + 1, calls=1))) == ["another-slip", "slip"]
+
+
+def test_a_mistake_that_raises_is_met_by_the_same_exception() -> None:
+    assert named(({"raises": KEY_ERROR, "slip": SLIP}, KEY_ERROR)) == ["raises"]
+
+
+TRACED = (value(), fact("samples", 3, diagnosis=True))
+
+
+def test_a_trace_tells_apart_mistakes_that_return_the_same_numbers() -> None:
+    known = {"once": seen(WANTED + 1, samples=1), "often": seen(WANTED + 1, samples=9), "plain": seen(WANTED + 1)}
+    assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=9))]) == ["often"]
+    assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=3))]) == ["plain"]
+
+
+def test_where_no_trace_agrees_the_numbers_decide() -> None:
+    known = {"once": seen(WANTED + 1, samples=1), "often": seen(WANTED + 1, samples=9)}
+    assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=5))]) == ["often", "once"]
+
+
+def test_a_trace_must_agree_in_every_case_that_has_one() -> None:
+    known = {"often": seen(WANTED + 1, samples=9), "other": seen(WANTED + 1, samples=1)}
+    later = {"often": seen(WANTED + 1, samples=8), "other": seen(WANTED + 1, samples=9)}
+    first = (TRACED, known, seen(WANTED + 1, samples=9))
+    assert matching_mistakes([first, (TRACED, later, seen(WANTED + 1, samples=8))]) == ["often"]
+    assert matching_mistakes([first, (TRACED, later, seen(WANTED + 1, samples=9))]) == ["often", "other"]
+
+
+def test_an_exception_or_a_case_that_a_mistake_passes_has_no_trace_to_disagree() -> None:
+    observation = seen(WANTED, samples=5)
+    assert same_trace(TRACED, None, observation)
+    assert same_trace(TRACED, KEY_ERROR, observation)
+    assert same_trace(TRACED, seen(samples=1), KEY_ERROR)
+    assert not same_trace(TRACED, seen(samples=1), observation)

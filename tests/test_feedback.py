@@ -1,0 +1,476 @@
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from autograder.compare import compare
+from autograder.feedback import (
+    MAX_MESSAGE,
+    about_exception,
+    about_mismatch,
+    about_outcome,
+    hint_for,
+    named_shape,
+)
+from autograder.fixtures import Case, Expectation
+from autograder.observation import Array, Observation, Raised, Returned
+from autograder.report import Visibility
+from autograder.sandbox import Outcome, Status
+from autograder.text import INVISIBLE
+
+WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.25]])
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+HOSTILE_TEXT = "a\x1b[31mb\u202ec\nd\x00{expected}{observed}{}%s<b>`"
+
+
+def deltas(array: Array = WANTED, **more: Any) -> Expectation:
+    axes = ("batch", "trial", "pos")[: array.ndim]
+    plain = Expectation("value", "deltas", "deltas", axes, "float64", 1e-6, 1e-8, array=array)
+    return replace(plain, **more)
+
+
+def gradient(array: Array = WANTED) -> Expectation:
+    return deltas(array, kind="gradient", what="the gradient with respect to log_probs")
+
+
+def fact(expected: Any, message: str, **more: Any) -> Expectation:
+    return replace(Expectation("fact", "calls", "the calls", value=expected, message=message), **more)
+
+
+def error(*mentions: str) -> Expectation:
+    wanted = {"type": "ValueError", "mentions": list(mentions)}
+    return Expectation("error", "calls", "compute_deltas with mode 'centred'", value=wanted)
+
+
+def tensor(array: Any, *, requires_grad: bool = False) -> Returned:
+    array = np.asarray(array)
+    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
+
+
+def case(*expected: Expectation, visibility: Visibility = "public") -> Case:
+    return Case("c", "item", "compute_deltas", "a case", visibility, "deltas", {}, {}, expected, {})
+
+
+def message(
+    expected: Expectation | tuple[Expectation, ...], out: Any = None, calls: Any = None, *, hidden: bool = False
+) -> str:
+    """What a student reads who returned `out`, in a public or a hidden case."""
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    returned = {} if out is None else {"deltas": out if isinstance(out, Returned) else tensor(out)}
+    found = compare(expected, Observation(returned, {} if calls is None else {"calls": calls}))
+    assert found is not None
+    return about_mismatch(case(*expected, visibility="hidden" if hidden else "public"), found)
+
+
+def assert_harmless(text: str, limit: int = MAX_MESSAGE) -> None:
+    assert len(text) <= limit
+    assert {character for character in text if unicodedata.category(character) in INVISIBLE} <= {"\n"}
+    text.encode()
+
+
+# A failure as a student sees it
+
+
+def test_a_public_failure_shows_yours_and_expected_side_by_side() -> None:
+    wanted = np.arange(15.0).reshape(3, 5)
+    out = np.where(np.arange(3)[:, None] == 1, np.nan, wanted)
+    assert message(deltas(wanted, dtype="float32", rtol=1e-4), out.astype(np.float32)) == (
+        "deltas   float32[batch=3 trial=5]\n"
+        "5 of 15 values differ, all at batch 1 (allowed: 0.0001 relative)\n"
+        "  [batch trial]  yours  expected\n"
+        "  [1 0]            nan         5\n"
+        "  [1 1]            nan         6\n"
+        "  [1 2]            nan         7\n"
+        "  … 2 more"
+    )
+
+
+def test_the_same_failure_in_a_hidden_case_shows_no_value() -> None:
+    wanted = np.arange(15.0).reshape(3, 5)
+    out = np.where(np.arange(3)[:, None] == 1, np.nan, wanted)
+    assert message(deltas(wanted), out, hidden=True) == (
+        "deltas   float64[batch=3 trial=5]\n5 of 15 values differ, all at batch 1 (allowed: 1e-06 relative)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rows", "rest"),
+    [(1, 1, []), (3, 3, []), (4, 3, ["  … 1 more"]), (6, 3, ["  … 3 more"])],
+)
+def test_a_table_has_three_rows_at_most(wrong: int, rows: int, rest: list[str]) -> None:
+    out = WANTED + 1000 * (np.arange(6) < wrong).reshape(2, 3)
+    *_, header = (line for line in message(deltas(), out).splitlines() if "yours" in line)
+    lines = message(deltas(), out).split(header)[1].splitlines()[1:]
+    assert [line.startswith("  [") for line in lines] == [True] * rows + [False] * len(rest)
+    assert lines[rows:] == rest
+
+
+def test_columns_are_as_wide_as_what_stands_in_them() -> None:
+    table = message(deltas(np.array([1.0, 2.0])), np.array([-1234.5678901, 2.5])).splitlines()[-3:]
+    assert table == [
+        "  [batch]      yours  expected",
+        "  [0]      -1234.568         1",
+        "  [1]            2.5         2",
+    ]
+
+
+def test_a_scalar_s_table_has_no_index() -> None:
+    assert message(deltas(np.array(2.0)), np.array(3.0)) == (
+        "deltas   float64[]\nits value differs (allowed: 1e-06 relative)\n    yours  expected\n        3         2"
+    )
+
+
+def test_where_values_must_be_exact_no_tolerance_is_named() -> None:
+    expected = deltas(np.array([1, 2]), dtype="int64", rtol=0.0, atol=0.0)
+    assert "\n1 of 2 values differ\n" in message(expected, np.array([1, 3]))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_near_miss_is_called_one(hidden: bool) -> None:
+    near, far = (message(deltas(), WANTED * (1 + by), hidden=hidden) for by in (1e-4, 1e-2))
+    assert "\nalmost right: look at constants, divisors and precision" in near
+    assert "almost" not in far
+    assert "almost" not in message(deltas(), np.where(WANTED == 8, np.nan, WANTED), hidden=hidden)
+
+
+def test_what_cannot_be_measured_is_no_near_miss() -> None:
+    endless = np.array([np.inf, 1.0])
+    assert "almost" not in message(deltas(endless), np.array([2.0, 1.0]))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_gradient_of_zeros_is_called_that(hidden: bool) -> None:
+    text = message(gradient(), np.zeros((2, 3)), hidden=hidden)
+    assert text.startswith("the gradient with respect to log_probs is 0 where it should not be.\n6 of 6 values differ")
+    assert ("  [0 0]              0         1" in text) is not hidden
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_other_wrong_gradients_are_told_like_values(hidden: bool) -> None:
+    text = message(gradient(), WANTED + np.array([0.0, 1.0, 1.0]), hidden=hidden)
+    assert text.startswith("the gradient with respect to log_probs   float64[batch=2 trial=3]\n4 of 6 values differ")
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize(
+    ("expected", "out", "text"),
+    [
+        (deltas(), None, "compute_deltas returned nothing where deltas should be."),
+        (deltas(), Returned("none"), "compute_deltas returned nothing where deltas should be."),
+        (gradient(), None, "the gradient with respect to log_probs does not exist: the graph is cut."),
+        (
+            deltas(),
+            replace(tensor(WANTED), array=None),
+            "deltas is a tensor whose values cannot be read (too large, or not dense).",
+        ),
+        (deltas(), WANTED.astype(np.float32), "deltas has dtype float32, but should be float64."),
+        (
+            deltas(attached=True),
+            WANTED,
+            "deltas has the right value but carries no graph: nothing could be learned from it.",
+        ),
+        (deltas(attached=False), tensor(WANTED, requires_grad=True), "deltas should not require a gradient."),
+        (
+            deltas(kind="unchanged", what="rewards"),
+            WANTED + 1,
+            "compute_deltas changed its argument rewards. Compute something new instead.",
+        ),
+    ],
+)
+def test_each_rung_has_its_sentence(expected: Expectation, out: Any, text: str, hidden: bool) -> None:
+    assert message(expected, out, hidden=hidden) == text
+
+
+@pytest.mark.parametrize("expected", [deltas(), gradient()])
+def test_a_shape_comes_with_the_names_of_its_axes(expected: Expectation) -> None:
+    assert message(expected, WANTED.T) == f"{expected.what} has shape [3, 2], but should be [batch=2 trial=3]."
+
+
+def test_a_type_that_is_no_tensor_is_named() -> None:
+    assert message(deltas(), Returned("other", type="list")) == "deltas should be a torch.Tensor, but is of type list."
+
+
+@pytest.mark.parametrize(
+    ("array", "axes", "shape"),
+    [
+        (np.zeros((4, 8)), ("batch", "trial"), "[batch=4 trial=8]"),
+        (np.zeros(()), (), "[]"),
+        (np.zeros((2, 0, 3)), ("batch", "trial", "pos"), "[batch=2 trial=0 pos=3]"),
+    ],
+)
+def test_a_named_shape_is_axes_and_sizes(array: Array, axes: tuple[str, ...], shape: str) -> None:
+    assert named_shape(deltas(array, axes=axes)) == shape
+
+
+# Errors and facts
+
+
+@pytest.mark.parametrize(
+    ("observed", "text"),
+    [
+        (None, "raise ValueError, but raised nothing."),
+        ({"types": ["KeyError", "LookupError"], "message": "x"}, "raise ValueError, but raised KeyError."),
+        ({"types": ["ValueError"], "message": "x"}, "raise ValueError and name 'centred', but its text does not."),
+        ({"types": [], "message": "x"}, "raise ValueError, but raised an exception."),
+        ({"types": 3, "message": "x"}, "raise ValueError, but raised an exception."),
+        ({"types": {"a": 1}}, "raise ValueError, but raised an exception."),
+        ({"types": [["a"], 3, "B"]}, "raise ValueError, but raised B."),
+        ([1], "raise ValueError, but raised nothing."),
+    ],
+)
+def test_an_error_that_was_not_raised_is_told_with_what_was(observed: Any, text: str) -> None:
+    assert message(error("centred"), calls=observed) == f"compute_deltas with mode 'centred' should {text}"
+
+
+def test_all_that_an_error_should_mention_is_listed() -> None:
+    text = message(error("centred", "mode"), calls={"types": ["ValueError"], "message": "mode"})
+    assert text.endswith("should raise ValueError and name 'centred' and 'mode', but its text does not.")
+
+
+def test_a_fact_is_told_in_the_case_s_own_words() -> None:
+    expected = fact([3, [None, True], {"a": 1}], "Should be {expected}; yours: {observed}.")
+    assert (
+        message(expected, calls={"a": [1, None], "b": "c"})
+        == "Should be [3, [nothing, True], {a: 1}]; yours: {a: [1, nothing], b: c}."
+    )
+    assert message(expected) == "Should be [3, [nothing, True], {a: 1}]; yours: nothing."
+
+
+def test_braces_in_what_students_wrote_are_left_as_they_are() -> None:
+    expected = fact("the truth", "Should be {expected}; yours: {observed}.")
+    assert message(expected, calls="{expected} {observed} {0} {}") == (
+        "Should be the truth; yours: {expected} {observed} {0} {}."
+    )
+
+
+def test_a_failure_is_explained_by_two_diagnoses_at_most() -> None:
+    traces = [
+        fact(number, f"trace {number} is {{observed}}.", name=f"t{number}", diagnosis=True) for number in range(3)
+    ]
+    text = message((deltas(np.array([1.0])), *traces), np.array([2.0]))
+    assert text.splitlines()[-2:] == ["trace 0 is nothing.", "trace 1 is nothing."]
+
+
+def test_what_is_observed_is_capped_and_cannot_push_the_sentence_out() -> None:
+    expected = fact(3, "Should be {expected}; yours: {observed}, which is not it.")
+    text = message(expected, calls="x" * 10**6)
+    assert text.endswith("…, which is not it.")
+    assert len(text) < 260
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_json_that_is_deeply_nested_is_told_in_short(hidden: bool) -> None:
+    deep = json.loads('[{"a":' * 400 + "1" + "}]" * 400)
+    assert "…" in message(fact(3, "yours: {observed}"), calls=deep) or hidden
+    assert_harmless(message(error("x"), calls={"types": deep, "message": deep}, hidden=hidden))
+    assert_harmless(message(error("x"), calls={"types": ["ValueError"], "message": deep}, hidden=hidden))
+
+
+# What hidden cases keep to themselves
+
+FLOATS = hnp.arrays(np.float64, (2, 3), elements=st.floats(1e-3, 1e6).map(lambda number: number + 1 / 7))
+
+
+def digits(number: float) -> str:
+    return f"{abs(number):.7g}"[:6]
+
+
+@given(FLOATS, FLOATS, st.sampled_from(["value", "gradient", "unchanged"]), st.integers(0, 5), st.data())
+@settings(deadline=None)
+def test_no_number_of_a_hidden_case_is_told(wanted: Array, found: Array, kind: Any, place: int, data: Any) -> None:
+    found.flat[place] = wanted.flat[place] * data.draw(st.sampled_from([1.0001, 1.5, np.nan, -np.inf]))
+    text = message(deltas(wanted, kind=kind), found, hidden=True)
+    assert not [number for number in (*wanted.flat, *found.flat) if np.isfinite(number) and digits(number) in text]
+    assert "nan" not in text
+    assert "inf" not in text
+
+
+def test_the_digits_that_a_hidden_case_hides_are_those_that_a_public_one_shows() -> None:
+    wanted = np.array([[1 / 7, 22 / 7, 1e5 / 7]])
+    text = message(deltas(wanted), wanted + 0.5)
+    assert all(digits(number) in text for number in (*wanted.flat, *(wanted + 0.5).flat))
+
+
+def test_a_hidden_case_says_of_a_wrong_shape_or_type_only_what_is_right() -> None:
+    assert message(deltas(), np.zeros((1234, 1)), hidden=True) == (
+        "deltas has shape (not shown), but should be [batch=2 trial=3]."
+    )
+    assert message(deltas(), Returned("other", type="secret_1234"), hidden=True) == (
+        "deltas should be a torch.Tensor, but is of type (not shown)."
+    )
+    unsent = Returned("tensor", "Tensor", "secret_1234", (2, 3))
+    assert message(deltas(), unsent, hidden=True) == "deltas has dtype (not shown), but should be float64."
+
+
+def test_a_hidden_case_tells_neither_side_of_a_fact() -> None:
+    expected = fact(12345, "Should be {expected}; yours: {observed}.")
+    assert message(expected, calls=67890, hidden=True) == "Should be (not shown); yours: (not shown)."
+    trace = fact(12345, "trace {expected} {observed}", diagnosis=True)
+    text = message((deltas(np.array([1.0])), trace), np.array([2.0]), 67890, hidden=True)
+    assert text.endswith("\ntrace (not shown) (not shown)")
+
+
+def test_a_hidden_case_does_not_say_what_an_error_should_mention() -> None:
+    text = message(error("secret_1234"), calls={"types": ["ValueError"], "message": "m"}, hidden=True)
+    assert (
+        text
+        == "compute_deltas with mode 'centred' should raise ValueError and name (not shown), but its text does not."
+    )
+
+
+def test_a_hidden_case_names_no_exception_that_a_student_named() -> None:
+    text = message(error(), calls={"types": ["Secret1234", "list", "KeyError"], "message": "secret"}, hidden=True)
+    assert text == "compute_deltas with mode 'centred' should raise ValueError, but raised KeyError."
+
+
+# Exceptions and other ends
+
+
+def outcome(status: Status, raised: Raised | None = None, detail: str = "") -> Outcome:
+    return Outcome(status, raised=raised, detail=detail)
+
+
+SHAPE_ERROR = Raised(
+    ("EinopsError", "RuntimeError", "Exception"), "shape [1234] is wrong", 7, "x = rearrange(secret, 'b -> c')"
+)
+
+
+def test_a_public_exception_comes_with_its_text_and_the_student_s_line() -> None:
+    assert about_outcome(case(), outcome("raised", SHAPE_ERROR), 5) == (
+        "compute_deltas raised EinopsError: shape [1234] is wrong.\n"
+        "Line 7 of your file:\n"
+        "  x = rearrange(secret, 'b -> c')"
+    )
+
+
+def test_of_a_hidden_exception_only_python_s_name_and_the_line_s_number_are_told() -> None:
+    text = about_outcome(case(visibility="hidden"), outcome("raised", SHAPE_ERROR), 5)
+    assert text == "compute_deltas raised RuntimeError. Line 7 of your file."
+    nameless = Raised(("Secret1234",), "secret", None, "secret")
+    assert about_outcome(case(visibility="hidden"), outcome("raised", nameless), 5) == (
+        "compute_deltas raised an exception."
+    )
+
+
+def test_an_exception_without_text_or_line_is_one_sentence() -> None:
+    assert about_exception("f", Raised(("KeyError",), "", None, ""), reveal=True) == "f raised KeyError."
+    assert (
+        about_exception("f", Raised(("KeyError",), "", 3, ""), reveal=True) == "f raised KeyError. Line 3 of your file."
+    )
+    assert about_exception("f", None, reveal=True) == "f could not be called."
+
+
+@pytest.mark.parametrize("reveal", [True, False])
+def test_what_is_not_written_yet_is_called_that(reveal: bool) -> None:
+    raised = Raised(("NotImplementedError", "RuntimeError"), "compute_deltas", 12, "raise …")
+    assert about_exception("compute_deltas", raised, reveal=reveal) == "compute_deltas is not implemented yet."
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ("missing", "compute_deltas is not defined."),
+        ("timed_out", "compute_deltas had not finished after 0.5 seconds. Is there a loop that never ends?"),
+        ("out_of_memory", "compute_deltas asked for more memory than it may have."),
+        ("crashed", "compute_deltas ended the Python process: signal 11."),
+        ("not_run", "Not run: signal 11."),
+        ("raised", "compute_deltas could not be called."),
+    ],
+)
+@pytest.mark.parametrize("visibility", ["public", "hidden"])
+def test_each_way_to_end_has_its_sentence(status: Status, text: str, visibility: Visibility) -> None:
+    assert about_outcome(case(visibility=visibility), outcome(status, detail="signal 11"), 0.5) == text
+
+
+def test_memory_that_ran_out_is_placed_too_but_a_hidden_case_shows_no_code() -> None:
+    raised = Raised(("MemoryError",), "", 9, "torch.zeros(10**12)")
+    assert about_outcome(case(), outcome("out_of_memory", raised), 5).endswith(
+        "may have.\nLine 9 of your file:\n  torch.zeros(10**12)"
+    )
+    hidden = about_outcome(case(visibility="hidden"), outcome("out_of_memory", raised), 5)
+    assert hidden.endswith("may have. Line 9 of your file.")
+
+
+# Hostile text
+
+
+def test_control_characters_are_seen_and_do_nothing() -> None:
+    raised = Raised((HOSTILE_TEXT,), HOSTILE_TEXT, 3, HOSTILE_TEXT)
+    for text in (
+        about_outcome(case(), outcome("raised", raised), 5),
+        about_outcome(case(), outcome("crashed", detail=HOSTILE_TEXT), 5),
+        message(deltas(), Returned("other", type=HOSTILE_TEXT)),
+        message(deltas(), Returned("tensor", "Tensor", HOSTILE_TEXT, (2, 3))),
+        message(error("x"), calls={"types": [HOSTILE_TEXT]}),
+        message(fact(3, "yours: {observed}"), calls=HOSTILE_TEXT),
+    ):
+        assert_harmless(text)
+        assert "\\x1b[31mb\\u202ec" in text
+        assert "c\\nd\\x00{expected}{observed}{}%s<b>`"[:12] in text
+
+
+@given(ANY_TEXT, ANY_TEXT, ANY_TEXT, st.sampled_from(["public", "hidden"]), st.integers(1, 50))
+def test_any_exception_makes_a_short_message(
+    name: str, text: str, code: str, visibility: Visibility, times: int
+) -> None:
+    raised = Raised((name * times,), text * times, 3, code * times)
+    for status in ("raised", "out_of_memory"):
+        assert_harmless(about_outcome(case(visibility=visibility), outcome(status, raised), 5), limit=700)
+    assert_harmless(about_outcome(case(visibility=visibility), outcome("crashed", detail=text * times), 5), limit=300)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY_TEXT, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(JSON, st.booleans())
+def test_any_fact_makes_a_short_message(observed: Any, hidden: bool) -> None:
+    secret = {"what nobody sends": 12345}
+    assert_harmless(message(fact(secret, "{expected} {observed}"), calls=observed, hidden=hidden), limit=300)
+    if not isinstance(observed, dict):
+        assert_harmless(message(error(), calls=observed, hidden=hidden), limit=300)
+
+
+@given(st.lists(st.integers(0, 2**4000), max_size=16), st.booleans())
+def test_any_shape_makes_a_short_message_that_says_what_is_right(sizes: list[int], hidden: bool) -> None:
+    text = message(deltas(), Returned("tensor", "Tensor", "float64", (*sizes, 1)), hidden=hidden)
+    assert_harmless(text, limit=300)
+    assert text.endswith(", but should be [batch=2 trial=3].")
+
+
+def test_a_message_as_a_whole_is_capped() -> None:
+    traces = [fact("x" * 3000, "{expected}", name=f"t{number}", diagnosis=True) for number in range(2)]
+    text = message((deltas(np.array([1.0])), *traces), np.array([2.0]))
+    assert len(text) == MAX_MESSAGE
+    assert text.endswith("…")
+
+
+# Hints
+
+HINTS = {"sign": "Which way is up?", "mean": "Over which axis?", "also-sign": "Which way is up?", "third": "Three?"}
+
+
+@pytest.mark.parametrize(
+    ("slugs", "hint"),
+    [
+        ([], "Think again."),
+        (["unknown"], "Think again."),
+        (["sign"], "Which way is up?"),
+        (["sign", "also-sign"], "Which way is up?"),
+        (["mean", "sign"], "Over which axis? Or: Which way is up?"),
+        (["mean", "sign", "third"], "Over which axis? Or: Which way is up?"),
+    ],
+)
+def test_the_hints_of_recognised_mistakes_come_once_each_and_two_at_most(slugs: list[str], hint: str) -> None:
+    assert hint_for(slugs, HINTS, "Think again.") == hint

@@ -1,0 +1,594 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from autograder.build import manifest_text
+from autograder.errors import FixtureError
+from autograder.fixtures import Case, Expectation, decode, encode, is_finite, read_fixtures
+from autograder.items import Assignment, find_assignment, load_assignment
+from autograder.observation import Array, Observation, Raised, Returned
+
+HERE = Path("here.safetensors")
+ITEMS = """\
+assignment = "demo"
+title = "A demonstration"
+module = "demo"
+given = []
+load_timeout = 20
+
+[[item]]
+id = "first"
+function = "f"
+title = "the first thing"
+points = 3
+timeout = 5
+hint = "What is f?"
+public = ["first-small"]
+hidden = ["first-wide"]
+
+[[item]]
+id = "second"
+function = "f"
+title = "the second thing"
+points = 3
+timeout = 5
+hint = "What is f again?"
+public = ["second-small", "second-more"]
+"""
+
+
+def expectation(kind: Any = "value", name: str = "out", array: Array | None = None, **more: Any) -> Expectation:
+    return Expectation(kind, name, f"what {name} is", array=array, **more)
+
+
+def case(name: str = "first-small", *expected: Expectation, **more: Any) -> Case:
+    item = name.split("-")[0]
+    inputs = {"x": np.arange(6.0).reshape(2, 3)}
+    plain = Case(name, item, "f", f"title of {name}", "public", "probe", {}, inputs, expected or (VALUE,), {})
+    return replace(plain, **more)
+
+
+def tensor(array: Array, *, requires_grad: bool = False) -> Returned:
+    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
+
+
+VALUE = expectation(array=np.array([[1.5, -2.0, 0.25]]), axes=("batch", "trial"), dtype="float64", rtol=1e-6, atol=1e-8)
+
+
+def same_array(one: Array | None, other: Array | None) -> bool:
+    """Whether two arrays agree in dtype, shape and every bit."""
+    if one is None or other is None:
+        return one is other
+    return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+
+
+def same_arrays(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:
+    return list(one) == list(other) and all(same_array(one[name], other[name]) for name in one)
+
+
+def same_mistake(one: Observation | Raised, other: Observation | Raised) -> bool:
+    if isinstance(one, Raised) or isinstance(other, Raised):
+        return one == other
+    arrays = all(same_array(one.returned[name].array, seen.array) for name, seen in other.returned.items())
+    return one == other and arrays
+
+
+def assert_same(one: Case, other: Case) -> None:
+    plain = [field.name for field in fields(Case) if field.name not in ("inputs", "expected", "mistakes")]
+    assert [getattr(one, name) for name in plain] == [getattr(other, name) for name in plain]
+    assert same_arrays(one.inputs, other.inputs)
+    assert one.expected == other.expected
+    assert all(same_array(a.array, b.array) for a, b in zip(one.expected, other.expected, strict=True))
+    assert one.mistakes.keys() == other.mistakes.keys()
+    assert all(same_mistake(seen, other.mistakes[slug]) for slug, seen in one.mistakes.items())
+
+
+def round_trip(stored: Case) -> Case:
+    (read,) = decode(encode([stored]), HERE)
+    return read
+
+
+# Encoding and decoding
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1.5, np.nan, -np.inf, np.inf, -0.0]),
+        np.array([[2**62 + 1, -(2**63)]]),
+        np.array(3.25, dtype=np.float32),
+        np.array(7),
+        np.zeros((2, 0, 3)),
+        np.array([True, False]),
+        np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1),
+        np.arange(24.0).reshape(4, 6)[::-2, ::3],
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.broadcast_to(np.array([1.0, 2.0]), (3, 2)),
+    ],
+    ids=["nan", "int64", "0-d", "0-d int", "empty", "bool", "transposed", "strided", "fortran", "broadcast"],
+)
+def test_an_array_comes_back_bit_for_bit_wherever_it_is_stored(array: Array) -> None:
+    seen = Observation({"out": tensor(array)}, {})
+    stored = case("c", replace(VALUE, array=array), inputs={"x": array}, mistakes={"wrong": seen})
+    assert_same(round_trip(stored), stored)
+    assert same_arrays(safetensors.numpy.load(stored.input_bytes()), stored.inputs)
+
+
+def test_every_kind_of_expectation_comes_back_as_it_was() -> None:
+    array = np.array([[1.0, 2.0]])
+    stored = case(
+        "c",
+        expectation(
+            "value", "out", array, axes=("batch", "trial"), dtype="float32", rtol=1e-4, atol=1e-6, attached=True
+        ),
+        expectation("value", "detached", array, attached=False),
+        expectation("gradient", "gradient x", array, axes=("batch", "trial"), dtype="float64"),
+        expectation("unchanged", "x", array),
+        expectation("fact", "calls", value={"n": [1, None, 0.5, "é"]}, message="{expected}, not {observed}"),
+        expectation("fact", "trace", value=False, message="…", diagnosis=True),
+        expectation("error", "error", value={"type": "ValueError", "mentions": ["centred"]}),
+    )
+    assert_same(round_trip(stored), stored)
+
+
+def test_every_kind_of_mistake_comes_back_as_it_was() -> None:
+    stored = case(
+        mistakes={
+            "raises": Raised(("KeyError", "LookupError", "Exception"), "", None, ""),
+            "returns-nothing": Observation({"out": Returned("none")}, {}),
+            "returns-a-list": Observation({"out": Returned("other", type="list")}, {}),
+            "returns-too-much": Observation({"out": Returned("tensor", "Tensor", "bfloat16", (2, 3), True)}, {}),
+            "wrong": Observation({"out": tensor(np.array([np.nan, 1.0]), requires_grad=True)}, {}),
+            "calls-twice": Observation({}, {"calls": 2, "epochs": [0, [1, None]], "error": None}),
+        }
+    )
+    assert_same(round_trip(stored), stored)
+
+
+def test_of_an_exception_only_its_types_are_stored() -> None:
+    raised = Raised(("KeyError", "Exception"), "the message", 7, "the code")
+    read = round_trip(case(mistakes={"raises": raised}))
+    assert read.mistakes == {"raises": Raised(("KeyError", "Exception"), "", None, "")}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+ARRAYS = hnp.arrays(
+    st.sampled_from([np.float64, np.float32, np.int64]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1, max_size=8)
+RETURNED = (
+    st.just(Returned("none"))
+    | st.builds(Returned, st.just("other"), type=st.text(max_size=5))
+    | st.builds(tensor, ARRAYS, requires_grad=st.booleans())
+)
+MISTAKES = st.builds(
+    Raised, st.lists(NAMES, min_size=1, max_size=3).map(tuple), st.just(""), st.none(), st.just("")
+) | (st.builds(Observation, st.dictionaries(NAMES, RETURNED, max_size=2), st.dictionaries(NAMES, JSON, max_size=2)))
+EXPECTATIONS = st.builds(
+    Expectation,
+    st.sampled_from(["value", "gradient", "unchanged"]),
+    NAMES,
+    st.text(max_size=5),
+    st.lists(st.text(max_size=3), max_size=3).map(tuple),
+    st.text(max_size=5),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.none() | st.booleans(),
+    array=ARRAYS,
+) | st.builds(
+    Expectation,
+    st.sampled_from(["fact", "error"]),
+    NAMES,
+    st.text(max_size=5),
+    value=JSON,
+    message=st.text(max_size=5),
+    diagnosis=st.booleans(),
+)
+CASES = st.builds(
+    Case,
+    NAMES,
+    st.text(max_size=5),
+    st.text(max_size=5),
+    st.text(max_size=5),
+    st.sampled_from(["public", "hidden"]),
+    st.text(max_size=5),
+    st.dictionaries(st.text(max_size=5), JSON, max_size=2),
+    st.dictionaries(NAMES, ARRAYS, max_size=2),
+    st.lists(EXPECTATIONS, max_size=3, unique_by=lambda one: one.name).map(tuple),
+    st.dictionaries(NAMES, MISTAKES, max_size=2),
+)
+
+
+@given(st.lists(CASES, max_size=2, unique_by=lambda one: one.id))
+@settings(max_examples=60, deadline=None)
+def test_any_cases_come_back_as_they_were(cases: list[Case]) -> None:
+    data = encode(cases)
+    for stored, read in zip(cases, decode(data, HERE), strict=True):
+        assert_same(read, stored)
+    assert encode(cases) == data
+
+
+def test_the_same_cases_give_the_same_bytes_however_their_tables_are_ordered() -> None:
+    seen = Observation({"b": tensor(np.ones(2)), "a": Returned("none")}, {"y": 1, "x": 2})
+    turned = Observation(dict(reversed(seen.returned.items())), dict(reversed(seen.facts.items())))
+    one = case(
+        params={"mode": "naive", "epsilon": 0.2}, mistakes={"wrong": seen, "raises": Raised(("E",), "", None, "")}
+    )
+    other = replace(
+        one,
+        params={"epsilon": 0.2, "mode": "naive"},
+        mistakes={"raises": Raised(("E",), "", None, ""), "wrong": turned},
+    )
+    assert encode([one]) == encode([other])
+
+
+def header(data: bytes) -> dict[str, Any]:
+    return dict(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]))
+
+
+def test_the_file_names_its_tensors_by_case_and_role() -> None:
+    wrong = Observation({"out": tensor(np.ones(2))}, {})
+    names = header(encode([case("c", mistakes={"slip": wrong})])).keys()
+    assert names == {"__metadata__", "c/input/x", "c/expected/out", "c/mistake/slip/out"}
+
+
+# What is not a file of cases
+
+
+DATA = encode(
+    [
+        case("c", VALUE, expectation("fact", "calls", value=3, message="{expected}"), params={"mode": "naive"}),
+        case("d", mistakes={"wrong": Observation({"out": tensor(np.ones(2))}, {"calls": 2})}),
+    ]
+)
+
+
+def decodes_or_is_refused(data: bytes) -> None:
+    read, refused = [], ""
+    try:
+        read = decode(data, HERE)
+    except FixtureError as error:
+        refused = str(error)
+    assert all(isinstance(one, Case) for one in read)
+    assert refused == "" or refused.startswith("here.safetensors does not hold stored cases: ")
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_altered_bytes_are_read_or_refused_and_never_raise_anything_else(data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(DATA)))
+    end = data.draw(st.integers(start, min(len(DATA), start + 8)))
+    decodes_or_is_refused(DATA[:start] + data.draw(st.binary(max_size=8)) + DATA[end:])
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every node of some JSON."""
+    inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path, *(place for key, value in inside for place in places(value, (*path, key)))]
+
+
+def with_node(node: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(node) if isinstance(node, dict) else list(node)
+    copy[path[0]] = with_node(node[path[0]], path[1:], new)
+    return copy
+
+
+def stored_with(described: Any) -> bytes:
+    """The file DATA with another description of its cases."""
+    return safetensors.numpy.save(safetensors.numpy.load(DATA), metadata={"cases": json.dumps(described)})
+
+
+DESCRIBED = json.loads(header(DATA)["__metadata__"]["cases"])
+
+
+@given(st.sampled_from(places(DESCRIBED)), JSON)
+@settings(max_examples=300, deadline=None)
+def test_an_altered_description_is_read_or_refused_and_never_raises_anything_else(
+    place: tuple[Any, ...], new: Any
+) -> None:
+    decodes_or_is_refused(stored_with(with_node(DESCRIBED, place, new)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00" * 8,
+        b"\xff" * 64,
+        DATA[:-1],
+        DATA + b"\x00",
+        safetensors.numpy.save({"c/input/x": np.ones(2)}),
+        safetensors.numpy.save({}, metadata={"cases": "[" * 100_000}),
+        safetensors.numpy.save({}, metadata={"cases": '{"case": 1}'}),
+        stored_with(with_node(DESCRIBED, (0, "inputs"), ["y"])),
+        stored_with(with_node(DESCRIBED, (0, "expected", 0, "name"), "elsewhere")),
+    ],
+    ids=[
+        "nothing",
+        "zeros",
+        "ones",
+        "cut",
+        "longer",
+        "no metadata",
+        "deep",
+        "one case",
+        "no such input",
+        "no such expected tensor",
+    ],
+)
+def test_what_encode_did_not_make_is_refused_by_name(data: bytes) -> None:
+    with pytest.raises(FixtureError, match=r"^here\.safetensors does not hold stored cases: "):
+        decode(data, HERE)
+
+
+# A stored set and its manifest
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Assignment:
+    """An assignment of two items with a public file each and one hidden file."""
+    folder = tmp_path / "fixtures" / "demo"
+    for name in ("public", "hidden"):
+        (folder / name).mkdir(parents=True)
+    (folder / "items.toml").write_text(ITEMS)
+    (folder / "probes.py").write_text("def probe(student, inputs, params): ...\n")
+    stored = {
+        "public/second.safetensors": encode([case("second-more"), case("second-small")]),
+        "public/first.safetensors": encode([case("first-small")]),
+        "hidden/first.safetensors": encode([case("first-wide", visibility="hidden")]),
+    }
+    for name, data in stored.items():
+        (folder / name).write_bytes(data)
+    assignment = load_assignment(folder)
+    write_manifest(assignment)
+    return assignment
+
+
+def write_manifest(demo: Assignment, folder: Path | None = None, **changes: Any) -> None:
+    """List what `folder` holds, as the build does, with entries changed by hand."""
+    folder = folder or demo.folder
+    found = [*folder.glob("*/*.safetensors"), folder / "items.toml", folder / "probes.py"]
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    manifest = json.loads(manifest_text(demo, files, {"slip": "Did you slip?"}))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, **changes}))
+
+
+def refusal(assignment: Assignment, **options: Any) -> str:
+    with pytest.raises(FixtureError) as caught:
+        read_fixtures(assignment, **options)
+    message = str(caught.value)
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message
+
+
+def test_a_set_is_read_in_the_order_of_the_items(demo: Assignment) -> None:
+    stored = read_fixtures(demo)
+    assert [one.id for one in stored.cases] == ["first-small", "first-wide", "second-small", "second-more"]
+    assert [one.id for one in stored.of_item("second")] == ["second-small", "second-more"]
+    assert stored.hints == {"slip": "Did you slip?"}
+    assert stored.sha256 == hashlib.sha256((demo.folder / "manifest.json").read_bytes()).hexdigest()
+
+
+def test_a_public_reading_opens_no_hidden_file(demo: Assignment) -> None:
+    shutil.rmtree(demo.folder / "hidden")
+    stored = read_fixtures(demo, hidden=False)
+    assert [one.id for one in stored.cases] == ["first-small", "second-small", "second-more"]
+
+
+def test_a_missing_file_is_named_with_what_to_do(demo: Assignment) -> None:
+    shutil.rmtree(demo.folder / "hidden")
+    assert re.fullmatch(
+        r"\S+hidden/first\.safetensors cannot be read: No such file or directory\. Run `autograder fixtures "
+        r"regenerate` to make the fixtures\.",
+        refusal(demo),
+    )
+
+
+def test_a_missing_manifest_is_named_with_what_to_do(demo: Assignment) -> None:
+    (demo.folder / "manifest.json").unlink()
+    assert re.search(r"manifest\.json cannot be read: .*fixtures regenerate`", refusal(demo))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["public/first.safetensors", "public/second.safetensors", "hidden/first.safetensors", "items.toml", "probes.py"],
+)
+def test_a_file_that_the_manifest_does_not_know_is_refused_by_name(demo: Assignment, name: str) -> None:
+    path = demo.folder / name
+    path.write_bytes(path.read_bytes() + b" ")
+    message = refusal(demo)
+    assert message.startswith(f"{path} is not the file that ")
+    assert message.endswith("(its SHA-256 differs). Restore it, or run `autograder fixtures regenerate`.")
+
+
+def test_a_flipped_byte_in_any_stored_file_of_the_assignment_is_refused_by_name(tmp_path: Path) -> None:
+    real = find_assignment("policy_gradient")
+    folder = tmp_path / "fixtures"
+    for name in ("public", "hidden"):
+        shutil.copytree(real.folder / name, folder / name)
+    shutil.copy(real.folder / "manifest.json", folder)
+    assert read_fixtures(real, folder=folder).cases
+    generator = random.Random(0)
+    for path in sorted(folder.glob("*/*.safetensors")):
+        data = path.read_bytes()
+        altered = bytearray(data)
+        altered[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+        path.write_bytes(altered)
+        assert refusal(real, folder=folder).startswith(f"{path} is not the file that ")
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"3",
+        b'"files"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"{}",
+        b'{"schema": 1, "assignment": "demo", "files": [], "hints": {}}',
+        b'{"schema": 1, "assignment": "demo", "files": {"items.toml": "", "probes.py": ""}, "hints": []}',
+        b'{"schema": 2, "assignment": "demo", "files": {"items.toml": "", "probes.py": ""}, "hints": {}}',
+        b'{"schema": 1, "assignment": null, "files": {"items.toml": "", "probes.py": ""}, "hints": {}}',
+        b'{"schema": 1, "assignment": "demo", "files": {"items.toml": ""}, "hints": {}}',
+        b'{"schema": 1, "assignment": "demo", "files": {"probes.py": ""}, "hints": {}}',
+    ],
+)
+def test_what_is_not_a_manifest_is_refused(demo: Assignment, text: bytes) -> None:
+    (demo.folder / "manifest.json").write_bytes(text)
+    assert re.search(r"manifest\.json is not a manifest of fixtures\. Restore it, or run `", refusal(demo))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside.safetensors",
+        "public/../../outside.safetensors",
+        "public/../hidden/first.safetensors",
+        "./hidden/first.safetensors",
+        "public//first.safetensors",
+        "/etc/passwd",
+        "..\\outside.safetensors",
+        "C:/outside.safetensors",
+        "public/",
+        "nul\0.safetensors",
+        "",
+        "~/outside.safetensors",
+    ],
+)
+def test_a_manifest_that_leads_elsewhere_is_refused_before_anything_is_opened(demo: Assignment, name: str) -> None:
+    outside = encode([case("first-small")])
+    (demo.folder.parent / "outside.safetensors").write_bytes(outside)
+    files = json.loads((demo.folder / "manifest.json").read_text())["files"]
+    write_manifest(demo, files={name: hashlib.sha256(outside).hexdigest(), **files})
+    message = refusal(demo, hidden=False)
+    assert f"manifest.json lists {name!r}, which is not the name of a file in its folder" in message
+
+
+def test_fixtures_of_another_assignment_are_refused(demo: Assignment) -> None:
+    write_manifest(demo, assignment="grpo")
+    assert refusal(demo) == f"{demo.folder} holds fixtures of 'grpo', not of 'demo'."
+
+
+def test_an_item_whose_case_is_stored_nowhere_is_named(demo: Assignment) -> None:
+    (demo.folder / "public" / "second.safetensors").write_bytes(encode([case("second-small")]))
+    write_manifest(demo)
+    assert refusal(demo) == "Item second lists the public case second-more, which no stored file holds."
+
+
+@pytest.mark.parametrize("changed", [{"visibility": "public"}, {"item": "second"}])
+def test_a_case_that_is_stored_as_something_else_than_its_item_says_is_refused(
+    demo: Assignment, changed: dict[str, Any]
+) -> None:
+    stored = replace(case("first-wide", visibility="hidden"), **changed)
+    (demo.folder / "hidden" / "first.safetensors").write_bytes(encode([stored]))
+    write_manifest(demo)
+    assert refusal(demo) == "Item first lists the hidden case first-wide, which no stored file holds."
+
+
+def test_a_stored_case_that_no_item_lists_is_left_out(demo: Assignment) -> None:
+    (demo.folder / "public" / "first.safetensors").write_bytes(encode([case("first-old"), case("first-small")]))
+    write_manifest(demo)
+    assert "first-old" not in [one.id for one in read_fixtures(demo).cases]
+
+
+def another_set(demo: Assignment) -> Path:
+    folder = demo.folder.parent.parent / "spring"
+    shutil.copytree(demo.folder, folder)
+    return folder
+
+
+def test_another_term_s_set_may_hold_other_numbers(demo: Assignment) -> None:
+    spring = another_set(demo)
+    drawn = case("first-wide", visibility="hidden", inputs={"x": np.full((2, 2), 7.0)})
+    (spring / "hidden" / "first.safetensors").write_bytes(encode([drawn]))
+    write_manifest(demo, spring)
+    assert read_fixtures(demo, folder=spring).cases[1].inputs["x"][0, 0] == 7
+    assert read_fixtures(demo).cases[1].inputs["x"][0, 0] == 0
+
+
+@pytest.mark.parametrize("name", ["items.toml", "probes.py"])
+def test_another_term_s_set_that_was_made_with_other_items_or_probes_is_refused(demo: Assignment, name: str) -> None:
+    spring = another_set(demo)
+    (spring / name).write_bytes((spring / name).read_bytes() + b"# as in spring\n")
+    write_manifest(demo, spring)
+    assert refusal(demo, folder=spring).startswith(f"{demo.folder / name} is not the file that {spring}")
+
+
+# The real set
+
+
+def test_every_stored_file_has_one_metadata_key() -> None:
+    folder = find_assignment("policy_gradient").folder
+    paths = sorted(folder.glob("*/*.safetensors"))
+    assert len(paths) > 50
+    assert {tuple(header(path.read_bytes())["__metadata__"]) for path in paths} == {("cases",)}
+
+
+def test_every_stored_file_is_what_encoding_its_cases_gives() -> None:
+    folder = find_assignment("policy_gradient").folder
+    for path in sorted(folder.glob("*/*.safetensors")):
+        assert encode(decode(path.read_bytes(), path)) == path.read_bytes(), path.name
+
+
+def test_the_manifest_lists_exactly_what_is_stored() -> None:
+    folder = find_assignment("policy_gradient").folder
+    stored = {path.relative_to(folder).as_posix() for path in folder.glob("*/*.safetensors")}
+    listed = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
+    assert listed.keys() == stored | {"items.toml", "probes.py"}
+
+
+def test_every_mistake_in_the_stored_cases_has_a_hint() -> None:
+    stored = read_fixtures(find_assignment("policy_gradient"))
+    assert {slug for one in stored.cases for slug in one.mistakes} == set(stored.hints)
+
+
+def test_stored_arrays_of_floats_are_finite_and_every_tensor_has_a_name_for_each_axis() -> None:
+    for one in read_fixtures(find_assignment("policy_gradient")).cases:
+        for expected in one.expected:
+            if expected.kind in ("value", "gradient"):
+                assert expected.array is not None
+                assert is_finite(expected.array), one.id
+                assert len(expected.axes) == expected.array.ndim, one.id
+
+
+@pytest.mark.parametrize(
+    ("array", "finite"),
+    [
+        (np.array([1.0, 2.0]), True),
+        (np.array([1.0, np.nan]), False),
+        (np.array([np.inf], dtype=np.float32), False),
+        (np.array([2**62]), True),
+        (np.array([True]), True),
+        (np.zeros(0), True),
+    ],
+)
+def test_integers_are_always_finite_and_floats_where_no_value_is_nan_or_infinite(array: Array, finite: bool) -> None:
+    assert is_finite(array) is finite

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from autograder.errors import FixtureError, UsageError
+from autograder.items import KIT_ROOT, Assignment, find_assignment, load_assignment, nearest_root
+
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+FUNCTIONS = (
+    "compute_reward",
+    "compute_deltas",
+    "compute_log_probs",
+    "compute_loss",
+    "compute_kl_penalty",
+    "run_policy_gradient",
+)
+HEAD = """\
+assignment = "demo"
+title = "A demonstration"
+module = "demo"
+given = ["data"]
+load_timeout = 20
+"""
+FIRST = """
+[[item]]
+id = "first"
+function = "f"
+title = "the first thing"
+points = 2.5
+timeout = 5
+hint = "What is f?"
+public = ["first-small"]
+hidden = ["first-wide"]
+"""
+SECOND = """
+[[item]]
+id = "second"
+function = "g"
+title = "the second thing"
+points = 3
+timeout = 0.5
+hint = "What is g?"
+public = ["second-small"]
+"""
+THIRD = """
+[[item]]
+id = "third"
+function = "f"
+title = "the third thing"
+points = 4
+timeout = 5
+hint = "What is f of f?"
+public = []
+hidden = ["third-small"]
+"""
+
+
+def write(root: Path, text: str = HEAD + FIRST + SECOND + THIRD, name: str = "demo") -> Path:
+    """The folder of an assignment whose items.toml is `text`."""
+    folder = root / "fixtures" / name
+    folder.mkdir(parents=True)
+    (folder / "items.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def refusal(root: Path, text: str) -> str:
+    """What load_assignment has to say about `text`, without the path that it begins with."""
+    folder = write(root, text)
+    with pytest.raises(FixtureError) as caught:
+        load_assignment(folder)
+    message = str(caught.value)
+    assert message.startswith(f"{folder / 'items.toml'} ")
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message.removeprefix(f"{folder / 'items.toml'} ")
+
+
+# The real assignment
+
+
+@pytest.fixture(scope="module")
+def real() -> Assignment:
+    return find_assignment("policy_gradient")
+
+
+def test_the_points_sum_to_100(real: Assignment) -> None:
+    assert sum(item.points for item in real.items) == 100
+    assert real.max_points == 100
+
+
+def test_every_item_is_worth_2_to_8_points(real: Assignment) -> None:
+    assert [item.id for item in real.items if not 2 <= item.points <= 8] == []
+
+
+def test_item_ids_are_slugs(real: Assignment) -> None:
+    assert [item.id for item in real.items if not SLUG.fullmatch(item.id)] == []
+
+
+def test_every_item_has_a_title_and_a_hint_that_is_a_sentence(real: Assignment) -> None:
+    assert len({item.title for item in real.items}) == len(real.items)
+    for item in real.items:
+        assert item.title == item.title.strip() != "", item.id
+        assert re.fullmatch(r"[A-Z][^!]{15,}[.?]", item.hint), item.id
+
+
+def test_students_see_a_case_of_every_item(real: Assignment) -> None:
+    assert [item.id for item in real.items if not item.public] == []
+
+
+def test_every_function_has_hidden_cases_too(real: Assignment) -> None:
+    assert {item.function for item in real.items if item.hidden} == set(FUNCTIONS)
+
+
+def test_the_six_functions_are_graded_in_the_order_of_the_assignment(real: Assignment) -> None:
+    assert real.functions == FUNCTIONS
+
+
+@pytest.mark.parametrize(
+    ("item", "function", "case"),
+    [
+        ("baseline-example", "compute_deltas", "baseline-5.323-1.155"),
+        ("frozen-ratio", "compute_loss", "frozen-ratio-sigmoid"),
+    ],
+)
+def test_the_two_named_examples_are_public(real: Assignment, item: str, function: str, case: str) -> None:
+    assert real.item(item).function == function
+    assert case in real.item(item).public
+
+
+def test_what_the_module_imports_is_given_and_there(real: Assignment) -> None:
+    assert real.module == "policy_gradient"
+    assert "def generate_responses" in real.given_sources()["sorting_task"]
+    assert (real.solution / f"{real.module}.py").is_file()
+    compile(real.probes_source(), "probes.py", "exec")
+
+
+# Reading
+
+
+def test_an_assignment_is_what_its_file_says(tmp_path: Path) -> None:
+    demo = load_assignment(write(tmp_path))
+    assert (demo.name, demo.title, demo.module) == ("demo", "A demonstration", "demo")
+    assert (demo.given, demo.load_timeout) == (("data",), 20.0)
+    assert [demo.folder, demo.solution, demo.handout] == [
+        tmp_path / part / "demo" for part in ("fixtures", "solution", "handout")
+    ]
+    first = demo.item("first")
+    assert (first.points, first.timeout, first.hint) == (2.5, 5.0, "What is f?")
+    assert (first.public, first.hidden) == (("first-small",), ("first-wide",))
+
+
+def test_functions_come_once_each_in_the_order_of_the_items(tmp_path: Path) -> None:
+    demo = load_assignment(write(tmp_path))
+    assert demo.functions == ("f", "g")
+    assert demo.max_points == 9.5
+
+
+def test_the_items_of_a_handout_need_no_hidden_lists(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^hidden.*\n", "", HEAD + FIRST + SECOND)
+    assert [item.hidden for item in load_assignment(write(tmp_path, text)).items] == [(), ()]
+
+
+def test_an_unknown_item_is_refused_with_the_items_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no item 'frist' in demo.*first, second, third\."):
+        load_assignment(write(tmp_path)).item("frist")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FixtureError, match=r"items\.toml cannot be read: No such file or directory\."):
+        load_assignment(tmp_path)
+
+
+def test_what_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> None:
+    assert re.match(r"is not TOML: .*line 6", refusal(tmp_path, HEAD + "points = = 3"))
+
+
+def test_what_is_not_even_text_is_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (folder / "items.toml").write_bytes(b"\xff\xfe[\x00")
+    with pytest.raises(FixtureError, match=r"items\.toml is not TOML: "):
+        load_assignment(folder)
+
+
+@pytest.mark.parametrize("key", ["assignment", "title", "module", "given", "load_timeout"])
+def test_an_entry_that_the_assignment_lacks_is_named(tmp_path: Path, key: str) -> None:
+    text = re.sub(rf"(?m)^{key} = .*\n", "", HEAD, count=1) + FIRST
+    message = refusal(tmp_path, text)
+    assert re.fullmatch(rf"cannot be used: '{key}' of the assignment should be .*, but is missing\.", message)
+
+
+@pytest.mark.parametrize("key", ["function", "title", "points", "timeout", "hint", "public"])
+def test_an_entry_that_an_item_lacks_is_named_with_its_item(tmp_path: Path, key: str) -> None:
+    text = HEAD + FIRST + re.sub(rf"(?m)^{key} = .*\n", "", SECOND)
+    message = refusal(tmp_path, text)
+    assert re.fullmatch(rf"cannot be used: '{key}' of second should be .*, but is missing\.", message)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (HEAD, "'item' of the assignment should be a list of dict, but is missing"),
+        (f"{HEAD}item = []", "it lists no item"),
+        (f"{HEAD}item = [3]", "'item' of the assignment should be a list of dict, but is [3]"),
+        (f"{HEAD}[item]\nid = 'first'", "'item' of the assignment should be a list of dict, but is {'id': 'first'}"),
+        (HEAD + SECOND.replace('id = "second"', ""), "'id' of an item should be text, but is missing"),
+        (HEAD + SECOND.replace('"second"', "2"), "'id' of an item should be text, but is 2"),
+        (HEAD + SECOND.replace('"What is g?"', '" "'), "'hint' of second should be text, but is ' '"),
+        (HEAD + FIRST + SECOND + FIRST.replace("first-", "other-"), "the item 'first' is listed twice"),
+        (HEAD + SECOND + "bonus = 1", "second has the unknown entry 'bonus'"),
+        ("bonus = 1\n" + HEAD + SECOND, "the assignment has the unknown entry 'bonus'"),
+        (HEAD + SECOND.replace('["second-small"]', "[]"), "second has no case"),
+        (HEAD + SECOND.replace('["second-small"]', "'ab'"), "'public' of second should be a list of str, but is 'ab'"),
+        (HEAD + FIRST + SECOND.replace("second-small", "first-wide"), "the case 'first-wide' is listed twice"),
+        (HEAD + FIRST.replace("first-wide", "first-small"), "the case 'first-small' is listed twice"),
+        (HEAD.replace('["data"]', "'ab'") + FIRST, "'given' of the assignment should be a list of str, but is 'ab'"),
+    ],
+)
+def test_a_list_of_items_that_could_not_be_graded_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    assert refusal(tmp_path, text) == f"cannot be used: {complaint}."
+
+
+@pytest.mark.parametrize("number", ["0", "0.0", "-1", "nan", "-nan", "inf", "-inf", "true", '"3"', "[3]"])
+@pytest.mark.parametrize("key", ["points", "timeout", "load_timeout"])
+def test_points_and_timeouts_are_numbers_above_0(tmp_path: Path, key: str, number: str) -> None:
+    text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {number}", HEAD + SECOND)
+    assert f"{key!r} of " in refusal(tmp_path, text)
+
+
+# Finding
+
+
+def test_the_only_assignment_needs_no_name(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert find_assignment(None, tmp_path).name == "demo"
+
+
+def test_the_kit_itself_is_searched_where_no_root_is_given(real: Assignment) -> None:
+    assert real.folder == KIT_ROOT / "fixtures" / "policy_gradient"
+
+
+def test_one_of_several_assignments_is_found_by_its_name(tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path, (HEAD + FIRST).replace("demo", "grpo"), name="grpo")
+    assert find_assignment("grpo", tmp_path).name == "grpo"
+
+
+def test_several_assignments_without_a_name_are_refused_with_their_names(tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path, (HEAD + FIRST).replace("demo", "grpo"), name="grpo")
+    with pytest.raises(UsageError, match=r"several assignments\. .*--assignment: demo, grpo\."):
+        find_assignment(None, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["deom", "../fixtures/demo", "demo/"])
+def test_an_unknown_assignment_is_refused_with_the_names_there_are(tmp_path: Path, name: str) -> None:
+    write(tmp_path)
+    with pytest.raises(UsageError, match=rf"no assignment '{re.escape(name)}'.*: demo\."):
+        find_assignment(name, tmp_path)
+
+
+def test_a_root_without_assignments_is_the_kit_s_fault(tmp_path: Path) -> None:
+    (tmp_path / "fixtures" / "empty").mkdir(parents=True)
+    with pytest.raises(FixtureError, match=r"no assignment under .*fixtures: no folder there holds items\.toml\."):
+        find_assignment(None, tmp_path)
+
+
+def test_the_nearest_root_is_the_closest_folder_upwards_that_holds_fixtures(tmp_path: Path) -> None:
+    write(tmp_path)
+    handout = tmp_path / "handout"
+    write(handout)
+    (handout / "work" / "deep").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "fixtures").mkdir()
+    assert nearest_root(handout / "work" / "deep") == handout
+    assert nearest_root(handout) == handout
+    assert nearest_root(handout / "work" / "missing.py") == handout
+    assert nearest_root(tmp_path / "elsewhere") == tmp_path
+
+
+def test_where_nothing_upwards_holds_fixtures_the_kit_is_the_root(tmp_path: Path) -> None:
+    assert nearest_root(tmp_path) == KIT_ROOT
+
+
+def test_the_nearest_root_of_a_relative_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    assert nearest_root(Path()) == tmp_path
+
+
+# The parts of an assignment
+
+
+def test_a_given_module_beside_the_fixtures_wins_over_the_solution_s(tmp_path: Path) -> None:
+    demo = load_assignment(write(tmp_path))
+    demo.solution.mkdir(parents=True)
+    (demo.solution / "data.py").write_text("WHERE = 'solution'\n")
+    assert demo.given_sources() == {"data": "WHERE = 'solution'\n"}
+    (demo.folder / "data.py").write_text("WHERE = 'handout'\n")
+    assert demo.given_sources() == {"data": "WHERE = 'handout'\n"}
+
+
+def test_a_given_module_that_is_nowhere_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FixtureError, match=r"data\.py of demo is in neither .*demo nor .*demo\."):
+        load_assignment(write(tmp_path)).given_sources()
+
+
+def test_the_untouched_module_is_the_handout_s_and_empty_before_the_first_release(tmp_path: Path) -> None:
+    demo = load_assignment(write(tmp_path))
+    assert demo.untouched_source() == ""
+    demo.handout.mkdir(parents=True)
+    (demo.handout / "demo.py").write_text("def f(): ...\n")
+    assert demo.untouched_source() == "def f(): ...\n"
+    (demo.folder / "untouched.py").write_text("def f(): pass\n")
+    assert demo.untouched_source() == "def f(): pass\n"

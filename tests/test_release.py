@@ -1,0 +1,369 @@
+"""Release: the handout is made from the solution, is what is committed, works alone, and gives nothing away."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import io
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+
+from autograder.errors import ReleaseError
+from autograder.fixtures import Case, Fixtures, decode, read_fixtures
+from autograder.items import KIT_ROOT, Assignment, find_assignment, load_assignment
+from autograder.release import (
+    STUDENT_REQUIREMENTS,
+    answer_lines,
+    handout_files,
+    points_table,
+    refuse_leaks,
+    requirements,
+    stub,
+    with_points,
+    write_handout,
+    zip_bytes,
+)
+
+MODULE = """\
+def first(x):
+    \"\"\"What first does.\"\"\"
+    ### BEGIN SOLUTION
+    answer_to_the_first_function = x + 1
+    return answer_to_the_first_function
+    ### END SOLUTION
+
+
+class Holder:
+    def second(self):
+        if True:
+            ### BEGIN SOLUTION
+            return 2
+            ### END SOLUTION
+"""
+
+
+@pytest.fixture(scope="module")
+def assignment() -> Assignment:
+    return find_assignment("policy_gradient")
+
+
+@pytest.fixture(scope="module")
+def files(assignment: Assignment) -> dict[str, bytes]:
+    return handout_files(assignment)
+
+
+@pytest.fixture(scope="module")
+def fixtures(assignment: Assignment) -> Fixtures:
+    return read_fixtures(assignment)
+
+
+@pytest.fixture(scope="module")
+def solution(assignment: Assignment) -> str:
+    return (assignment.solution / "policy_gradient.py").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def unpacked(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The zip, unpacked where nothing else of the kit is."""
+    folder = tmp_path_factory.mktemp("student")
+    with zipfile.ZipFile(io.BytesIO(zip_bytes(files, "policy_gradient"))) as archive:
+        archive.extractall(folder)
+    return folder / "policy_gradient"
+
+
+def for_functions(assignment: Assignment, *functions: str) -> Assignment:
+    items = tuple(dataclasses.replace(assignment.items[0], id=f"item-{name}", function=name) for name in functions)
+    return dataclasses.replace(assignment, items=items)
+
+
+def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A Python that finds the packages of this environment, but not the kit that is installed in it."""
+    packages = os.pathsep.join(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
+    hidden = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in str(f).lower()]; "
+    run = f"sys.argv[1:] = {list(arguments[1:])!r}; import runpy; runpy.run_module({arguments[0]!r}, run_name='__main__')"
+    return subprocess.run(
+        [sys.executable, "-S", "-B", "-c", f"{hidden}sys.path.insert(0, ''); {run}"],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": packages, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""},
+        capture_output=True,
+        text=True,
+    )
+
+
+# What is in it
+
+
+def test_the_committed_handout_is_what_release_makes(assignment: Assignment, files: dict[str, bytes]) -> None:
+    committed = {
+        path.relative_to(assignment.handout).as_posix(): path.read_bytes()
+        for path in assignment.handout.rglob("*")
+        if path.is_file() and not any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+    }
+    assert sorted(committed) == sorted(files)
+    assert [name for name in files if committed[name] != files[name]] == []
+
+
+def test_the_handout_holds_what_a_student_needs_and_no_more(assignment: Assignment, files: dict[str, bytes]) -> None:
+    top = {name for name in files if "/" not in name}
+    assert top == {
+        "README.md",
+        "experiments.py",
+        "policy_gradient.py",
+        "requirements.txt",
+        "sorting_task.py",
+        "test_policy_gradient.py",
+    }
+    fixtures = {name.split("/")[2] for name in files if name.startswith("fixtures/")}
+    assert fixtures == {"items.toml", "manifest.json", "probes.py", "public", "sorting_task.py", "untouched.py"}
+
+
+def test_every_graded_function_is_a_stub_with_its_signature_and_docstring(
+    assignment: Assignment, files: dict[str, bytes], solution: str
+) -> None:
+    handed_out = {node.name: node for node in ast.parse(files["policy_gradient.py"]).body if hasattr(node, "name")}
+    solved = {node.name: node for node in ast.parse(solution).body if hasattr(node, "name")}
+    for name in assignment.functions:
+        assert ast.unparse(handed_out[name].args) == ast.unparse(solved[name].args)
+        assert ast.get_docstring(handed_out[name]) == ast.get_docstring(solved[name])
+        assert ast.unparse(handed_out[name].body[1:]) == f"raise NotImplementedError('{name}')"
+
+
+def test_given_files_are_handed_out_whole(assignment: Assignment, files: dict[str, bytes]) -> None:
+    for name in ("sorting_task.py", "experiments.py", "test_policy_gradient.py"):
+        assert files[name] == (assignment.solution / name).read_bytes()
+
+
+def test_the_requirements_carry_the_versions_of_the_kit() -> None:
+    lines = requirements().splitlines()
+    assert lines[0] == "torch==2.13.0"
+    assert len(lines) == len(STUDENT_REQUIREMENTS)
+
+
+def test_the_table_of_points_in_the_text_is_the_list_of_items(assignment: Assignment, files: dict[str, bytes]) -> None:
+    table = points_table(assignment)
+    assert table in files["README.md"].decode()
+    for item in assignment.items:
+        assert f"| `{item.id}` | {item.title} | {item.points:g} |" in table
+    assert table.splitlines()[-1] == "| **all** | | **100** |"
+
+
+def test_a_text_without_a_place_for_the_points_is_refused(assignment: Assignment) -> None:
+    with pytest.raises(ReleaseError, match="points:begin"):
+        with_points("# A text\n", assignment)
+
+
+def test_every_file_that_the_text_names_is_there(files: dict[str, bytes]) -> None:
+    text = files["README.md"].decode()
+    for name in ("policy_gradient.py", "sorting_task.py", "experiments.py", "test_policy_gradient.py"):
+        assert f"`{name}`" in text
+        assert name in files
+    assert "requirements.txt" in text
+
+
+# What is not in it
+
+
+def test_no_line_of_an_answer_is_in_it(files: dict[str, bytes], solution: str) -> None:
+    answers = answer_lines(solution)
+    assert len(answers) > 30
+    for name, data in files.items():
+        lines = {line.strip() for line in data.decode("utf-8", "replace").splitlines()}
+        assert not lines & answers, name
+
+
+def test_no_hidden_case_is_in_it_by_name_or_by_its_numbers(files: dict[str, bytes], fixtures: Fixtures) -> None:
+    everything = b"\n".join(files.values())
+    hidden = [case for case in fixtures.cases if case.visibility == "hidden"]
+    assert len(hidden) > 30
+    for case in hidden:
+        assert b'"' + case.id.encode() + b'"' not in everything
+        for name, array in case.inputs.items():
+            fractional = array.dtype.kind == "f" and array.size >= 4 and (array != np.round(array)).any()
+            assert not (fractional and array.tobytes() in everything and not is_public(array, fixtures)), name
+
+
+def is_public(array: np.ndarray, fixtures: Fixtures) -> bool:
+    return any(
+        array.tobytes() == other.tobytes()
+        for case in fixtures.cases
+        if case.visibility == "public"
+        for other in case.inputs.values()
+    )
+
+
+def test_every_stored_case_in_it_is_public(files: dict[str, bytes]) -> None:
+    stored = [decode(data, Path(name)) for name, data in files.items() if name.endswith(".safetensors")]
+    assert len(stored) > 25
+    assert {case.visibility for cases in stored for case in cases} == {"public"}
+
+
+def test_its_list_of_items_names_no_hidden_case(unpacked: Path) -> None:
+    items = load_assignment(unpacked / "fixtures" / "policy_gradient").items
+    assert len(items) == 31
+    assert all(item.public and not item.hidden for item in items)
+
+
+def test_no_staff_module_and_no_generator_is_in_it(files: dict[str, bytes]) -> None:
+    stems = {PurePosixPath(name).stem for name in files}
+    staff = {"oracle", "cases", "mistakes", "build", "selfcheck", "release", "batch", "gradebook", "pages", "cli"}
+    assert not stems & staff
+    assert b"BEGIN SOLUTION" not in b"".join(data for name, data in files.items() if not name.startswith("autograder/"))
+
+
+# Refusals
+
+
+def test_a_line_of_the_solution_in_a_text_is_refused(solution: str, fixtures: Fixtures) -> None:
+    line = next(line for line in sorted(answer_lines(solution)))
+    with pytest.raises(ReleaseError, match=r"README.md would hold a line of the solution"):
+        refuse_leaks({"README.md": f"Try this:\n\n    {line}\n".encode()}, solution, fixtures)
+
+
+def test_the_name_of_a_hidden_case_is_refused(fixtures: Fixtures) -> None:
+    case = next(case for case in fixtures.cases if case.visibility == "hidden")
+    with pytest.raises(ReleaseError, match=f"would name the hidden case {case.id}"):
+        refuse_leaks({"notes.txt": f"see {case.id}.".encode()}, "", fixtures)
+
+
+@pytest.mark.parametrize("part", ["inputs", "expected"])
+def test_the_numbers_of_a_hidden_case_are_refused(fixtures: Fixtures, part: str) -> None:
+    def arrays(case: Case) -> list[np.ndarray]:
+        stored = list(case.inputs.values()) if part == "inputs" else [e.array for e in case.expected]
+        return [a for a in stored if a is not None and a.dtype.kind == "f" and a.size > 4 and (a != np.round(a)).any()]
+
+    array = next(array for case in fixtures.cases if case.visibility == "hidden" for array in arrays(case))
+    with pytest.raises(ReleaseError, match="would hold numbers of a hidden case"):
+        refuse_leaks({"extra.bin": b"head" + array.tobytes() + b"tail"}, "", fixtures)
+
+
+def test_each_answer_becomes_the_name_of_its_function(assignment: Assignment) -> None:
+    text = stub(MODULE, for_functions(assignment, "first", "second"))
+    assert 'raise NotImplementedError("first")' in text
+    assert '            raise NotImplementedError("second")' in text
+    assert "answer_to_the_first_function" not in text
+    assert "What first does." in text
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (lambda text: text.replace("    ### END SOLUTION\n\n\n", "\n\n"), "has no partner"),
+        (lambda text: text.replace("    ### BEGIN SOLUTION\n", "", 1), "has no partner"),
+        (lambda text: text[: text.rindex("            ### END")], "'### END SOLUTION' is missing"),
+        (lambda text: text + "### BEGIN SOLUTION\nX = 1\n### END SOLUTION\n", "outside every function"),
+        (lambda text: text.replace("    ### BEGIN SOLUTION\n", "").replace("    ### END SOLUTION\n", "", 1), "second"),
+    ],
+)
+def test_markers_that_would_leave_an_answer_standing_are_refused(
+    assignment: Assignment, edit: Callable[[str], str], complaint: str
+) -> None:
+    with pytest.raises(ReleaseError):
+        stub(edit(MODULE), for_functions(assignment, "first", "second"))
+
+
+def test_a_graded_function_without_markers_is_refused_by_name(assignment: Assignment) -> None:
+    with pytest.raises(ReleaseError, match="No answer is marked in third"):
+        stub(MODULE, for_functions(assignment, "first", "third"))
+
+
+def test_a_missing_source_file_is_named(assignment: Assignment, tmp_path: Path) -> None:
+    shutil.copytree(assignment.folder, tmp_path / "fixtures" / "policy_gradient")
+    shutil.copytree(assignment.solution, tmp_path / "solution" / "policy_gradient")
+    (tmp_path / "solution" / "policy_gradient" / "experiments.py").unlink()
+    with pytest.raises(ReleaseError, match=r"experiments\.py cannot be read"):
+        handout_files(find_assignment("policy_gradient", tmp_path))
+
+
+# The zip and the folder
+
+
+def test_the_zip_is_the_same_bytes_twice_and_holds_the_handout(files: dict[str, bytes]) -> None:
+    data = zip_bytes(files, "policy_gradient")
+    assert data == zip_bytes(files, "policy_gradient")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert archive.testzip() is None
+        assert {name: archive.read(f"policy_gradient/{name}") for name in files} == files
+        assert len(archive.namelist()) == len(files)
+
+
+def test_release_replaces_a_folder_whole(tmp_path: Path) -> None:
+    target = tmp_path / "handout"
+    target.mkdir()
+    (target / "last-term.py").write_text("old")
+    write_handout({"a.py": b"new", "deep/b.py": b"new"}, target)
+    assert sorted(path.relative_to(target).as_posix() for path in target.rglob("*.py")) == ["a.py", "deep/b.py"]
+    assert [path.name for path in tmp_path.iterdir()] == ["handout"]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o755
+
+
+# As a student uses it
+
+
+def test_the_zip_alone_runs_every_public_check_and_finds_nothing_done(unpacked: Path) -> None:
+    done = run_in(unpacked, "autograder", "check")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count("is not implemented yet.") == 31
+    assert "Traceback" not in done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].split() == ["total", "0", "/", "100"]
+
+
+def test_the_zip_alone_gives_the_solution_all_points_by_check_and_by_pytest(
+    unpacked: Path, solution: str, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(unpacked, tmp_path / "work")
+    (folder / "policy_gradient.py").write_text(solution, encoding="utf-8")
+    done = run_in(folder, "autograder", "check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].split() == ["total", "100", "/", "100"]
+    tested = run_in(folder, "pytest", "-q", "-p", "no:cacheprovider")
+    assert tested.returncode == 0, tested.stdout
+    assert "31 passed" in tested.stdout
+
+
+def test_pytest_and_check_give_the_same_verdicts_and_messages(unpacked: Path, solution: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(unpacked, tmp_path / "work")
+    wrong = solution.replace("rewards.std(dim=-1, keepdim=True)", "rewards.std(dim=-1, keepdim=True, unbiased=False)")
+    assert wrong != solution
+    (folder / "policy_gradient.py").write_text(wrong, encoding="utf-8")
+    checked = run_in(folder, "autograder", "check")
+    tested = run_in(folder, "pytest", "-q", "-p", "no:cacheprovider")
+    failed = [line.split()[1] for line in checked.stdout.splitlines() if line.startswith("FAIL")]
+    assert failed == ["deltas-normalized", "deltas-constant-group"]
+    assert "2 failed, 29 passed" in tested.stdout
+    start = checked.stdout.index("FAIL  deltas-normalized")
+    message = checked.stdout[start : checked.stdout.index("\n\n", start)]
+    assert "A standard deviation can divide by" in message
+    assert message in tested.stdout
+    one = run_in(folder, "autograder", "check", "--item", "deltas-normalized")
+    assert one.returncode == 1
+    assert message.splitlines()[:3] == one.stdout[one.stdout.index("FAIL") :].splitlines()[:3]
+
+
+def test_a_hang_in_one_function_names_it_and_leaves_the_others_checked(
+    unpacked: Path, solution: str, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(unpacked, tmp_path / "work")
+    hanging = solution.replace("    ratio = torch.exp(", "    while True:\n        pass\n    ratio = torch.exp(")
+    assert hanging != solution
+    (folder / "policy_gradient.py").write_text(hanging, encoding="utf-8")
+    done = run_in(folder, "autograder", "check", "--item", "loss-unclipped", "--item", "kl-values")
+    assert "compute_loss had not finished after 5 seconds" in done.stdout
+    assert "PASS  kl-values" in done.stdout
+
+
+def test_the_kit_itself_is_out_of_reach_of_the_unpacked_zip(unpacked: Path) -> None:
+    code = "import autograder, autograder.worker; print(autograder.__file__)"
+    (unpacked / "where.py").write_text(code)
+    done = run_in(unpacked, "where")
+    (unpacked / "where.py").unlink()
+    assert str(unpacked) in done.stdout
+    assert str(KIT_ROOT) not in done.stdout

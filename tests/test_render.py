@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder.render import WIDTH, item_lines, report_markdown, report_text, totals
+from autograder.report import VERDICTS, ItemResult, Report, SubmissionInfo, Verdict
+from autograder.text import INVISIBLE, VERDICT_WORDS
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+MESSAGE = """\
+deltas   float32[batch=3 trial=5]
+5 of 15 values differ, all at batch 1 (allowed: 1e-05 relative)
+  [batch trial]  yours  expected
+  [1 0]            nan         0
+  … 4 more"""
+
+
+def item(
+    name: str = "deltas-normalized", points: float | None = 0.0, verdict: Verdict = "failed", **more: Any
+) -> ItemResult:
+    settings: dict[str, Any] = {
+        "function": "compute_deltas",
+        "title": "a prompt whose responses all earn the same reward",
+        "max_points": 6.0,
+        "mistakes": (),
+        "message": MESSAGE,
+        "hint": "Every response to that prompt earned the same reward. What is its standard deviation?",
+        "seconds": 0.004,
+        "cases": (),
+        **more,
+    }
+    return ItemResult(item=name, points=points, verdict=verdict, **settings)
+
+
+def passed(name: str = "deltas-max", points: float = 4.0, **more: Any) -> ItemResult:
+    return item(name, points, "passed", **{"max_points": points, "message": "", "hint": "", **more})
+
+
+def not_graded(name: str = "loop-seed", **more: Any) -> ItemResult:
+    return item(name, None, "not_graded", **{"message": "A worker could not be started.", "hint": "", **more})
+
+
+def report(*items: ItemResult) -> Report:
+    return Report("ada", "policy_gradient", SubmissionInfo("ada/policy_gradient.py", "00"), "ff", (), items)
+
+
+# One item
+
+
+def test_a_failure_is_headline_message_hint_and_the_command_that_runs_it_again() -> None:
+    head, *rest, again = item_lines(item())
+    start = "FAIL  deltas-normalized  a prompt whose responses all earn the same reward"
+    assert head == start.ljust(WIDTH - 5) + "0 / 6"
+    assert (
+        "\n".join(rest)
+        == """\
+  deltas   float32[batch=3 trial=5]
+  5 of 15 values differ, all at batch 1 (allowed: 1e-05 relative)
+    [batch trial]  yours  expected
+    [1 0]            nan         0
+    … 4 more
+  Every response to that prompt earned the same reward. What is its standard deviation?"""
+    )
+    assert re.fullmatch(r"  Again: .*autograder check --item deltas-normalized", again)
+
+
+def test_a_pass_is_one_line() -> None:
+    (line,) = item_lines(passed())
+    assert line.startswith("PASS  deltas-max  a prompt")
+    assert line.endswith(" 4 / 4")
+
+
+def test_what_was_not_graded_costs_nothing_and_is_not_worth_running_again() -> None:
+    head, message = item_lines(not_graded())
+    assert head.startswith("ERR   loop-seed  a prompt")
+    assert head.endswith(" ? / 6")
+    assert message == "  A worker could not be started."
+
+
+@pytest.mark.parametrize("verdict", [verdict for verdict in VERDICTS if verdict not in ("passed", "not_graded")])
+def test_every_other_verdict_is_a_failure_that_can_be_run_again(verdict: Verdict) -> None:
+    lines = item_lines(item(verdict=verdict))
+    assert lines[0].startswith("FAIL  ")
+    assert "check --item deltas-normalized" in lines[-1]
+
+
+def test_without_a_hint_no_line_stands_for_it() -> None:
+    assert len(item_lines(item(message="one line", hint=""))) == 3
+
+
+@pytest.mark.parametrize("points", [0.0, 2.5, 100.0, 33.33])
+def test_points_end_where_the_line_ends_whatever_their_width(points: float) -> None:
+    lines = {len(item_lines(given)[0]) for given in (item(points=points), passed(points=points), not_graded())}
+    assert lines == {WIDTH}
+
+
+def test_a_long_title_leaves_a_gap_before_the_points() -> None:
+    head = item_lines(item(title="x" * WIDTH, points=33.33, max_points=100.0))[0]
+    assert re.search(r"x +33\.33 / 100$", head)
+
+
+@pytest.mark.parametrize("break_", ["\n", "\r\n"])
+def test_every_line_of_a_message_is_indented(break_: str) -> None:
+    assert item_lines(item(message=f"one{break_}  two", hint=""))[1:3] == ["  one", "    two"]
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_no_message_or_hint_can_move_the_cursor_or_begin_a_line(message: str, hint: str) -> None:
+    head, *rest = item_lines(item(message=message, hint=hint))
+    assert all(line.startswith("  ") for line in rest)
+    text = "\n".join([head, *rest])
+    assert {character for character in text if unicodedata.category(character) in INVISIBLE} <= {"\n"}
+    assert text.count("\n") <= message.count("\n") + 3
+    text.encode()
+
+
+# A whole report
+
+
+def test_points_are_summed_by_function_in_the_order_of_the_items_and_in_total() -> None:
+    items = (item(points=2.5), passed("kl-values", 3.0, function="compute_kl_penalty"), passed(points=1.25))
+    assert totals(report(*items)) == [
+        "  compute_deltas          3.75 / 7.25",
+        "  compute_kl_penalty           3 / 3",
+        "  total                   6.75 / 10.25",
+    ]
+
+
+def test_a_sum_with_a_hole_in_it_is_no_sum() -> None:
+    lines = totals(report(passed(), not_graded(function="run_policy_gradient")))
+    assert [line.split(maxsplit=1) for line in lines] == [
+        ["compute_deltas", "4 / 4"],
+        ["run_policy_gradient", "not graded / 6"],
+        ["total", "not graded / 10"],
+    ]
+
+
+def test_a_report_is_notes_items_and_sums() -> None:
+    text = report_text(report(passed(), item(message="wrong", hint="")), ["the notebook\x1b[2J counts"])
+    lines = text.splitlines()
+    assert lines[0] == "Note: the notebook\\x1b[2J counts"
+    assert [line.split("  ")[0] for line in lines[1:4]] == ["PASS", "FAIL", ""]
+    assert lines[3] == "  wrong"
+    assert lines[5:7] == ["", ""]
+    assert lines[7:] == totals(report(passed(), item()))
+
+
+def test_a_report_without_items_has_a_sum_of_0() -> None:
+    assert report_text(report()).strip() == "total                        0 / 0"
+
+
+# Markdown
+
+
+def test_markdown_is_a_table_and_a_section_for_each_failure() -> None:
+    lines = report_markdown(report(passed(), item(points=2.5, hint="Why?"), not_graded())).splitlines()
+    assert lines[:5] == [
+        "| item | verdict | points |",
+        "|---|---|---:|",
+        "| `deltas-max` | passed | 4 / 4 |",
+        "| `deltas-normalized` | failed | 2.5 / 6 |",
+        "| `loop-seed` | could not be graded | – / 6 |",
+    ]
+    assert [line for line in lines if line.startswith("###")] == [
+        "### deltas-normalized: a prompt whose responses all earn the same reward",
+        "### loop-seed: a prompt whose responses all earn the same reward",
+    ]
+    start = lines.index("```text")
+    assert lines[start + 1 : start + 6] == MESSAGE.splitlines()
+    assert lines[start + 6 : start + 9] == ["```", "", "Why?"]
+    assert report_markdown(report(passed())).endswith(" |\n")
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_markdown_has_words_for_every_verdict(verdict: Verdict) -> None:
+    points = {"passed": 6.0, "not_graded": None}.get(verdict, 0.0)
+    assert f"| {VERDICT_WORDS[verdict]} |" in report_markdown(report(item(points=points, verdict=verdict)))
+
+
+def fenced(markdown: str) -> list[str]:
+    """The lines inside the fence, by CommonMark's rule for where it ends."""
+    lines = markdown.split("\n")
+    start = lines.index("```text") + 1
+    end = next(n for n, line in enumerate(lines[start:], start) if re.fullmatch(r" {0,3}`{3,}[ \t]*", line))
+    return lines[start:end]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "```\n# out of the fence",
+        "````\n<script>",
+        "`````\n# out",
+        "   ```   \n| a | b |",
+        "a\n``````\n```\nb",
+        "~~~\n# not a fence here",
+        "\r\n```\r\nout",
+    ],
+)
+def test_no_message_ends_its_fence(message: str) -> None:
+    markdown = report_markdown(report(item(message=message, hint="")))
+    assert len(fenced(markdown)) == len(message.splitlines())
+    assert markdown.split("\n").count("```") == 1
+
+
+@given(st.text(st.sampled_from("`~ \n#a\t\r")))
+def test_no_arrangement_of_backticks_ends_the_fence(message: str) -> None:
+    assert len(fenced(report_markdown(report(item(message=message, hint=""))))) == (
+        message.replace("\r\n", "\n").count("\n") + 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a `code` span", r"a \`code\` span"),
+        ("a|b ~c~", r"a\|b \~c\~"),
+        ("<img src=x onerror=alert(1)>", r"\<img src=x onerror=alert\(1\)\>"),
+        ("[x](javascript:y)", r"\[x\]\(javascript:y\)"),
+        ("*bold* _italic_ # head", r"\*bold\* \_italic\_ \# head"),
+        (r"back\slash", r"back\\slash"),
+        ("two\nlines", r"two\\nlines"),
+    ],
+)
+def test_a_hint_and_a_title_mean_in_markdown_what_they_say(text: str, shown: str) -> None:
+    lines = report_markdown(report(item(message="m", hint=text, title=text))).splitlines()
+    assert lines[-1] == shown
+    assert f"### deltas-normalized: {shown}" in lines
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_markdown_of_any_text_can_be_written_and_hides_nothing(message: str, hint: str) -> None:
+    markdown = report_markdown(report(item(message=message, hint=hint)))
+    assert {character for character in markdown if unicodedata.category(character) in INVISIBLE} <= {"\n"}
+    assert not re.search(r"(?<!\\)[<>|]", markdown.split("\n")[-2])
+    markdown.encode()

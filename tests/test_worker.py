@@ -1,0 +1,417 @@
+from __future__ import annotations
+
+import io
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from autograder import frames, worker
+from autograder.observation import Observation, Raised, Returned, from_frame, raised_from_header
+
+MODULE = "submission_under_test"
+GIVEN = {"given_under_test": "WORD = 'given'\ndef double(x):\n    return 2 * x\n"}
+PROBES = """
+def call(student, inputs, params):
+    return {"y": student.answer(**inputs, **params)}, {}
+
+def fact(student, inputs, params):
+    return {}, {"fact": student.answer()}
+
+def draws(student, inputs, params):
+    import random, numpy, torch
+    numbers = [random.random(), numpy.random.rand(), torch.rand(()).item()]
+    made = torch.ones(1, requires_grad=True) * 2
+    strict = torch.are_deterministic_algorithms_enabled()
+    student.answer()
+    return {"made": made}, {"numbers": numbers, "strict": strict}
+"""
+
+Answer = Observation | Raised | str
+Converse = Callable[..., list[Answer]]
+
+
+@pytest.fixture
+def converse() -> Iterator[Converse]:
+    """Load a source in a worker of this process, call its `answer` once per call, and return what was answered."""
+
+    def answers(source: str, *calls: Mapping[str, Any]) -> list[Answer]:
+        load = {"op": "load", "module": MODULE, "source": source, "given": GIVEN, "probes": PROBES}
+        requests, written = io.BytesIO(), io.BytesIO()
+        frames.write(requests, load)
+        for call in calls:
+            run = {"op": "run", "function": "answer", "probe": "call", "params": {}, **call}
+            frames.write(requests, run, safetensors.torch.save(run.pop("inputs", {})))
+        requests.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as in a worker: warnings are the student's affair
+            worker.Worker().converse(requests, written)
+        _restore_torch()
+        written.seek(0)
+        return [_answer(*frame) for frame in iter(lambda: frames.read(written), None)]
+
+    yield answers
+    for name in (MODULE, *GIVEN):
+        sys.modules.pop(name, None)
+
+
+def _restore_torch() -> None:
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.use_deterministic_algorithms(False)
+
+
+def _answer(header: dict[str, Any], blob: bytes) -> Answer:
+    if header["op"] == "observed":
+        return from_frame(header, blob)
+    return raised_from_header(header) if header["op"] == "raised" else str(header["op"])
+
+
+def returning(expression: str) -> str:
+    return f"import numpy, torch\ndef answer(*args, **kwargs):\n    return {expression}\n"
+
+
+# Loading
+
+
+def test_a_module_loads_and_its_function_is_called_with_inputs_and_parameters(converse: Converse) -> None:
+    source = "def answer(x, y, scale):\n    return scale * (x - y)\n"
+    inputs = {"x": torch.tensor([3.0, 4.0]), "y": torch.tensor([1.0, 1.0])}
+    loaded, seen = converse(source, {"inputs": inputs, "params": {"scale": 10}})
+    assert loaded == "loaded"
+    assert isinstance(seen, Observation)
+    assert seen.returned["y"] == Returned("tensor", "Tensor", "float32", (2,))
+    assert seen.returned["y"].array is not None
+    assert seen.returned["y"].array.tolist() == [20, 30]
+
+
+def test_each_request_is_answered_once_and_in_order(converse: Converse) -> None:
+    answers = converse("def answer(n):\n    return n\n", *({"params": {"n": None if n % 2 else []}} for n in range(6)))
+    kinds = [answer.returned["y"].kind for answer in answers[1:] if isinstance(answer, Observation)]
+    assert kinds == ["other", "none"] * 3
+
+
+def test_given_modules_are_importable_and_the_last_word_on_their_name(converse: Converse) -> None:
+    source = "from given_under_test import WORD, double\nimport given_under_test\n" + returning("double(len(WORD))")
+    loaded, seen = converse(source, {"probe": "fact"})
+    assert loaded == "loaded"
+    assert isinstance(seen, Observation)
+    assert seen.facts["fact"] == 10
+
+
+@pytest.mark.parametrize("source", ["", "answer = 3\n", "def answers():\n    pass\n", "answer = None\n"])
+def test_a_function_that_is_not_there_is_missing(converse: Converse, source: str) -> None:
+    assert converse(source, {}) == ["loaded", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "line", "code"),
+    [
+        ("x = 1\ndef answer(:\n    pass\n", "SyntaxError", 2, "def answer(:"),
+        ("def answer():\n    x = 1\n      y = 2\n", "IndentationError", 3, "y = 2"),
+        ("if True:\n\tx = 1\n        y = 2\n", "TabError", 3, "y = 2"),
+        ("x = 1\n\nraise KeyError('top')\n", "KeyError", 3, "raise KeyError('top')"),
+        ("import no_such_module\n", "ModuleNotFoundError", 1, "import no_such_module"),
+        ("def f():\n    g()\ndef g():\n    return 1 / 0\nf()\n", "ZeroDivisionError", 4, "return 1 / 0"),
+        ("import sys\nsys.exit(3)\n", "SystemExit", 2, "sys.exit(3)"),
+        ("x = 'a\0b'\n", "ValueError", None, ""),
+        ("x = '\ud800'\n", "UnicodeEncodeError", None, ""),
+    ],
+)
+def test_a_module_that_does_not_load_says_where(
+    converse: Converse, source: str, kind: str, line: int | None, code: str
+) -> None:
+    (raised,) = converse(source)
+    assert isinstance(raised, Raised)
+    # Python 3.12 calls a null byte a syntax error of its own.
+    assert kind in raised.types or ("\0" in source and "SyntaxError" in raised.types)
+    assert (raised.line, raised.code) == (line, code)
+
+
+def test_a_syntax_error_keeps_its_message_without_a_file_name(converse: Converse) -> None:
+    (raised,) = converse("def answer():\n    return (1\n")
+    assert isinstance(raised, Raised)
+    assert raised.message == "'(' was never closed"
+    assert raised.line == 2
+
+
+def test_the_module_knows_a_file_name_that_is_on_no_disk(converse: Converse) -> None:
+    source = "import inspect, os\nFOUND = os.path.exists(__file__)\n" + returning("[__name__, __file__, FOUND]")
+    seen = converse(source, {"probe": "fact"})[1]
+    assert isinstance(seen, Observation)
+    assert seen.facts["fact"] == [MODULE, f"{MODULE}.py", False]
+
+
+# What comes back
+
+
+@pytest.mark.parametrize(
+    ("expression", "type_name"),
+    [
+        ("[1.0, 2.0]", "list"),
+        ("(torch.ones(2), torch.ones(2))", "tuple"),
+        ("3.5", "float"),
+        ("True", "bool"),
+        ("numpy.ones(2)", "ndarray"),
+        ("numpy.float32(1)", "float32"),
+        ("torch.nn.Linear(2, 2)", "Linear"),
+        ("answer", "function"),
+        ("torch.float32", "dtype"),
+        ("type('T' * 500, (), {})()", "T" * 80),
+    ],
+)
+def test_another_type_is_named(converse: Converse, expression: str, type_name: str) -> None:
+    seen = converse(returning(expression), {})[1]
+    assert isinstance(seen, Observation)
+    assert seen.returned["y"] == Returned("other", type=type_name)
+
+
+@pytest.mark.parametrize(
+    ("expression", "dtype", "shape"),
+    [
+        ("torch.ones(2).to_sparse()", "float32", (2,)),
+        ("torch.ones(2, 2).to_sparse_csr()", "float32", (2, 2)),
+        ("torch.ones(2).to_mkldnn()", "float32", (2,)),
+        ("torch.ones(2) * 1j", "complex64", (2,)),
+        ("torch.ones(2, dtype=torch.bfloat16)", "bfloat16", (2,)),
+        ("torch.ones(2).to(torch.float8_e4m3fn)", "float8_e4m3fn", (2,)),
+        ("torch.ones(2).to(torch.uint64)", "uint64", (2,)),
+        ("torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)", "qint8", (2,)),
+        ("torch.ones(2, device='meta')", "float32", (2,)),
+        ("torch.empty(2**40, device='meta')", "float32", (2**40,)),
+        ("torch.ones(2**21 + 1)", "float32", (2**21 + 1,)),
+        ("torch.ones(1).expand(2**40)", "float32", (2**40,)),
+    ],
+)
+def test_a_tensor_that_cannot_be_sent_is_described_without_its_values(
+    converse: Converse, expression: str, dtype: str, shape: tuple[int, ...]
+) -> None:
+    seen = converse(returning(expression), {})[1]
+    assert isinstance(seen, Observation)
+    assert seen.returned["y"] == Returned("tensor", "Tensor", dtype, shape)
+    assert seen.returned["y"].array is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "values"),
+    [
+        ("torch.arange(6.0).reshape(2, 3).T", [[0, 3], [1, 4], [2, 5]]),
+        ("torch.arange(6.0)[::2]", [0, 2, 4]),
+        ("torch.ones(1).expand(2, 2)", [[1, 1], [1, 1]]),
+        ("torch.arange(4.0).reshape(1, 1, 2, 2).to(memory_format=torch.channels_last)", [[[[0, 1], [2, 3]]]]),
+        ("torch.tensor([1 + 2j]).conj().imag", [-2]),
+        ("torch.tensor(7)", 7),
+        ("torch.empty(0, 3)", []),
+        ("torch.ones(2**21)[:2]", [1, 1]),
+        ("torch.nn.Parameter(torch.ones(2))", [1, 1]),
+        ("type('Mine', (torch.Tensor,), {})([5.0])", [5]),
+        ("type('Mine', (torch.Tensor,), {'__torch_function__': classmethod(lambda *a: 1 / 0)})([5.0])", [5]),
+        ("type('Mine', (torch.Tensor,), {'detach': lambda self: self + 1})([5.0])", [5]),
+    ],
+)
+def test_the_values_of_any_view_or_subclass_arrive_in_order(
+    converse: Converse, expression: str, values: Any
+) -> None:
+    seen = converse(returning(expression), {})[1]
+    assert isinstance(seen, Observation)
+    assert seen.returned["y"].array is not None
+    assert seen.returned["y"].array.tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("expression", "attached"),
+    [
+        ("torch.ones(2)", False),
+        ("torch.ones(2, requires_grad=True)", True),
+        ("torch.ones(2, requires_grad=True) * 2", True),
+        ("(torch.ones(2, requires_grad=True) * 2).detach()", False),
+    ],
+)
+def test_whether_a_tensor_carries_a_graph_is_told(converse: Converse, expression: str, attached: bool) -> None:
+    seen = converse(returning(expression), {})[1]
+    assert isinstance(seen, Observation)
+    assert seen.returned["y"].requires_grad is attached
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "type('Mine', (), {'__class__': torch.Tensor})()",
+        "type('Mine', (torch.Tensor,), {'shape': property(lambda self: 1 / 0)})([1.0])",
+        "type('Mine', (torch.Tensor,), {'numel': lambda self: 'many'})([1.0])",
+        "type('Meta', (type,), {'__name__': property(lambda cls: 1 / 0)})('Mine', (), {})()",
+        "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])",
+    ],
+)
+def test_an_impostor_of_a_tensor_is_an_error_of_that_call_alone(converse: Converse, expression: str) -> None:
+    raised, seen = converse(
+        f"import torch\ndef answer(first):\n    return {expression} if first else None\n",
+        {"params": {"first": True}},
+        {"params": {"first": False}},
+    )[1:]
+    assert isinstance(raised, Raised)
+    assert isinstance(seen, Observation)
+
+
+def test_a_tensor_that_is_changed_later_was_copied_in_time(converse: Converse) -> None:
+    source = "import torch\nkept = torch.zeros(2)\ndef answer():\n    kept.add_(1)\n    return kept\n"
+    seen = [answer.returned["y"].array for answer in converse(source, {}, {})[1:] if isinstance(answer, Observation)]
+    assert [array.tolist() for array in seen if array is not None] == [[1, 1], [2, 2]]
+
+
+@pytest.mark.parametrize("expression", ["float('nan')", "float('inf')", "torch.ones(2)", "{1, 2}"])
+def test_a_fact_that_is_not_json_is_an_error_of_that_call_alone(converse: Converse, expression: str) -> None:
+    _, raised, seen = converse(returning(expression), {"probe": "fact"}, {})
+    assert isinstance(raised, Raised)
+    assert {"ValueError", "TypeError"} & set(raised.types)
+    assert isinstance(seen, Observation)
+
+
+def test_facts_over_their_cap_are_left_out(converse: Converse) -> None:
+    kept, dropped = (
+        converse(returning(f"'x' * {size}"), {"probe": "fact"})[1] for size in (1000, worker.MAX_FACTS)
+    )
+    assert isinstance(kept, Observation)
+    assert isinstance(dropped, Observation)
+    assert kept.facts == {"fact": "x" * 1000}
+    assert dropped.facts == {}
+
+
+# Exceptions
+
+
+def test_the_deepest_line_of_the_students_own_is_the_one_reported(converse: Converse) -> None:
+    source = "import torch\ndef answer():\n    return low()\ndef low():\n    return torch.ones(2) @ torch.ones(3)\n"
+    raised = converse(source, {})[1]
+    assert isinstance(raised, Raised)
+    assert raised.types[:2] == ("RuntimeError", "Exception")
+    assert (raised.line, raised.code) == (5, "return torch.ones(2) @ torch.ones(3)")
+
+
+def test_an_error_inside_a_given_module_points_at_the_call(converse: Converse) -> None:
+    source = "from given_under_test import double\n\ndef answer():\n    return double(None)\n"
+    raised = converse(source, {})[1]
+    assert isinstance(raised, Raised)
+    assert (raised.line, raised.code) == (4, "return double(None)")
+
+
+def test_a_call_that_does_not_fit_the_signature_has_no_line(converse: Converse) -> None:
+    raised = converse("def answer(x, y):\n    return x\n", {})[1]
+    assert isinstance(raised, Raised)
+    assert raised.types[0] == "TypeError"
+    assert (raised.line, raised.code) == (None, "")
+
+
+def test_every_ancestor_of_an_exception_is_named(converse: Converse) -> None:
+    source = "class Mine(ValueError):\n    pass\ndef answer():\n    raise Mine('text')\n"
+    raised = converse(source, {})[1]
+    assert isinstance(raised, Raised)
+    assert raised.types == ("Mine", "ValueError", "Exception", "BaseException", "object")
+    assert raised.message == "text"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 / 0", "None", "exit()", "(_ for _ in ()).throw(KeyboardInterrupt)", "Text('x')"],
+)
+def test_an_exception_whose_text_cannot_be_read_is_still_one(converse: Converse, text: str) -> None:
+    source = (
+        "class Text(str):\n    def __getitem__(self, key):\n        raise RuntimeError\n"
+        f"class Mine(ValueError):\n    def __str__(self):\n        return {text}\n"
+        "def answer():\n    raise Mine\n"
+    )
+    raised = converse(source, {})[1]
+    assert isinstance(raised, Raised)
+    assert raised.types[0] == "Mine"
+    assert raised.message == "an exception whose text cannot be read"
+    assert raised.line == 8
+
+
+def test_the_text_of_an_exception_is_capped_and_can_be_encoded(converse: Converse) -> None:
+    long, lone = converse(
+        "def answer(text):\n    raise ValueError(text)\n",
+        {"params": {"text": "x" * 100_000}},
+        {"params": {"text": "a\ud800b"}},
+    )[1:]
+    assert isinstance(long, Raised)
+    assert isinstance(lone, Raised)
+    assert long.message == "x" * worker.MAX_TEXT
+    assert lone.message == "a?b"
+
+
+@pytest.mark.parametrize("kind", ["SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"])
+def test_an_exception_that_ends_programs_ends_only_its_call(converse: Converse, kind: str) -> None:
+    source = f"def answer(stop):\n    if stop:\n        raise {kind}\n"
+    raised, seen = converse(source, {"params": {"stop": True}}, {"params": {"stop": False}})[1:]
+    assert isinstance(raised, Raised)
+    assert raised.types[0] == kind
+    assert isinstance(seen, Observation)
+
+
+def test_recursion_without_end_is_an_exception(converse: Converse) -> None:
+    raised = converse("def answer():\n    return answer()\n", {})[1]
+    assert isinstance(raised, Raised)
+    assert raised.types[0] == "RecursionError"
+    assert raised.line == 2
+
+
+# State
+
+
+@pytest.mark.parametrize(
+    "pollution",
+    [
+        "pass",
+        "torch.set_grad_enabled(False)",
+        "torch.no_grad().__enter__()",
+        "torch.set_default_dtype(torch.float64)",
+        "torch.set_default_device('meta')",
+        "torch.manual_seed(1); numpy.random.seed(1); random.seed(1)",
+        "torch.rand(5); numpy.random.rand(5); random.random()",
+        "torch.use_deterministic_algorithms(True)",
+    ],
+)
+@pytest.mark.parametrize("place", ["import", "call"])
+def test_whatever_earlier_code_left_behind_a_call_starts_from_the_usual_state(
+    converse: Converse, pollution: str, place: str
+) -> None:
+    source = f"import numpy, random, torch\ndef answer():\n    {pollution}\n"
+    if place == "import":
+        source += "answer()\ndef answer():\n    pass\n"
+    torch_rng = torch.Generator().manual_seed(0)
+    numbers = [random.Random(0).random(), np.random.RandomState(0).rand(), torch.rand((), generator=torch_rng).item()]
+    for answer in converse(source, *[{"probe": "draws"}] * 3)[1:]:
+        assert isinstance(answer, Observation)
+        assert answer.facts == {"numbers": numbers, "strict": False}
+        assert answer.returned["made"] == Returned("tensor", "Tensor", "float32", (1,), requires_grad=True)
+        assert answer.returned["made"].array is not None
+
+
+def test_inputs_are_real_tensors_even_where_the_default_device_was_changed(converse: Converse) -> None:
+    pollution = "torch.set_default_device('meta')"
+    source = f"import torch\n{pollution}\ndef answer(x):\n    {pollution}\n    return x\n"
+    for answer in converse(source, *[{"inputs": {"x": torch.tensor([1.0, 2.0])}}] * 2)[1:]:
+        assert isinstance(answer, Observation)
+        assert answer.returned["y"].array is not None
+        assert answer.returned["y"].array.tolist() == [1, 2]
+
+
+def test_each_call_gets_its_own_copy_of_its_inputs(converse: Converse) -> None:
+    source = "def answer(x):\n    return x.add_(1)\n"
+    for answer in converse(source, *[{"inputs": {"x": torch.zeros(2)}}] * 2)[1:]:
+        assert isinstance(answer, Observation)
+        assert answer.returned["y"].array is not None
+        assert answer.returned["y"].array.tolist() == [1, 1]
+
+
+def test_what_the_module_keeps_between_calls_is_its_own(converse: Converse) -> None:
+    source = "count = 0\ndef answer():\n    global count\n    count += 1\n    return count\n"
+    seen = converse(source, *[{"probe": "fact"}] * 3)[1:]
+    assert [answer.facts["fact"] for answer in seen if isinstance(answer, Observation)] == [1, 2, 3]
