@@ -155,9 +155,8 @@ def _listed(assignment: Assignment) -> list[tuple[Item, str, Visibility]]:
 
 def _case(item: Item, draft: Draft, visibility: Visibility) -> Case:
     expected = tuple(draft.answer(draft.inputs, draft.params))
-    return Case(
-        draft.case, item.id, item.function, draft.title, visibility, draft.probe, draft.params, draft.inputs, expected, {}
-    )
+    call = (draft.probe, draft.params, draft.inputs)
+    return Case(draft.case, item.id, item.function, draft.title, visibility, *call, expected, {})
 
 
 # Refusals that need no student code

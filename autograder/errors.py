@@ -23,7 +23,7 @@ class UsageError(KitError):
     exit_code = 2
 
 
-class GraderFault(KitError):
+class GraderFault(KitError):  # noqa: N818 (a fault is what the kit calls it, in code and in text)
     """The kit or the machine failed; nobody may lose points for it."""
 
 

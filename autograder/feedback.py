@@ -82,10 +82,13 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
         case "tensor":
             return _not_a_tensor(expectation, returned, reveal=reveal)
         case "dtype":
-            dtype = visible(returned.dtype, 40) if reveal or returned.array is not None else NOT_SHOWN
-            return f"{expectation.what} has dtype {dtype}, but should be {expectation.dtype}."
+            if not reveal and returned.array is None:
+                return f"{expectation.what} has a dtype other than {expectation.dtype}."
+            return f"{expectation.what} has dtype {visible(returned.dtype, 40)}, but should be {expectation.dtype}."
         case "shape":
-            shape = visible(str(list(returned.shape)), 120) if reveal else NOT_SHOWN
+            if not reveal:
+                return f"{expectation.what} has a shape other than {named_shape(expectation)}."
+            shape = visible(str(list(returned.shape)), 120)
             return f"{expectation.what} has shape {shape}, but should be {named_shape(expectation)}."
         case "finite" | "values":
             return f"{_header(expectation, returned)}\n{_how_many(mismatch)}{_near_miss(mismatch)}"
@@ -104,8 +107,9 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
 def _not_a_tensor(expectation: Expectation, returned: Returned, *, reveal: bool) -> str:
     if returned.kind == "tensor":
         return f"{expectation.what} is a tensor whose values cannot be read (too large, or not dense)."
-    kind = visible(returned.type, 80) if reveal else NOT_SHOWN
-    return f"{expectation.what} should be a torch.Tensor, but is of type {kind}."
+    if not reveal:
+        return f"{expectation.what} is not a torch.Tensor."
+    return f"{expectation.what} should be a torch.Tensor, but is of type {visible(returned.type, 80)}."
 
 
 def named_shape(expectation: Expectation) -> str:
@@ -161,6 +165,8 @@ def _error(expectation: Expectation, observed: object, *, reveal: bool) -> str:
 
 
 def _diagnosis(expectation: Expectation, observed: object, *, reveal: bool) -> str:
+    if expectation.diagnosis and not reveal:
+        return f"Look at this: {expectation.what}."
     wanted, seen = (_plain(expectation.value), visible(_plain(observed), 200)) if reveal else (NOT_SHOWN, NOT_SHOWN)
     return expectation.message.replace("{expected}", wanted).replace("{observed}", seen)
 

@@ -16,6 +16,7 @@ from autograder.sandbox import Outcome, Program, Request, Sandbox
 from autograder.submission import Submission
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
+HINTED: tuple[Verdict, ...] = ("failed", "raised")  # of work that is not there, or never ended, a hint would miss
 MAX_NAMED = 3
 
 
@@ -72,7 +73,7 @@ class Grader:
         cases = tuple(
             CaseResult(case.id, case.visibility, "missing", problem) for case in self.fixtures.of_item(item.id)
         )
-        return _result(item, 0.0, "missing", problem, item.hint, cases)
+        return _result(item, 0.0, "missing", problem, "", cases)
 
     def _item_result(self, item: Item, outcomes: Mapping[str, Outcome], load_failure: str) -> ItemResult:
         cases = self.fixtures.of_item(item.id)
@@ -84,14 +85,15 @@ class Grader:
             return _result(item, points, "passed", "", "", tuple(judged), seconds=seconds)
         first = next(result for result in judged if result.verdict != "passed")
         slugs = self._mistakes(cases, outcomes, first.verdict)
-        hint = "" if load_failure else hint_for(slugs, dict(self.fixtures.hints), item.hint)
-        return _result(item, points, _worst(judged), first.message, hint, tuple(judged), slugs, seconds)
+        verdict = _worst(judged)
+        hint = "" if load_failure or verdict not in HINTED else hint_for(slugs, dict(self.fixtures.hints), item.hint)
+        return _result(item, points, verdict, first.message, hint, tuple(judged), slugs, seconds)
 
     def _mistakes(self, cases: Sequence[Case], outcomes: Mapping[str, Outcome], verdict: Verdict) -> tuple[str, ...]:
         if verdict not in ("failed", "raised"):
             return ()
         seen = [_seen(outcomes[case.id]) for case in cases]
-        triples = [(case.expected, case.mistakes, one) for case, one in zip(cases, seen, strict=True) if one is not None]
+        triples = [(case.expected, case.mistakes, one) for case, one in zip(cases, seen, strict=True) if one]
         slugs = matching_mistakes(triples) if len(triples) == len(cases) else []
         everywhere = self._match_function(cases[0].function, slugs, outcomes)
         named = everywhere or slugs
@@ -126,7 +128,15 @@ def _judge(case: Case, outcome: Outcome, timeout: float, load_failure: str) -> C
     mismatch = compare(case.expected, outcome.observation)
     if mismatch is None:
         return CaseResult(case.id, case.visibility, "passed", "")
+    if mismatch.rung == "error" and _is_unfinished(mismatch.observed):
+        return CaseResult(case.id, case.visibility, "missing", f"{case.function} is not implemented yet.")
     return CaseResult(case.id, case.visibility, "failed", about_mismatch(case, mismatch))
+
+
+def _is_unfinished(error: object) -> bool:
+    """Whether an error that a probe caught is the stub's own."""
+    types = error.get("types") if isinstance(error, dict) else None
+    return isinstance(types, list) and types[:1] == ["NotImplementedError"]
 
 
 def _load_failure(module: str, outcomes: Sequence[Outcome]) -> str:

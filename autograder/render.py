@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 
-from autograder.report import ItemResult, Report
+from autograder.report import ItemResult, Report, Verdict
 from autograder.text import VERDICT_WORDS, number, visible
 
 WIDTH = 100
+WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded": "ERR "}
 
 
 def item_lines(item: ItemResult) -> list[str]:
     """One item as a student sees it: headline; for a failure message, hint and the command that reruns it."""
-    word = "PASS" if item.verdict == "passed" else "FAIL"
-    if item.verdict == "not_graded":
-        word = "ERR "
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
-    head = f"{word}  {item.item}  {item.title}"
+    head = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}"
     lines = [f"{head:<{WIDTH - len(points) - 1}} {points}"]
     if item.verdict == "passed":
         return lines
     lines += [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
-    if item.hint:
-        lines.append(f"  {visible(item.hint)}")
-    if item.verdict != "not_graded":
+    lines += textwrap.wrap(visible(item.hint), WIDTH, initial_indent="  ", subsequent_indent="  ")
+    if item.verdict not in ("missing", "not_graded"):
         lines.append(f"  Again: python -m autograder check --item {item.item}")
     return lines
 
@@ -32,10 +30,9 @@ def report_text(report: Report, notes: Sequence[str] = ()) -> str:
     """The whole report for a terminal: items, then points by function, then the sum."""
     lines = [f"Note: {visible(note)}" for note in notes]
     for item in report.items:
-        lines += item_lines(item)
-        if item.verdict != "passed":
-            lines.append("")
-    return "\n".join([*lines, "", *totals(report)])
+        lines += [*item_lines(item), *([] if item.verdict in ("passed", "missing") else [""])]
+    apart = [] if lines[-1:] == [""] else [""]
+    return "\n".join([*lines, *apart, *totals(report)])
 
 
 def totals(report: Report) -> list[str]:

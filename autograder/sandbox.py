@@ -132,7 +132,7 @@ class Sandbox:
                 if loaded is not None:
                     spent += loaded.seconds
                     rest = requests[len(outcomes) :] if not outcomes else _same_item(requests, len(outcomes))
-                    outcomes += [loaded] * len(rest)
+                    outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (len(rest) - 1)]
                 else:
                     self._run_until_lost(worker, requests, outcomes)
                     spent += outcomes[-1].seconds if _lost(outcomes[-1]) else 0.0

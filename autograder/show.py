@@ -22,7 +22,8 @@ MAX_VALUES = 60  # of one array; longer ones are shown by their corners
 def item_text(item: Item, fixtures: Fixtures) -> str:
     """All stored cases of one item, for staff: hidden ones are shown whole."""
     cases = fixtures.of_item(item.id)
-    head = f"{item.id}  {item.title}\n{item.function}, {number(item.points)} points, {len(cases)} cases"
+    count = f"{len(cases)} case{'s' * (len(cases) != 1)}"
+    head = f"{item.id}  {item.title}\n{item.function}, {number(item.points)} points, {count}"
     return "\n\n".join([head, *("\n".join(case_lines(case)) for case in cases)]) + "\n"
 
 

@@ -1,12 +1,12 @@
-"""Reports, exams and examinations → the tables of the terminal. Whatever comes from students is escaped."""
+"""Reports, exams and examinations → the tables of the terminal. Text of others is never taken for markup."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from autograder.doctor import Examined
 from autograder.items import Assignment
@@ -20,14 +20,14 @@ STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
 
 def class_table(reports: Sequence[Report], assignment: Assignment) -> Table:
     """One row per student: points, points by function, what stands out."""
-    table = _table(f"{assignment.title}: {len(reports)} submissions")
+    table = _table(f"{assignment.title}: {len(reports)} submission{'s' * (len(reports) != 1)}")
     table.add_column("student", overflow="fold", max_width=24)
     table.add_column("points", justify="right")
     for function in assignment.functions:
         table.add_column(_short(function).replace("_", "\n"), justify="right", no_wrap=True)
     table.add_column("what stands out", overflow="fold")
     for report in reports[:MAX_ROWS]:
-        table.add_row(*(escape(cell) for cell in _row(report, assignment)))
+        table.add_row(*map(Text, _row(report, assignment)))
     if len(reports) > MAX_ROWS:
         table.caption = f"… and {len(reports) - MAX_ROWS} more, in index.html and grades.csv"
     return table
@@ -42,12 +42,14 @@ def _short(function: str) -> str:
 
 
 def _row(report: Report, assignment: Assignment) -> list[str]:
+    by_function = [_sum(item.points for item in report.items if item.function == name) for name in assignment.functions]
     points = "not graded" if report.points is None else number(report.points)
-    by_function = [
-        number(sum(item.points or 0.0 for item in report.items if item.function == function))
-        for function in assignment.functions
-    ]
     return [visible(report.student, 40), points, *by_function, visible(_stands_out(report), 100)]
+
+
+def _sum(points: Iterable[float | None]) -> str:
+    found = list(points)
+    return "" if None in found else number(sum(one or 0.0 for one in found))
 
 
 def _stands_out(report: Report) -> str:
@@ -59,7 +61,7 @@ def _stands_out(report: Report) -> str:
         return first_lines.pop()
     named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
     verdicts = list(dict.fromkeys(VERDICT_WORDS[item.verdict] for item in failed if item.verdict != "failed"))
-    return ", ".join([*verdicts, *named]) or f"{len(failed)} items failed"
+    return ", ".join([*verdicts, *named]) or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"
 
 
 def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:
@@ -90,6 +92,6 @@ def doctor_table(examined: Iterable[Examined]) -> Table:
     for heading in ("state", "found", "what to do"):
         table.add_column(heading, overflow="fold")
     for one in examined:
-        state = f"[{STYLES[one.state]}]{one.state}[/]"
-        table.add_row(escape(one.what), state, escape(visible(one.found)), escape(visible(one.advice)))
+        state = Text(one.state, STYLES[one.state])
+        table.add_row(Text(one.what), state, Text(visible(one.found)), Text(visible(one.advice)))
     return table

@@ -553,6 +553,7 @@ def test_two_answers_without_values_are_the_same_where_their_forms_are() -> None
     unsent = Returned("tensor", "Tensor", "bfloat16", (2, 3))
     assert fits(seen(unsent), seen(unsent, calls=1))
     assert not fits(seen(unsent), seen(replace(unsent, shape=(3, 2)), calls=1))
+    assert not fits(seen(replace(tensor(WANTED + 1), array=None)), seen(WANTED + 1, calls=1))
 
 
 def named(*cases: tuple[Mapping[str, Observation | Raised], Observation | Raised]) -> list[str]:

@@ -56,7 +56,7 @@ KINDS = (
         "emeka",
         83,
         "failed",
-        "old-log-probs-not-frozen population-std",
+        "old-log-probs-not-frozen population-std reference-is-the-model reference-scores-from-model",
     ),
     Kind(
         "three mistakes: log-probs, loss, penalty",
@@ -68,7 +68,7 @@ KINDS = (
     Kind(
         "three mistakes: deltas, penalty, loop; a bare file named for its student",
         "goran",
-        57,
+        59,
         "failed",
         "mean-over-prompts penalty-averaged-over-positions sampled-every-step",
     ),

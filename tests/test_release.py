@@ -89,7 +89,8 @@ def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A Python that finds the packages of this environment, but not the kit that is installed in it."""
     packages = os.pathsep.join(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
     hidden = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in str(f).lower()]; "
-    run = f"sys.argv[1:] = {list(arguments[1:])!r}; import runpy; runpy.run_module({arguments[0]!r}, run_name='__main__')"
+    module, *rest = arguments
+    run = f"sys.argv[1:] = {rest!r}; import runpy; runpy.run_module({module!r}, run_name='__main__')"
     return subprocess.run(
         [sys.executable, "-S", "-B", "-c", f"{hidden}sys.path.insert(0, ''); {run}"],
         cwd=folder,

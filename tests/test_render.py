@@ -83,11 +83,26 @@ def test_what_was_not_graded_costs_nothing_and_is_not_worth_running_again() -> N
     assert message == "  A worker could not be started."
 
 
-@pytest.mark.parametrize("verdict", [verdict for verdict in VERDICTS if verdict not in ("passed", "not_graded")])
+UNFAILED = ("passed", "missing", "not_graded")
+
+
+@pytest.mark.parametrize("verdict", [verdict for verdict in VERDICTS if verdict not in UNFAILED])
 def test_every_other_verdict_is_a_failure_that_can_be_run_again(verdict: Verdict) -> None:
     lines = item_lines(item(verdict=verdict))
     assert lines[0].startswith("FAIL  ")
     assert "check --item deltas-normalized" in lines[-1]
+
+
+def test_what_is_not_implemented_yet_is_still_to_do_and_takes_two_lines() -> None:
+    lines = item_lines(item(verdict="missing", message="compute_deltas is not implemented yet.", hint=""))
+    assert lines[0].startswith("TODO  deltas-normalized")
+    assert lines[1:] == ["  compute_deltas is not implemented yet."]
+
+
+def test_a_long_hint_is_wrapped_at_the_width_of_a_page() -> None:
+    lines = item_lines(item(message="wrong", hint="a hint that goes on " * 20))
+    assert len(lines) > 5
+    assert max(len(line) for line in lines) <= WIDTH
 
 
 def test_without_a_hint_no_line_stands_for_it() -> None:
@@ -147,8 +162,8 @@ def test_a_report_is_notes_items_and_sums() -> None:
     assert lines[0] == "Note: the notebook\\x1b[2J counts"
     assert [line.split("  ")[0] for line in lines[1:4]] == ["PASS", "FAIL", ""]
     assert lines[3] == "  wrong"
-    assert lines[5:7] == ["", ""]
-    assert lines[7:] == totals(report(passed(), item()))
+    assert lines[5] == ""
+    assert lines[6:] == totals(report(passed(), item()))
 
 
 def test_a_report_without_items_has_a_sum_of_0() -> None:

@@ -104,6 +104,11 @@ def test_the_json_is_what_the_design_says() -> None:
     }
 
 
+def test_verdicts_are_spelled_as_the_design_spells_them() -> None:
+    names = "passed failed raised missing timed_out out_of_memory crashed not_run not_graded"
+    assert " ".join(VERDICTS) == names
+
+
 CASES = st.builds(
     CaseResult, STORED_TEXT, st.sampled_from(["public", "hidden"]), st.sampled_from(VERDICTS), STORED_TEXT
 )
@@ -320,7 +325,7 @@ def test_the_same_report_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_writing_keeps_the_text_as_it_is_and_replaces_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "page.html"
+    path = tmp_path / "new" / "feedback" / "page.html"
     write_atomically(path, "old\n")
     write_atomically(path, "a\nb\r\nc\u2028é")
     assert path.read_bytes() == "a\nb\r\nc\u2028é".encode()

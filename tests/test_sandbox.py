@@ -387,14 +387,15 @@ def test_a_module_that_loads_only_sometimes_costs_only_the_item_that_it_fails_in
     mark = tmp_path / "loaded before"
     source = f"""
         if os.path.exists({str(mark)!r}):
+            os.remove({str(mark)!r})
             raise RuntimeError
         def end():
             open({str(mark)!r}, "w").close()
             os._exit(1)
     """
     outcomes = run(sandbox, source, call("end", "a"), fact("pid", "b"), fact("pid", "b"), fact("pid", "c"))
-    assert statuses(outcomes) == ["crashed", "raised", "raised", "raised"]
-    assert [outcome.loading for outcome in outcomes] == [False, True, True, True]
+    assert statuses(outcomes) == ["crashed", "raised", "raised", "observed"]
+    assert [outcome.loading for outcome in outcomes] == [False, True, True, False]
 
 
 # Forgery
@@ -462,13 +463,15 @@ def test_an_answer_cannot_be_given_in_place_of_loading(sandbox: Sandbox) -> None
     assert all(outcome.loading and outcome.observation is None for outcome in outcomes)
 
 
-def test_a_flood_of_frames_is_not_kept(sandbox: Sandbox) -> None:
+def test_a_flood_of_frames_keeps_no_thread_from_ending(sandbox: Sandbox) -> None:
+    before = threading.active_count()
     source = f"""
         def flood():
             while True:
                 write_everywhere({framed({"op": "missing"}, b"x" * 60_000)!r})
     """
     assert statuses(run(sandbox, source, *[call("flood")] * 3)) == ["missing"] * 3
+    assert threading.active_count() <= before
 
 
 def test_a_worker_that_answers_without_reading_does_not_block_the_grader(sandbox: Sandbox) -> None:
@@ -512,16 +515,19 @@ def test_child_processes_end_with_their_worker(sandbox: Sandbox, lost: bool) -> 
 def test_a_process_that_left_the_group_and_holds_the_pipes_does_not_block_the_grader(sandbox: Sandbox) -> None:
     source = """
         def leave():
+            seen, gone = os.pipe()
             if os.fork() == 0:
                 os.setsid()
-                time.sleep(4)
+                os.write(gone, b"x")
+                time.sleep(5)
                 os._exit(0)
-            return None
+            os.read(seen, 1)
     """
+    run(sandbox, "", fact("pid"))
     started = time.monotonic()
     outcomes = run(sandbox, source, call("leave", "a"))
     assert outcomes[0].status in ("observed", "raised")
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 4
 
 
 def test_a_server_that_was_killed_between_runs_is_replaced(sandbox: Sandbox, warm_server: Server) -> None:
@@ -570,12 +576,19 @@ def test_a_server_that_is_killed_in_mid_run_is_the_graders_fault_and_leaves_no_w
 
 
 @pytest.mark.parametrize("fork", [True, False])
-def test_where_no_worker_can_be_started_the_grader_is_at_fault(monkeypatch: pytest.MonkeyPatch, fork: bool) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    before = descriptors(), children(os.getpid())
-    with Sandbox(fork=fork) as own, pytest.raises(SandboxError, match=r"it said nothing. Run `autograder doctor`"):
+def test_where_no_worker_can_be_started_the_grader_is_at_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fork: bool
+) -> None:
+    processes = children(os.getpid())
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/bin/sh\necho first >&2\necho no torch here >&2\nexit 1\n")
+    interpreter.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    before = descriptors()
+    with Sandbox(fork=fork) as own, pytest.raises(SandboxError, match=r"no torch here\. Run `autograder doctor`"):
         run(own, "", fact("pid"))
-    assert (descriptors(), children(os.getpid())) == before
+    assert descriptors() <= before
+    assert children(os.getpid()) == processes
 
 
 def test_a_request_too_large_to_send_is_the_graders_fault(sandbox: Sandbox) -> None:
@@ -598,8 +611,9 @@ def test_thirty_runs_leave_no_descriptor_thread_or_process_behind(sandbox: Sandb
     for _ in range(30):
         outcomes = run(sandbox, source, fact("pid", "a"), *faults, fact("pid", "e"))
         assert statuses(outcomes) == ["observed", "crashed", "crashed", "timed_out", "observed"]
-    assert held() == before
     assert before[3] == set()
+    # At most, not exactly: what an earlier test left to time may have ended meanwhile.
+    assert all(after <= earlier for after, earlier in zip(held(), before, strict=True))
 
 
 # Where fork is missing
@@ -635,10 +649,11 @@ def test_a_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbo
     requests = [call(name, name) for name in ("train", "draw", "wrong", "absent", "end", "end")]
     requests += [fact("order", "end"), call("hang", timeout=0.3), call("hang")]
     requests.insert(0, fact("order"))
-    held = descriptors(), children(os.getpid())
+    held, processes = descriptors(), children(os.getpid())
     with Sandbox(fork=False) as fresh:
         outcomes = run(fresh, source, *requests), run(sandbox, source, *requests)
-    assert (descriptors(), children(os.getpid())) == held
+    assert descriptors() <= held
+    assert children(os.getpid()) == processes
     expected = ["observed"] * 3 + ["raised", "missing", "crashed", "not_run", "not_run", "timed_out", "not_run"]
     assert [statuses(mode) for mode in outcomes] == [expected, expected]
     for one, other in zip(*outcomes, strict=True):

@@ -1,0 +1,196 @@
+"""Policy gradient on the sorting task: complete the six functions below, in order.
+
+README.md beside this file derives the formulas and says how many points each item is worth. Axis names, used
+in every shape: `batch` counts prompts, `trial` the responses to one prompt, `pos` the tokens of one response,
+`vocab` the numbers that a token can be. So `float[batch trial pos]` is one number per token of every
+response.
+
+Rules that hold for all six functions:
+
+- no argument is modified: compute something new instead of writing into what was passed in;
+- floating dtype is kept: float64 in, float64 out (rewards are float32, because they start as Python numbers);
+- sizes can all differ, and any of them can be 1: say which axis you mean (`dim=-1`, `squeeze(-1)`, einops
+  names).
+
+Check your work at any time, in this folder:
+
+    python -m autograder check                    every item, with points
+    python -m autograder check --item NAME        one item, by the name that the first command shows
+    pytest                                        the same checks as tests
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+import torch.nn.functional as F
+from einops import einsum, rearrange, reduce, repeat  # noqa: F401 (here for whoever names axes with it)
+from sorting_task import (
+    DEFAULT_PROMPTS,
+    EMBEDDING_DIM,
+    Model,
+    PolicyGradientRun,
+    Record,
+    Reward,
+    generate_responses,
+    progress_bar,
+    sort_inclusion_ordering_reward,
+)
+from torch import Tensor, nn
+
+EPS = 1e-5  # added to the standard deviation in `normalized_rewards`
+
+
+def compute_reward(prompts: Tensor, responses: Tensor, reward_fn: Reward) -> Tensor:
+    """Return the reward of every response to every prompt.
+
+        rewards[i, j] = reward_fn(prompt i, response j to prompt i)
+
+    prompts     int[batch prompt_pos]
+    responses   int[batch trial pos]   `pos` may be longer or shorter than `prompt_pos`
+    reward_fn   takes (prompt, response), both plain lists of ints, and returns a number
+    returns     float32[batch trial]   what reward_fn returned, fractions and signs kept; requires no grad
+
+    Call `reward_fn` once per response, with lists made for that call: a reward that uses sets, dictionaries
+    or `.count` is silently wrong on tensors. If `reward_fn` raises, let the exception through.
+    """
+    raise NotImplementedError("compute_reward")
+
+
+def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
+    """Return the deltas: the numbers that multiply the gradient of each response's log-probability.
+
+    With mean, std and max taken over the responses to one prompt (the trial axis):
+
+        rewards              delta = r
+        centered_rewards     delta = r - mean(r)
+        normalized_rewards   delta = (r - mean(r)) / (std(r) + EPS)
+        max_rewards          delta = r where r == max(r), else 0
+
+    std is the sample standard deviation (it divides by the number of responses minus 1). In max_rewards every
+    response that ties for the maximum keeps its reward, also when that reward is negative.
+
+    rewards   float[batch trial]   one scalar per response; not modified
+    mode      one of the four names above
+    returns   float[batch trial]   same dtype as rewards
+    raises    ValueError           unknown mode (name it in the message); normalized_rewards with one response
+    """
+    raise NotImplementedError("compute_deltas")
+
+
+def compute_log_probs(prompts: Tensor, responses: Tensor, model: nn.Module) -> Tensor:
+    """Return the log-probability that the model gives to every token of every response.
+
+        log_probs[i, j, k] = log softmax(model(prompts)[i, k])[ responses[i, j, k] ]
+
+    prompts     int[batch prompt_pos]
+    responses   int[batch trial pos]
+    model       maps int[batch prompt_pos] to logits float[batch pos vocab]; pos k scores response token k
+    returns     float[batch trial pos]   natural logarithms in the dtype of the logits; connected to the model
+
+    This is where the gradient enters: no `torch.no_grad`, no `detach`. The logits depend on the prompt alone,
+    so one call of the model serves all responses. Leave the model as it is: no `eval()`, no copy.
+    Log-probabilities can be very negative, and must still be right then.
+    """
+    raise NotImplementedError("compute_log_probs")
+
+
+def compute_loss(
+    log_probs: Tensor,
+    deltas: Tensor,
+    mode: str,
+    old_log_probs: Tensor | None = None,
+    epsilon: float = 0.2,
+) -> Tensor:
+    """Return the loss whose descent raises the probability of responses with positive delta.
+
+    Every token of a response gets that response's delta. With the mean over all of batch, trial and pos:
+
+        naive       loss = -mean(delta * log_prob)
+        unclipped   loss = -mean(ratio * delta)                      ratio = exp(log_prob - old_log_prob)
+        clipped     loss = -mean(min(ratio * delta, clip(ratio, 1 - epsilon, 1 + epsilon) * delta))
+
+    log_probs       float[batch trial pos]   of the policy being trained; the loss is differentiable in it
+    deltas          float[batch trial]       constants, whatever graph they carry; not modified
+    mode            one of the three names above
+    old_log_probs   float[batch trial pos]   of the policy that sampled the responses; constants, whatever
+                                             graph they carry; naive needs none
+    epsilon         half-width of the clipping interval
+    returns         float[]                  a scalar tensor, dtype of log_probs
+    raises          ValueError               unknown mode (name it in the message); unclipped or clipped
+                                             without old_log_probs
+
+    The minimum is taken token by token, after multiplying by delta and before the mean.
+    """
+    raise NotImplementedError("compute_loss")
+
+
+def compute_kl_penalty(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
+    """Return an estimate of KL(model || reference) from responses that the model sampled.
+
+    Per token, with x = ref_log_prob - log_prob:
+
+        k3 = exp(x) - x - 1
+
+    summed over pos, then averaged over batch and trial.
+
+    log_probs       float[batch trial pos]   of the policy being trained; the penalty is differentiable in it
+    ref_log_probs   float[batch trial pos]   of the reference model; constants, whatever graph they carry
+    returns         float[]                  a scalar tensor, never negative, 0 where the two agree
+    """
+    raise NotImplementedError("compute_kl_penalty")
+
+
+def run_policy_gradient(
+    prompts: list[list[int]] = DEFAULT_PROMPTS,
+    *,
+    num_epochs: int = 100,
+    num_steps_per_epoch: int = 10,
+    compute_ref_model_period: int = 10,
+    num_responses: int = 10,
+    deltas_mode: str = "rewards",
+    loss_mode: str = "naive",
+    kl_penalty: float = 0.0,
+    epsilon: float = 0.2,
+    reward_fn: Reward = sort_inclusion_ordering_reward,
+    learning_rate: float = 1e-3,
+    seed: int = 5,
+    progress: bool = True,
+) -> PolicyGradientRun:
+    """Return the trained model and one record per inner step.
+
+    Before training, in this order:
+
+    1. `torch.manual_seed(seed)`, once;
+    2. `model = Model(...)` with vocab_size = largest prompt token + 1 (a Python int), embedding_dim =
+       EMBEDDING_DIM, prompt_length = response_length = number of tokens in one prompt;
+    3. `torch.optim.Adam` with `lr=learning_rate` over the parameters of this model and no others.
+
+    Each epoch (counted from 0; loop over `progress_bar(range(num_epochs), progress)`), in this order:
+
+    1. if kl_penalty is not 0 and epoch is a multiple of compute_ref_model_period (epoch 0 is): the reference
+       model becomes a deep copy of the model as it is now;
+    2. sample once: `generate_responses(prompts, model, num_responses)`;
+    3. rewards of these responses, then their deltas;
+    4. log-probabilities that stay constant for the epoch, computed once and under `torch.no_grad()`: the
+       reference model's if kl_penalty is not 0, and the current model's (old_log_probs) if loss_mode is not
+       "naive";
+    5. num_steps_per_epoch inner steps on the same responses.
+
+    Each inner step: log-probabilities of the model as it is now; the loss, with old_log_probs and epsilon
+    handed on; plus `kl_penalty * compute_kl_penalty(...)` if kl_penalty is not 0; append a record; then clear
+    the gradients, backpropagate, and let Adam step.
+
+    A record is `Record(epoch, step, loss, mean_reward)`: step counts inner steps over the whole run (epoch *
+    num_steps_per_epoch + inner step, from 0); loss is the whole loss before the update, mean_reward the mean
+    of this epoch's rewards (not deltas), both as Python floats.
+
+    prompts   list of equally long lists of ints; make an int64 tensor int[batch pos] of it once
+    returns   PolicyGradientRun(model, records)
+
+    Call your other five functions, `Model` and `generate_responses` by these names: the grader puts stand-ins
+    in their place, so that a mistake in one of them costs no points here. Draw no other random numbers: no
+    second seeding, no new `Model` later on, no extra sampling.
+    """
+    raise NotImplementedError("run_policy_gradient")
