@@ -18,7 +18,7 @@ from autograder.gradebook import to_csv
 from autograder.grading import Grader
 from autograder.pages import feedback_page, index_page
 from autograder.report import Report, file_stem, read_report, write_atomically, write_report
-from autograder.sandbox import Sandbox
+from autograder.sandbox import Isolation, Sandbox
 from autograder.submission import Candidate, read
 
 Progress = Callable[[Candidate, Report], None]
@@ -48,6 +48,7 @@ def grade_all(
     jobs: int = 1,
     fresh: bool = False,
     untouched: str = "",
+    isolation: Isolation = "best",
     progress: Progress = lambda candidate, report: None,
 ) -> Run:
     """Grade every candidate into `out`, `jobs` at a time.
@@ -63,7 +64,10 @@ def grade_all(
     def grade(candidate: Candidate, sandbox: Sandbox) -> tuple[Report, bool]:
         return _grade_one(grader, candidate, sandbox, out, fresh=fresh, untouched=untouched)
 
-    done = in_sandboxes(grade, candidates, jobs, lambda candidate, result: progress(candidate, result[0]))
+    def advance(candidate: Candidate, result: tuple[Report, bool]) -> None:
+        progress(candidate, result[0])
+
+    done = in_sandboxes(grade, candidates, jobs, advance, isolation)
     reports = tuple(report for report, _ in done)
     run = Run(reports, sum(was_there for _, was_there in done), time.perf_counter() - began)
     with _writing(out):
@@ -76,6 +80,7 @@ def in_sandboxes(
     tasks: Sequence[Task],
     jobs: int,
     progress: Callable[[Task, Result], None] = lambda task, result: None,
+    isolation: Isolation = "best",
 ) -> list[Result]:
     """What `work` makes of each task, in order; `jobs` at a time, each with a sandbox of its own.
 
@@ -90,7 +95,7 @@ def in_sandboxes(
 
     def serve() -> None:
         try:
-            with Sandbox() as sandbox:
+            with Sandbox(isolation=isolation) as sandbox:
                 for index in _taken(waiting, stop):
                     result = work(tasks[index], sandbox)
                     with lock:

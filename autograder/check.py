@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -116,8 +117,16 @@ def _only_submission(path: Path, module: str, untouched: str) -> Submission:
     return read(own[0], module, untouched)
 
 
+def print_anything() -> None:
+    """Let what the terminal's encoding lacks be printed as an escape, where it would be an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line of a handout; its exit code."""
+    print_anything()
     parser = argparse.ArgumentParser(prog="python -m autograder", description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     verb = verbs.add_parser("check", help="run the public cases on your work", description=INTRODUCTION)

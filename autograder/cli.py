@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from autograder import batch
 from autograder.check import check as check_folder
+from autograder.check import print_anything
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
@@ -26,6 +28,7 @@ from autograder.grading import Grader
 from autograder.items import Assignment, find_assignment
 from autograder.release import handout_files, write_handout, zip_bytes
 from autograder.report import Report
+from autograder.sandbox import STRICT
 from autograder.selfcheck import Exam, known_mistakes
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
@@ -47,6 +50,16 @@ fixtures_app = typer.Typer(
 )
 app.add_typer(fixtures_app, name="fixtures")
 
+
+
+class Level(StrEnum):
+    """How strictly student code is kept apart."""
+
+    strict = "strict"
+    best = "best"
+    none = "none"
+
+
 PAGE_WIDTH = 110
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
 CORES = max(1, os.cpu_count() or 1)
@@ -66,6 +79,7 @@ JobsOption = Annotated[int, typer.Option("--jobs", callback=_at_least_one, help=
 
 def main() -> None:
     """Run the command line; what goes wrong is one sentence on stderr and an exit code."""
+    print_anything()
     try:
         app()
     except KitError as error:
@@ -84,10 +98,16 @@ def grade(
     out: Annotated[Path, typer.Option("--out", help="Where reports, pages and grades.csv go.")],
     jobs: JobsOption = CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
+    isolation: Annotated[
+        Level, typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here.")
+    ] = Level.best,
+    trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
     fixtures: Annotated[Path | None, typer.Option("--fixtures", help="A folder with another set of fixtures.")] = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
+    if isolation is Level.none and not trusted:
+        raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
     chosen = find_assignment(assignment)
     grader = Grader.of(chosen, _fixtures(chosen, fixtures))
     candidates = _candidates(paths, chosen.module, out)
@@ -99,18 +119,20 @@ def grade(
             jobs=jobs,
             fresh=fresh,
             untouched=chosen.untouched_source(),
+            isolation=isolation.value,
             progress=lambda candidate, report: advance(),
         )
     console = _console()
     console.print(class_table(run.reports, chosen))
     _say_where(console, run, out)
+    _say_isolation(run.reports)
     if any(report.status == "not_graded" for report in run.reports):
         raise SystemExit(3)
 
 
 def _fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
-    if folder is not None and not (folder / MANIFEST).is_file():
-        raise UsageError(f"{folder} holds no {MANIFEST}: give --fixtures a folder that holds a set of fixtures.")
+    if folder is not None and not os.access(folder / MANIFEST, os.R_OK):
+        raise UsageError(f"{folder} holds no readable {MANIFEST}: give --fixtures a folder with a set of fixtures.")
     return read_fixtures(assignment, folder=folder)
 
 
@@ -151,6 +173,18 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
     if lost:
         _say_lost(lost)
+
+
+def _say_isolation(reports: Sequence[Report]) -> None:
+    """What must not be missed where the code that was graded could do more than it should."""
+    layers = {layer for report in reports for layer in report.isolation}
+    missing = [layer for layer in STRICT if layer not in layers]
+    if missing:
+        sentence = (
+            f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
+            "`autograder doctor` says why; grade in a container, or as a user who owns nothing else."
+        )
+        Console(stderr=True).print(escape(sentence), style="bold red", highlight=False)
 
 
 def _say_lost(lost: list[Report]) -> None:

@@ -15,11 +15,21 @@ from typing import Literal
 from autograder.build import observe
 from autograder.errors import KitError
 from autograder.fixtures import Case, read_fixtures
+from autograder.isolation import probe
 from autograder.items import KIT_ROOT, Assignment
 from autograder.sandbox import Sandbox
 from autograder.selfcheck import stale_handout
 
 State = Literal["ok", "warning", "missing"]
+
+
+OR_ELSE = "grade in a container, or as a user who owns nothing else"
+WEAKER = {
+    "rlimits": f"Student code may use up memory and disk: {OR_ELSE}.",
+    "landlock": f"Linux 5.13 or newer has it, if it is not switched off (lsm=). Until then, {OR_ELSE}.",
+    "identity": "Student code keeps the rights of root: grade as an ordinary user.",
+    "seccomp": f"Student code may start processes and use the network: {OR_ELSE}.",
+}
 
 
 @dataclass(frozen=True)
@@ -71,14 +81,17 @@ def _sandbox(assignment: Assignment) -> list[Examined]:
     item = assignment.items[0]
     case = Case("doctor", item.id, item.function, "", "public", "", {}, {}, (), {})
     with Sandbox() as sandbox:
-        layers = ", ".join(sandbox.layers)
         outcome = _attempt(lambda: observe(assignment, "", [case], sandbox)[0].status)
     if outcome != "missing":  # what an empty module should be told: the answer comes from inside the sandbox
         advice = "Reinstall the kit as README.md says; student code cannot run here."
         return [Examined("sandbox", "missing", outcome, advice)]
-    weak = "Student code runs in processes of its own with limits on memory, and could read what this user can read: "
-    advice = f"{weak}grade as a user who owns nothing else, or in a container."
-    return [Examined("sandbox", "ok", f"starts; layers: {layers}"), Examined("isolation", "warning", layers, advice)]
+    return [Examined("sandbox", "ok", "starts, and answers"), *(_layer(name, why) for name, why in probe().items())]
+
+
+def _layer(name: str, why_not: str) -> Examined:
+    if not why_not:
+        return Examined(name, "ok", "tried: it holds")
+    return Examined(name, "warning", why_not, WEAKER[name])
 
 
 def _attempt(action: Callable[[], str]) -> str:

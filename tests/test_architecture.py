@@ -18,7 +18,7 @@ ENGINE = Path(__file__).resolve().parent.parent / "autograder"
 # From the bottom up. A module may import from lines above its own, never from its own line or one below.
 LAYERS = (
     ("__init__",),
-    ("errors", "frames", "observation", "report"),
+    ("errors", "frames", "isolation", "observation", "report"),
     ("text", "items", "apart"),
     ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook"),
     ("compare", "submission", "pages"),
@@ -79,8 +79,8 @@ def test_imports_point_strictly_downward(module: str) -> None:
 
 
 def test_the_worker_shares_nothing_with_the_engine_but_frames() -> None:
-    assert engine_imports("worker") == {"frames"}
-    assert engine_imports("frames") == set()
+    assert engine_imports("worker") == {"frames", "isolation"}
+    assert engine_imports("frames") == engine_imports("isolation") == set()
 
 
 def test_nothing_in_the_engine_imports_the_worker() -> None:

@@ -37,20 +37,19 @@ import fcntl, os, signal, stat, struct, sys, threading, time
 def pid():
     return os.getpid()
 
-def pipes(mode):
-    found = []
-    for name in os.listdir("/proc/self/fd"):
+def inherited():
+    found = {}
+    for fd in range(3, 256):
         try:
-            if int(name) > 2 and stat.S_ISFIFO(os.fstat(int(name)).st_mode):
-                found.append(int(name))
+            found[fd] = stat.filemode(os.fstat(fd).st_mode)[0]
         except OSError:
             pass
-    return [fd for fd in found if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == mode]
+    return found
 
 def write_everywhere(data):
-    for name in os.listdir("/proc/self/fd"):
+    for fd in inherited():
         try:
-            os.write(int(name), data)
+            os.write(fd, data)
         except OSError:
             pass
 
@@ -195,10 +194,11 @@ def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
                     found.append(name)
                 except ImportError:
                     pass
-            return sorted(found)
+            return found
     """
-    found = fact_of(run(sandbox, source, fact("attempts"))[0])
-    assert found == ["autograder", "autograder.frames", "autograder.worker"]
+    found = set(fact_of(run(sandbox, source, fact("attempts"))[0]))
+    assert {"autograder.frames", "autograder.worker"} <= found
+    assert found <= {"autograder", "autograder.frames", "autograder.isolation", "autograder.worker"}
 
 
 def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sandbox) -> None:
@@ -223,16 +223,7 @@ def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox
 
 
 def test_a_worker_holds_its_two_pipes_and_no_other_descriptor(sandbox: Sandbox) -> None:
-    source = """
-        def descriptors():
-            found = []
-            for name in os.listdir("/proc/self/fd"):
-                try:
-                    found += [stat.filemode(os.fstat(int(name)).st_mode)[0]] * (int(name) > 2)
-                except OSError:  # the listing's own
-                    pass
-            return found
-    """
+    source = "def descriptors():\n    return list(inherited().values())\n"
     assert fact_of(run(sandbox, source, fact("descriptors"))[0]) == ["p", "p"]
 
 
@@ -468,7 +459,7 @@ def test_a_flood_of_frames_keeps_no_thread_from_ending(sandbox: Sandbox) -> None
     source = f"""
         def flood():
             while True:
-                write_everywhere({framed({"op": "missing"}, b"x" * 60_000)!r})
+                write_everywhere(1000 * {framed({"op": "missing"})!r})
     """
     assert statuses(run(sandbox, source, *[call("flood")] * 3)) == ["missing"] * 3
     assert threading.active_count() <= before
@@ -477,8 +468,9 @@ def test_a_flood_of_frames_keeps_no_thread_from_ending(sandbox: Sandbox) -> None
 def test_a_worker_that_answers_without_reading_does_not_block_the_grader(sandbox: Sandbox) -> None:
     source = f"""
         def flood(x):
-            for fd in pipes(os.O_RDONLY):
-                fcntl.fcntl(fd, 1031, 4096)  # F_SETPIPE_SZ: room for less than one request
+            for fd in inherited():
+                if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                    fcntl.fcntl(fd, 1031, 4096)  # F_SETPIPE_SZ: room for less than one request
             while True:
                 write_everywhere({framed({"op": "missing"})!r})
     """
@@ -613,7 +605,9 @@ def test_thirty_runs_leave_no_descriptor_thread_or_process_behind(sandbox: Sandb
         assert statuses(outcomes) == ["observed", "crashed", "crashed", "timed_out", "observed"]
     assert before[3] == set()
     # At most, not exactly: what an earlier test left to time may have ended meanwhile.
-    assert all(after <= earlier for after, earlier in zip(held(), before, strict=True))
+    after = held()
+    assert all(one <= other for one, other in zip(after[:3], before[:3], strict=True))
+    assert after[3] == set()
 
 
 # Where fork is missing

@@ -25,14 +25,18 @@ from typing import Any, BinaryIO, Literal, Self, cast
 
 from autograder import frames
 from autograder.errors import SandboxError
+from autograder.isolation import LAYERS, probe, readable_paths
 from autograder.observation import Observation, Raised, from_frame, raised_from_header
 
+Isolation = Literal["strict", "best", "none"]
+STRICT = ("landlock", "seccomp")
 Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run"]
 
 START_SECONDS = 120.0
 WORKER_MEGABYTES = 4096
 CLOSE_SECONDS = 1.0
 OUTPUT_KEPT = 4096
+WARMED_ON_DEMAND = ("matplotlib.pyplot", "tqdm.auto")
 KIT_ROOT = Path(__file__).resolve().parent.parent
 BOOT = """
 import json, sys
@@ -42,7 +46,7 @@ from autograder import worker
 sys.path.remove(boot["root"])
 sys.modules["autograder"].__path__ = []
 sys.argv[:] = [""]
-worker.serve(boot["control"]) if "control" in boot else worker.main_on_stdio()
+worker.serve(boot["control"], boot["layers"], boot["readable"]) if "control" in boot else worker.main_on_stdio()
 """
 
 
@@ -88,10 +92,16 @@ class Program:
 class Sandbox:
     """Runs submissions one after another; owns a warm server where the platform can fork. Use as a context manager."""
 
-    def __init__(self, *, fork: bool | None = None) -> None:
-        """Start nothing yet; `fork=False` asks for a fresh interpreter per worker, as on macOS and Windows."""
+    def __init__(self, *, isolation: Isolation = "best", fork: bool | None = None) -> None:
+        """Start no worker yet. Raises SandboxError where `strict` is asked for and this machine cannot give it.
+
+        isolation   strict: Landlock and seccomp, or nothing runs; best: every layer that holds here; none: none
+        fork        False asks for a fresh interpreter per worker, as on macOS and Windows, with no layers
+        """
         self._fork = sys.platform == "linux" if fork is None else fork
+        self._layers = layers_for(isolation) if self._fork else _without_fork(isolation)
         self._server: _Server | None = None
+        self._wanted: list[str] = []
 
     def __enter__(self) -> Self:
         """Return the sandbox; the server starts with the first submission."""
@@ -106,7 +116,7 @@ class Sandbox:
     @property
     def layers(self) -> tuple[str, ...]:
         """The names of the layers of isolation that a worker runs under."""
-        return ("process", "rlimits") if self._fork else ("process",)
+        return ("process", *self._layers)
 
     def close(self) -> None:
         """Stop the server; the next submission would start a new one."""
@@ -126,6 +136,7 @@ class Sandbox:
         """
         outcomes: list[Outcome] = []
         spent = 0.0
+        self._wanted = [name for name in WARMED_ON_DEMAND if name.partition(".")[0] in program.source]
         while len(outcomes) < len(requests):
             with self._conversation() as worker:
                 loaded = worker.load(program, load_timeout)
@@ -165,8 +176,30 @@ class Sandbox:
             return _FreshWorker()
         if self._server is None or not self._server.alive:
             self.close()
-            self._server = _Server()
+            self._server = _Server(self._layers)
+        for module in self._wanted:
+            self._server.warm(module)
         return _ForkedWorker(self._server)
+
+
+def layers_for(isolation: Isolation) -> tuple[str, ...]:
+    """The layers that workers get; raises SandboxError where `strict` is asked for and a layer is missing."""
+    if isolation == "none":
+        return ()
+    found = probe()
+    missing = [f"{layer} ({found.get(layer, 'not tried')})" for layer in STRICT if found.get(layer, "not tried")]
+    if isolation == "strict" and missing:
+        raise SandboxError(
+            f"Strict isolation is asked for, but this machine lacks {', '.join(missing)}. "
+            "Grade on one that has it, or ask for --isolation best in a container."
+        )
+    return tuple(layer for layer in LAYERS if not found.get(layer, "not tried"))
+
+
+def _without_fork(isolation: Isolation) -> tuple[str, ...]:
+    if isolation == "strict":
+        raise SandboxError("Strict isolation is asked for, but needs Linux: grade there, or ask for --isolation best.")
+    return ()
 
 
 def _same_item(requests: Sequence[Request], start: int) -> Sequence[Request]:
@@ -370,12 +403,14 @@ class _ForkedWorker(_Worker):
 class _Server:
     """The warm server, seen from outside: one socket, two kinds of message."""
 
-    def __init__(self) -> None:
+    def __init__(self, layers: Sequence[str]) -> None:
+        boot = {"layers": list(layers), "readable": readable_paths(_packages())}
+        self._warmed: set[str] = set()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
             self._process = subprocess.Popen(
-                _command({"control": theirs.fileno()}),
+                _command({**boot, "control": theirs.fileno()}),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -395,6 +430,12 @@ class _Server:
         """Whether the process still runs."""
         return self._process.poll() is None
 
+    def warm(self, module: str) -> None:
+        """Import a module that some submissions use: what it writes on its first import, no worker may."""
+        if module not in self._warmed:
+            self._warmed.add(module)
+            self._ask({"warm": module})
+
     def fork(self, descriptors: tuple[int, int, int]) -> int:
         """The process id of a new worker that holds the descriptors (requests, answers, output)."""
         message = json.dumps({"fork": WORKER_MEGABYTES}).encode()
@@ -406,11 +447,7 @@ class _Server:
 
     def end(self, pid: int) -> int:
         """Kill a worker and its process group; its wait status."""
-        try:
-            self._socket.send(json.dumps({"end": pid}).encode())
-        except OSError as error:
-            raise SandboxError(self._explain()) from error
-        return int(self._receive()["status"])
+        return int(self._ask({"end": pid})["status"])
 
     def close(self) -> None:
         """Stop the server. It holds nothing worth the second that torch takes to leave in good order."""
@@ -419,6 +456,13 @@ class _Server:
         self._process.wait()
         if self._process.stderr is not None:
             self._process.stderr.close()
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        try:
+            self._socket.send(json.dumps(question).encode())
+        except OSError as error:
+            raise SandboxError(self._explain()) from error
+        return self._receive()
 
     def _receive(self) -> dict[str, Any]:
         try:
@@ -441,13 +485,19 @@ class _Server:
 
 def _command(boot: dict[str, Any]) -> list[str]:
     """A Python that processes no site, no user or current folder: only the packages that the grader itself runs on."""
-    packages = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    boot = {**boot, "root": str(KIT_ROOT), "packages": packages}
+    boot = {**boot, "root": str(KIT_ROOT), "packages": _packages()}
     return [sys.executable, "-S", "-s", "-P", "-B", "-X", "utf8", "-c", BOOT, json.dumps(boot)]
 
 
+def _packages() -> list[str]:
+    return [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+
+
 def _environment() -> dict[str, str]:
-    return {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/"}
+    usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/"}
+    with contextlib.suppress(RuntimeError):  # there may be no home
+        usual["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
+    return {**usual, "MPLBACKEND": "Agg"}
 
 
 def _say_return_code(code: int) -> str:

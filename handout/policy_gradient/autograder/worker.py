@@ -1,8 +1,8 @@
 """The worker: runs inside the sandbox, calls student code, returns what came back as data. It judges nothing.
 
-It stands apart from the engine. It imports torch, numpy, einops and safetensors and of the kit only `frames`; no
-expected value ever enters it. A warm server (`serve`) has imported all that once and forks a worker for each
-submission; where fork is missing, a fresh interpreter runs `main` instead.
+It stands apart from the engine. It imports torch, numpy, einops and safetensors and of the kit only `frames` and
+`isolation`; no expected value ever enters it. A warm server (`serve`) has imported all that once and forks a worker for
+each submission; where fork is missing, a fresh interpreter runs `main` instead.
 
 A conversation, one frame each:
                                                                           ← ready
@@ -13,6 +13,8 @@ A conversation, one frame each:
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import json
 import linecache
 import os
@@ -21,7 +23,7 @@ import socket
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import einops
@@ -29,7 +31,7 @@ import numpy
 import safetensors.torch
 import torch
 
-from autograder import frames
+from autograder import frames, isolation
 
 MAX_TEXT = 2_000
 MAX_FACTS = 256 * 2**10
@@ -58,12 +60,14 @@ def main_on_stdio() -> None:
     main(descriptors)
 
 
-def serve(control: int) -> None:
+def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
     Messages are JSON: {"fork": megabytes} with three descriptors (requests, answers, output) is answered by {"pid": …};
-    {"end": pid} kills that worker's process group, waits for it, and is answered by {"status": wait status}.
+    {"end": pid} kills that worker's process group, waits for it, and is answered by {"status": wait status}; {"warm":
+    module} imports a module that the next submission names. `layers` and `readable` are for `isolation.apply`.
     """
+    isolation.guard()
     warm()
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
@@ -73,10 +77,15 @@ def serve(control: int) -> None:
                 return
             request = json.loads(message)
             if "fork" in request:
-                pid = _fork(channel, descriptors, request["fork"])
+                isolate = functools.partial(isolation.apply, layers, request["fork"], readable)
+                pid = _fork(channel, descriptors, isolate)
                 for descriptor in descriptors:
                     os.close(descriptor)
                 channel.send(json.dumps({"pid": pid}).encode())
+            elif "warm" in request:
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(request["warm"])
+                channel.send(b"{}")
             else:
                 channel.send(json.dumps({"status": _end(request["end"])}).encode())
 
@@ -101,7 +110,7 @@ def _quiet_torch() -> None:
         torch.set_num_interop_threads(1)
 
 
-def _fork(channel: socket.socket, descriptors: list[int], megabytes: int) -> int:
+def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -115,28 +124,15 @@ def _fork(channel: socket.socket, descriptors: list[int], megabytes: int) -> int
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.close(output)
-        _limit(megabytes)
+        os.chdir("/")
+        os.environ.pop("MPLCONFIGDIR", None)  # it names the user
+        isolate()
         main((requests, answers))
         status = 0
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(status)
-
-
-def _limit(megabytes: int) -> None:
-    import resource  # not on every platform
-
-    used = int(next(line for line in _lines("/proc/self/status") if line.startswith("VmData")).split()[1]) * 1024
-    resource.setrlimit(resource.RLIMIT_DATA, (used + megabytes * 2**20,) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16 * 2**20,) * 2)
-    os.chdir("/")
-
-
-def _lines(path: str) -> list[str]:
-    with open(path, encoding="ascii", errors="replace") as stream:  # noqa: PTH123
-        return stream.readlines()
 
 
 def _end(pid: int) -> int:
