@@ -125,7 +125,7 @@ class Sandbox:
             self._server = None
 
     def run(
-        self, program: Program, requests: Sequence[Request], *, load_timeout: float, fault_budget: float = 60.0
+        self, program: Program, requests: Sequence[Request], *, load_timeout: float, fault_budget: float = 240.0
     ) -> list[Outcome]:
         """The outcome of each request, in order.
 

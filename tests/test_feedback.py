@@ -300,9 +300,7 @@ def test_the_digits_that_a_hidden_case_hides_are_those_that_a_public_one_shows()
 
 
 def test_a_hidden_case_says_of_a_wrong_shape_or_type_only_what_is_right() -> None:
-    assert message(deltas(), np.zeros((1234, 1)), hidden=True) == (
-        "deltas has a shape other than [batch=2 trial=3]."
-    )
+    assert message(deltas(), np.zeros((1234, 1)), hidden=True) == ("deltas has a shape other than [batch=2 trial=3].")
     assert message(deltas(), Returned("other", type="secret_1234"), hidden=True) == "deltas is not a torch.Tensor."
     unsent = Returned("tensor", "Tensor", "secret_1234", (2, 3))
     assert message(deltas(), unsent, hidden=True) == "deltas has a dtype other than float64."

@@ -343,6 +343,13 @@ def test_what_encode_did_not_make_is_refused_by_name(data: bytes) -> None:
         decode(data, HERE)
 
 
+@pytest.mark.parametrize("kind", ["value", "gradient", "unchanged"])
+def test_an_expected_tensor_that_is_not_stored_is_named(kind: str) -> None:
+    data = stored_with(with_node(DESCRIBED, (0, "expected", 1), {"kind": kind, "name": "lost", "what": "x"}))
+    with pytest.raises(FixtureError, match=r"stored cases: c has no expected lost\."):
+        decode(data, HERE)
+
+
 # A stored set and its manifest
 
 

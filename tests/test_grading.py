@@ -379,6 +379,7 @@ def test_a_module_that_does_not_load_earns_nothing_and_is_told_why(
     assert (report.points, report.status) == (0, "graded")
     assert len({item.message for item in report.items}) == 1
     assert {item.verdict for item in report.items} <= {"raised", "crashed"}
+    assert {(item.mistakes, item.hint) for item in report.items} == {((), "")}
     assert all(says in case.message for item in report.items for case in item.cases)
 
 
@@ -392,6 +393,7 @@ def test_a_module_that_never_finishes_importing_is_told_so(sandbox: Sandbox) -> 
     grader = Grader.of(replace(ASSIGNMENT, load_timeout=0.5), FIXTURES)
     report = grader.grade(submission("while True:\n    pass\n"), sandbox)
     assert report.points == 0
+    assert report.items[0].seconds < 5
     assert {(item.verdict, item.message) for item in report.items} == {
         (
             "timed_out",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from autograder.errors import SandboxError
 from autograder.sandbox import Outcome, Program, Request, Sandbox
 
 Server = Callable[[], int]
+UNCONFINED: dict[str, Any] = {"isolation": "none"} if "isolation" in inspect.signature(Sandbox).parameters else {}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and counted through /proc")
 
 PROBES = """
@@ -57,12 +59,17 @@ def write_everywhere(data):
 
 
 @pytest.fixture(scope="module")
-def warm_server() -> Server:
-    """Tell the process id of the warm server that this file's tests share."""
-    others = children(os.getpid())
+def strangers() -> set[int]:
+    """Our child processes that are not the shared warm server."""
+    return children(os.getpid())
+
+
+@pytest.fixture(scope="module")
+def warm_server(strangers: set[int]) -> Server:
+    """Tell the process id of the shared warm server."""
 
     def find() -> int:
-        (pid,) = children(os.getpid()) - others
+        (pid,) = children(os.getpid()) - strangers
         return pid
 
     return find
@@ -70,8 +77,19 @@ def warm_server() -> Server:
 
 @pytest.fixture(scope="module")
 def sandbox(warm_server: Server) -> Iterator[Sandbox]:
-    with Sandbox() as shared:
+    """A sandbox without the layers that would keep a worker from misbehaving: what is left must hold alone."""
+    with Sandbox(**UNCONFINED) as shared:
         yield shared
+
+
+@pytest.fixture(scope="module")
+def limited(strangers: set[int]) -> Iterator[Sandbox]:
+    """A sandbox with every layer that this machine has."""
+    before = children(os.getpid())
+    with Sandbox() as own:
+        run(own, "", fact("pid"))
+        strangers |= children(os.getpid()) - before
+        yield own
 
 
 def program(source: str) -> Program:
@@ -208,14 +226,9 @@ def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox
     """
     environment, arguments, stdin, folder, paths = fact_of(run(sandbox, source, fact("surroundings"))[0])
     assert "PYTEST_CURRENT_TEST" in os.environ
-    assert {name for name in environment if not name.startswith("TORCH")} <= {  # torch sets some of its own
-        "OMP_NUM_THREADS",
-        "PYTHONHASHSEED",
-        "PATH",
-        "LC_ALL",
-        "LC_CTYPE",
-        "HOME",
-    }
+    assert "PYTEST_CURRENT_TEST" not in environment
+    chosen = ("PATH", "HOME", "LC_", "OMP_", "PYTHONHASHSEED", "TORCH", "MPL")
+    assert not [name for name in environment if not name.startswith(chosen)]
     assert (arguments, stdin, folder) == ([""], "", "/")
     kit = Path(__file__).resolve().parent.parent
     assert not [path for path in paths if Path(path) in (kit, *kit.parents)]
@@ -298,8 +311,8 @@ def test_a_worker_that_ends_costs_its_own_item_and_says_how(sandbox: Sandbox, en
         "import mmap; mmap.mmap(-1, 5 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)",
     ],
 )
-def test_asking_for_more_memory_than_allowed_is_told_apart(sandbox: Sandbox, code: str) -> None:
-    outcome = run(sandbox, f"def fill():\n    {code}\n", call("fill"))[0]
+def test_asking_for_more_memory_than_allowed_is_told_apart(limited: Sandbox, code: str) -> None:
+    outcome = run(limited, f"def fill():\n    {code}\n", call("fill"))[0]
     if "mmap" in code:  # an OSError like any other
         assert outcome.status == "raised"
     else:
@@ -308,7 +321,7 @@ def test_asking_for_more_memory_than_allowed_is_told_apart(sandbox: Sandbox, cod
     assert outcome.raised.code
 
 
-def test_memory_that_one_item_hoards_is_missing_to_no_other(sandbox: Sandbox) -> None:
+def test_memory_that_one_item_hoards_is_missing_to_no_other(limited: Sandbox) -> None:
     source = """
         import numpy
         hoard = []
@@ -318,7 +331,7 @@ def test_memory_that_one_item_hoards_is_missing_to_no_other(sandbox: Sandbox) ->
         def work():
             return len(bytearray(2**29))
     """
-    outcomes = run(sandbox, source, call("fill", "a"), fact("work", "a"), fact("work", "b"))
+    outcomes = run(limited, source, call("fill", "a"), fact("work", "a"), fact("work", "b"))
     assert statuses(outcomes) == ["out_of_memory", "observed", "observed"]
 
 
@@ -360,7 +373,7 @@ def test_once_lost_workers_have_used_the_budget_nothing_more_is_run(sandbox: San
         ("sys.exit(0)\n", "raised"),
         ("os._exit(0)\n", "crashed"),
         ("while True: pass\n", "timed_out"),
-        ("hoard = bytearray(5 * 2**30)\n", "out_of_memory"),
+        ("raise MemoryError\n", "out_of_memory"),
         ("write_everywhere(b'no frame')\n", "crashed"),
     ],
 )
@@ -560,7 +573,7 @@ def test_a_server_that_is_killed_in_mid_run_is_the_graders_fault_and_leaves_no_w
     thread.start()
     name = "kill" if by == "the submission" else "wait"
     with pytest.raises(SandboxError, match=r"warm server stopped.*autograder doctor"):
-        run(sandbox, source, call(name, "a"), call("hang", "b", timeout=0.3))
+        run(sandbox, source, call(name, "a", timeout=1.0), call("hang", "b", timeout=0.3))
     thread.join()
     assert workers
     assert all(ends_soon(worker) for worker in workers)
