@@ -2,7 +2,8 @@
 
     rlimits    memory, processor time, file size, open files; no core dump
     landlock   read and execute what Python runs on; nothing else, and no writing; no TCP, no signals to others
-    seccomp    no new processes or programs, no sockets, no tracing, no shared memory, no namespaces
+    seccomp    no new processes or programs, no sockets, no tracing, no shared memory, no namespaces; nothing that
+               reaches another process or changes a file that it may only read
     identity   where the grader is root: no capabilities, and another user's id if that one can reach Python
 
 Only the standard library and ctypes: this runs inside the worker. Sources: landlock(7), seccomp(2), prctl(2),
@@ -17,6 +18,7 @@ import functools
 import json
 import os
 import platform
+import signal
 import struct
 import subprocess
 import sys
@@ -60,6 +62,8 @@ def apply(layers: Iterable[str], megabytes: int, readable: Sequence[str]) -> Non
 def _limit(megabytes: int) -> None:
     import resource  # not on every platform
 
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))  # the stack is no data
     resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + megabytes * 2**20,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
@@ -98,7 +102,7 @@ def _others_may_enter(path: str) -> bool:
 
 _RULESET, _RULE, _RESTRICT = 444, 445, 446  # the same on every architecture
 _ALL_BY_ABI = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF, 5: 0xFFFF}  # file rights that each version knows
-_EXECUTE, _READ_FILE, _READ_DIR = 1, 4, 8
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _TCP = 0x3  # bind, connect
 _SCOPES = 0x3  # abstract sockets, signals
 
@@ -130,7 +134,8 @@ def _allow(ruleset: int, path: str) -> None:
     except OSError:
         return
     try:
-        rights = _EXECUTE | _READ_FILE | (_READ_DIR if os.path.isdir(path) else 0)  # noqa: PTH112
+        kind = _READ_DIR if os.path.isdir(path) else _WRITE_FILE if path == os.devnull else 0  # noqa: PTH112
+        rights = _EXECUTE | _READ_FILE | kind
         _syscall(_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0)
     finally:
         os.close(opened)
@@ -140,10 +145,23 @@ def readable_paths(packages: Sequence[str]) -> list[str]:
     """What this Python runs on: its installation, `packages`, the system's libraries."""
     standard = [path for path in sys.path if Path(path).is_relative_to(sys.base_prefix)]
     system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
-    devices = ["/dev/null", "/dev/zero", "/dev/urandom"]
+    devices = [os.devnull, "/dev/urandom"]  # a shared mapping of /dev/zero is memory that no limit counts
     whole = {"/", "/usr", "/usr/local"}  # a Python of the system: its libraries stand in the list already
     found = [sys.prefix, sys.base_prefix, *standard, *packages, *system, *devices]
     return list(dict.fromkeys(os.path.realpath(path) for path in found if path not in whole))
+
+
+def packages() -> list[str]:
+    """The folders of installed packages that this Python imports from."""
+    return [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+
+
+def environment() -> dict[str, str]:
+    """The environment of a worker: nothing of the grader's own."""
+    usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/"}
+    with contextlib.suppress(RuntimeError):  # there may be no home
+        usual["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
+    return {**usual, "MPLBACKEND": "Agg"}
 
 
 # seccomp
@@ -163,11 +181,16 @@ _CALLS = {
     "chown": (92, -1), "fchown": (93, 55), "lchown": (94, -1), "fchownat": (260, 54),
     "utime": (132, -1), "utimes": (235, -1), "futimesat": (261, -1), "utimensat": (280, 88),
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
-    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+    "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+    "removexattrat": (466, 466), "file_setattr": (469, 469), "statmount": (457, 457), "listmount": (458, 458),
     "memfd_create": (319, 279), "memfd_secret": (447, 447),
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "msgget": (68, 186),
     "mq_open": (240, 180), "io_setup": (206, 0), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
+    "semop": (65, 193), "semtimedop": (220, 192), "semctl": (66, 191), "msgsnd": (69, 189), "msgrcv": (70, 188),
+    "msgctl": (71, 187), "mq_unlink": (241, 181),
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "migrate_pages": (256, 238), "move_pages": (279, 239),
+    "process_mrelease": (448, 448), "truncate": (76, 45),
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "seccomp": (317, 277),
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "fanotify_init": (300, 262),
@@ -181,13 +204,23 @@ _CALLS = {
     "mknodat": (259, 33), "iopl": (172, -1), "ioperm": (173, -1), "vhangup": (153, 58),
 }  # fmt: skip
 # Those that are judged by an argument.
-_CLONE, _CLONE3, _MMAP, _KILL, _TGKILL, _TKILL, _PRLIMIT = (
-    (56, 220), (435, 435), (9, 222), (62, 129), (234, 131), (200, 130), (302, 261),
-)  # fmt: skip
+_CLONE, _MMAP, _PRCTL, _FCNTL, _IOCTL = (56, 220), (9, 222), (157, 167), (72, 25), (16, 29)
+_OPEN, _OPENAT = (2, -1), (257, 56)
+_ON_A_PROCESS = {  # the process is the first argument, 0 being this one
+    "prlimit64": (302, 261), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+}  # fmt: skip
+_SIGNALS = {"kill": (62, 129), "tgkill": (234, 131)}  # to itself only: 0 is a group
+_TKILL = (200, 130)
+_FALLS_BACK = {"clone3": (435, 435), "openat2": (437, 437)}  # the C library then uses one that can be judged
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _ALLOW, _KILL_PROCESS, _REFUSE, _NOT_THERE = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026  # EPERM, ENOSYS
 _X32 = 0x40000000
-_CLONE_THREAD, _SHARED_ANONYMOUS = 0x00010000, 0x21
+_CLONE_THREAD, _SHARED_ANONYMOUS, _GROWS_DOWN = 0x00010000, 0x21, 0x100  # what grows down counts as no data
+_ACCESS, _TRUNCATE = 0x3, 0x200
+_SET_PARENT_DEATH, _SET_DUMPABLE = 1, 4
+_SET_OWNER = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: a pipe could send any signal to anyone
+_HARMLESS_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # is it a terminal, how wide; FIO*
 _NUMBER, _ARCHITECTURE = 0, 4
 
 Instruction = tuple[int, int, int, int]
@@ -216,16 +249,30 @@ def _program(column: int, architecture: int, pid: int) -> list[Instruction]:
     for numbers in _CALLS.values():
         if numbers[column] >= 0:
             program += [(0x15, 0, 1, numbers[column]), _return(_REFUSE)]
-    program += [(0x15, 0, 1, _CLONE3[column]), _return(_NOT_THERE)]  # the C library falls back to clone
-    program += _refused_when(_CLONE[column], 0, lambda: [(0x45, 1, 0, _CLONE_THREAD), _return(_REFUSE)])
-    program += _refused_when(
-        _MMAP[column], 3, lambda: [(0x54, 0, 0, _SHARED_ANONYMOUS), (0x15, 0, 1, _SHARED_ANONYMOUS), _return(_REFUSE)]
-    )
-    for call in (_KILL, _TGKILL):
-        program += _refused_when(call[column], 0, lambda: [(0x15, 1, 0, pid), _return(_REFUSE)])
     program += [(0x15, 0, 1, _TKILL[column]), _return(_REFUSE)]
-    program += _refused_when(_PRLIMIT[column], 0, lambda: [(0x15, 2, 0, 0), (0x15, 1, 0, pid), _return(_REFUSE)])
+    for numbers in _FALLS_BACK.values():
+        program += [(0x15, 0, 1, numbers[column]), _return(_NOT_THERE)]
+    for numbers, argument, test in _judged(pid):
+        if numbers[column] >= 0:
+            program += _judge(numbers[column], argument, test)
     return [*program, _return(_ALLOW)]
+
+
+def _judged(pid: int) -> list[tuple[tuple[int, int], int, list[Instruction]]]:
+    """Calls by number, which argument tells, and what refuses it."""
+    anonymous = [(0x45, 2, 0, _GROWS_DOWN), (0x54, 0, 0, _SHARED_ANONYMOUS), *_refused_if(_SHARED_ANONYMOUS)]
+    truncating = [(0x54, 0, 0, _ACCESS | _TRUNCATE), *_refused_if(_TRUNCATE, _ACCESS | _TRUNCATE)]
+    return [
+        (_CLONE, 0, [(0x45, 1, 0, _CLONE_THREAD), _return(_REFUSE)]),
+        (_MMAP, 3, anonymous),
+        (_OPEN, 1, truncating),  # reading alone allows it, where Landlock is older than 6.2
+        (_OPENAT, 2, truncating),
+        (_PRCTL, 0, _refused_if(_SET_PARENT_DEATH, _SET_DUMPABLE)),
+        (_FCNTL, 1, _refused_if(*_SET_OWNER)),
+        (_IOCTL, 1, _refused_unless(*_HARMLESS_IOCTLS)),
+        *[(numbers, 0, _refused_unless(pid)) for numbers in _SIGNALS.values()],
+        *[(numbers, 0, _refused_unless(0, pid)) for numbers in _ON_A_PROCESS.values()],
+    ]
 
 
 def _load(offset: int) -> Instruction:
@@ -240,9 +287,18 @@ def _unless_equal(value: int, result: int) -> list[Instruction]:
     return [(0x15, 1, 0, value), _return(result)]
 
 
-def _refused_when(number: int, argument: int, test: Callable[[], list[Instruction]]) -> list[Instruction]:
+def _refused_if(*values: int) -> list[Instruction]:
+    last = len(values) - 1
+    return [*((0x15, last - k, int(k == last), value) for k, value in enumerate(values)), _return(_REFUSE)]
+
+
+def _refused_unless(*values: int) -> list[Instruction]:
+    return [*((0x15, len(values) - k, 0, value) for k, value in enumerate(values)), _return(_REFUSE)]
+
+
+def _judge(number: int, argument: int, test: list[Instruction]) -> list[Instruction]:
     """`test` on the lower half of an argument of one call; what it lets pass is allowed."""
-    body = [_load(16 + 8 * argument), *test(), _return(_ALLOW)]
+    body = [_load(16 + 8 * argument), *test, _return(_ALLOW)]
     return [(0x15, 0, len(body), number), *body]
 
 
@@ -334,6 +390,41 @@ def _use_capability() -> None:
         raise OSError(ctypes.get_errno(), "capget")
     if not any(data.raw[:4] + data.raw[12:16]):
         raise PermissionError("no capability is left")
+
+
+# Other processes
+
+
+def adopt() -> None:
+    """Become the parent of every orphan below this process."""
+    if _libc is not None:
+        _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+
+def children() -> list[int]:
+    """The child processes of this one; none where the kernel does not list them."""
+    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as stream:  # noqa: PTH123
+        return [int(pid) for pid in stream.read().split()]
+    return []
+
+
+def usage(pid: int) -> tuple[int, int]:
+    """How many threads a process has and how many bytes of memory it holds; (0, 0) where nobody tells."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
+            fields = dict(line.split(":", 1) for line in stream)
+        return int(fields["Threads"]), 1024 * sum(int(fields[name].split()[0]) for name in ("VmRSS", "VmSwap"))
+    except (OSError, KeyError, ValueError):  # gone, a zombie, or not Linux
+        return 0, 0
+
+
+def say_ending(code: int) -> str:
+    """How a process ended whose exit code this is; negative for a signal."""
+    if code >= 0:
+        return f"exited with status {code}"
+    known = signal.valid_signals()
+    name = f" ({signal.Signals(-code).name})" if -code in known and -code in set(signal.Signals) else ""
+    return f"killed by signal {-code}{name}"
 
 
 # System calls

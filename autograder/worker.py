@@ -41,6 +41,7 @@ SENDABLE = {
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
 }
 PROBES = "probes"
+ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
 
 def main(descriptors: tuple[int, int]) -> None:
@@ -64,10 +65,11 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
     Messages are JSON: {"fork": megabytes} with three descriptors (requests, answers, output) is answered by {"pid": …};
-    {"end": pid} kills that worker's process group, waits for it, and is answered by {"status": wait status}; {"warm":
-    module} imports a module that the next submission names. `layers` and `readable` are for `isolation.apply`.
+    {"end": pid} kills that worker and all that it started, waits for it, and is answered by {"status": wait status};
+    {"warm": module} imports a module that the next submission names. `layers` and `readable` are for `isolation.apply`.
     """
     isolation.guard()
+    isolation.adopt()
     warm()
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
@@ -146,6 +148,19 @@ def _end(pid: int) -> int:
         return os.waitpid(pid, 0)[1]
     except ChildProcessError:
         return 0
+    finally:
+        _end_orphans()
+
+
+def _end_orphans() -> None:
+    """Kill what left the worker's group; orphans below this process are its children."""
+    import signal
+
+    with contextlib.suppress(ChildProcessError):
+        for _ in range(ROUNDS):
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                for child in isolation.children():
+                    os.kill(child, signal.SIGKILL)
 
 
 class Worker:

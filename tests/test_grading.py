@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import nbformat
 import pytest
 from mistakes import CORRECT, MISTAKES, Correct, Mistake
 
@@ -20,7 +21,7 @@ from autograder.grading import Grader
 from autograder.items import Item, find_assignment
 from autograder.report import ItemResult, Report, without_times
 from autograder.sandbox import Sandbox
-from autograder.submission import Submission
+from autograder.submission import Submission, find, read
 
 ASSIGNMENT = find_assignment("policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)
@@ -87,6 +88,21 @@ def test_another_right_way_to_write_it_earns_everything(path: Path, grade: Calla
     report = grade(path.read_text())
     assert [(item.item, item.message) for item in lost(report)] == []
     assert report.points == 100
+
+
+def test_the_solution_earns_everything_as_a_notebook_cell_by_cell(
+    tmp_path: Path, grade: Callable[[str], Report]
+) -> None:
+    pieces = re.split(r"^(?=def )", SOLUTION.replace("from __future__ import annotations\n", ""), flags=re.MULTILINE)
+    cells = [nbformat.v4.new_markdown_cell("# My answers"), *map(nbformat.v4.new_code_cell, pieces)]
+    cells.append(nbformat.v4.new_code_cell("%matplotlib inline\nrun = run_policy_gradient()\nrun.records[-1]"))
+    path = tmp_path / "ada.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    (candidate,) = find([path], ASSIGNMENT.module)
+    submission = read(candidate, ASSIGNMENT.module, ASSIGNMENT.untouched_source())
+    assert len(pieces) > len(ASSIGNMENT.functions)
+    assert "run.records" not in submission.source
+    assert grade(submission.source).points == 100
 
 
 def test_a_fresh_interpreter_grades_as_the_forked_one_does(grade: Callable[[str], Report]) -> None:

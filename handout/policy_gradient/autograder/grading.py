@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autograder.compare import compare, matching_mistakes
 from autograder.errors import GraderFault
@@ -11,6 +11,7 @@ from autograder.feedback import about_exception, about_mismatch, about_outcome, 
 from autograder.fixtures import Case, Fixtures
 from autograder.items import Assignment, Item
 from autograder.observation import Observation, Raised
+from autograder.reasons import explain
 from autograder.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 from autograder.sandbox import Outcome, Program, Request, Sandbox
 from autograder.submission import Submission
@@ -62,6 +63,7 @@ class Grader:
         if submission.problem:
             return [self._nothing_to_grade(item, submission.problem) for item in items]
         cases = [case for item in items for case in self.fixtures.of_item(item.id)]
+        cases.sort(key=lambda case: case.visibility == "hidden")  # last: what public cases show cannot tell of them
         requests = [_request(case, self.assignment.item(case.item)) for case in cases]
         program = Program(self.assignment.module, submission.source, self.given, self.probes)
         outcomes = sandbox.run(program, requests, load_timeout=self.assignment.load_timeout)
@@ -85,9 +87,19 @@ class Grader:
             return _result(item, points, "passed", "", "", tuple(judged), seconds=seconds)
         first = next(result for result in judged if result.verdict != "passed")
         slugs = self._mistakes(cases, outcomes, first.verdict)
+        if not slugs and first.verdict == "failed":
+            first = self._with_reason(first, cases, outcomes)
+            judged = [first if result.case == first.case else result for result in judged]
         verdict = _worst(judged)
         hint = "" if load_failure or verdict not in HINTED else hint_for(slugs, dict(self.fixtures.hints), item.hint)
         return _result(item, points, verdict, first.message, hint, tuple(judged), slugs, seconds)
+
+    def _with_reason(self, failed: CaseResult, cases: Sequence[Case], outcomes: Mapping[str, Outcome]) -> CaseResult:
+        """The result with what can be seen of a mistake that has no name."""
+        seen = [(case, found) for case in cases if (found := outcomes[case.id].observation) is not None]
+        relatives = [case for case in self.fixtures.cases if case.function == cases[0].function]
+        reason = explain(seen, self.fixtures.hints, relatives)
+        return replace(failed, message=f"{failed.message}\n{reason}") if reason else failed
 
     def _mistakes(self, cases: Sequence[Case], outcomes: Mapping[str, Outcome], verdict: Verdict) -> tuple[str, ...]:
         if verdict not in ("failed", "raised"):

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Literal, Self, cast
 
 from autograder import frames
 from autograder.errors import SandboxError
-from autograder.isolation import LAYERS, probe, readable_paths
+from autograder.isolation import LAYERS, environment, packages, probe, readable_paths, say_ending, usage
 from autograder.observation import Observation, Raised, from_frame, raised_from_header
 
 Isolation = Literal["strict", "best", "none"]
@@ -34,6 +34,10 @@ Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", 
 
 START_SECONDS = 120.0
 WORKER_MEGABYTES = 4096
+WORKER_RESIDENT = (WORKER_MEGABYTES + 1024) * 2**20  # torch itself included
+MAX_THREADS = 512
+MAX_OUTPUT = 64 * 2**20
+WATCH_SECONDS = 0.05
 CLOSE_SECONDS = 1.0
 OUTPUT_KEPT = 4096
 WARMED_ON_DEMAND = ("matplotlib.pyplot", "tqdm.auto")
@@ -79,6 +83,9 @@ class Outcome:
     loading: bool = False
 
 
+NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item ended the worker")
+
+
 @dataclass(frozen=True)
 class Program:
     """What a worker loads: the student's module, the given modules and the assignment's probes, all as text."""
@@ -99,7 +106,7 @@ class Sandbox:
         fork        False asks for a fresh interpreter per worker, as on macOS and Windows, with no layers
         """
         self._fork = sys.platform == "linux" if fork is None else fork
-        self._layers = layers_for(isolation) if self._fork else _without_fork(isolation)
+        self._layers = layers_for(isolation, None if self._fork else dict.fromkeys(LAYERS, "workers are not forked"))
         self._server: _Server | None = None
         self._wanted: list[str] = []
 
@@ -125,19 +132,23 @@ class Sandbox:
             self._server = None
 
     def run(
-        self, program: Program, requests: Sequence[Request], *, load_timeout: float, fault_budget: float = 60.0
+        self, program: Program, requests: Sequence[Request], *, load_timeout: float, fault_budget: float = 240.0
     ) -> list[Outcome]:
         """The outcome of each request, in order.
 
-        After a worker is lost the rest of that item is `not_run`; the next item gets a new worker. One that ran out of
-        memory is replaced at once: what fills it may still be there. Where loading the program fails, every request
-        shares that outcome. Once lost workers have used `fault_budget` seconds, the rest is `not_run`. Raises
-        SandboxError where no worker could be started: that is the grader's fault.
+        After a worker is lost the rest of that item is `not_run`; whatever else is left gets a new worker. One that ran
+        out of memory is replaced at once: what fills it may still be there. Where the program cannot be loaded, every
+        request shares that outcome. Once lost workers have used `fault_budget` seconds, the rest is `not_run`.
+        Raises SandboxError where no worker could be started: that is the grader's fault.
         """
         outcomes: list[Outcome] = []
+        lost: set[str] = set()
         spent = 0.0
         self._wanted = [name for name in WARMED_ON_DEMAND if name.partition(".")[0] in program.source]
         while len(outcomes) < len(requests):
+            if requests[len(outcomes)].item in lost:
+                outcomes.append(NOT_AGAIN)
+                continue
             with self._conversation() as worker:
                 loaded = worker.load(program, load_timeout)
                 if loaded is not None:
@@ -145,20 +156,20 @@ class Sandbox:
                     rest = requests[len(outcomes) :] if not outcomes else _same_item(requests, len(outcomes))
                     outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (len(rest) - 1)]
                 else:
-                    self._run_until_lost(worker, requests, outcomes)
+                    self._run_until_lost(worker, requests, outcomes, lost)
                     spent += outcomes[-1].seconds if _lost(outcomes[-1]) else 0.0
-            if outcomes and _lost(outcomes[-1]) and len(outcomes) < len(requests):
-                item = requests[len(outcomes) - 1].item
-                while len(outcomes) < len(requests) and requests[len(outcomes)].item == item:
-                    outcomes.append(Outcome("not_run", detail="an earlier case of this item ended the worker"))
             if spent > fault_budget:
                 missing = len(requests) - len(outcomes)
                 outcomes += [Outcome("not_run", detail="the submission had used up its time")] * missing
         return outcomes
 
-    def _run_until_lost(self, worker: _Worker, requests: Sequence[Request], outcomes: list[Outcome]) -> None:
+    def _run_until_lost(
+        self, worker: _Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str]
+    ) -> None:
         for request in requests[len(outcomes) :]:
-            outcomes.append(worker.call(request))
+            outcomes.append(NOT_AGAIN if request.item in lost else worker.call(request))
+            if _lost(outcomes[-1]):
+                lost.add(request.item)
             if _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory":
                 return
 
@@ -182,24 +193,22 @@ class Sandbox:
         return _ForkedWorker(self._server)
 
 
-def layers_for(isolation: Isolation) -> tuple[str, ...]:
-    """The layers that workers get; raises SandboxError where `strict` is asked for and a layer is missing."""
+def layers_for(isolation: Isolation, found: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The layers that workers get; raises SandboxError where `strict` is asked for and a layer is missing.
+
+    found   why each layer does not hold, as `probe` tells, which is asked where this is None
+    """
     if isolation == "none":
         return ()
-    found = probe()
-    missing = [f"{layer} ({found.get(layer, 'not tried')})" for layer in STRICT if found.get(layer, "not tried")]
+    found = probe() if found is None else found
+    reasons = {layer: found.get(layer, "not tried") for layer in LAYERS}
+    missing = [f"{layer} ({reasons[layer]})" for layer in STRICT if reasons[layer]]
     if isolation == "strict" and missing:
         raise SandboxError(
             f"Strict isolation is asked for, but this machine lacks {', '.join(missing)}. "
             "Grade on one that has it, or ask for --isolation best in a container."
         )
-    return tuple(layer for layer in LAYERS if not found.get(layer, "not tried"))
-
-
-def _without_fork(isolation: Isolation) -> tuple[str, ...]:
-    if isolation == "strict":
-        raise SandboxError("Strict isolation is asked for, but needs Linux: grade there, or ask for --isolation best.")
-    return ()
+    return tuple(layer for layer in LAYERS if not reasons[layer])
 
 
 def _same_item(requests: Sequence[Request], start: int) -> Sequence[Request]:
@@ -207,7 +216,8 @@ def _same_item(requests: Sequence[Request], start: int) -> Sequence[Request]:
 
 
 def _lost(outcome: Outcome) -> bool:
-    return outcome.status in ("timed_out", "crashed")
+    """Whether the worker is gone; one that says itself that memory ran out is not."""
+    return outcome.status in ("timed_out", "crashed") or (outcome.status == "out_of_memory" and not outcome.raised)
 
 
 class _Worker:
@@ -216,10 +226,12 @@ class _Worker:
     A thread of ours has each pipe and closes it: whatever the worker does or leaves undone, it blocks none but these.
     """
 
+    _pid: int
+
     def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._inbox: queue.Queue[tuple[dict[str, Any], bytes] | None] = queue.Queue(maxsize=4)
-        self._tail = b""
+        self._inbox: queue.Queue[tuple[dict[str, Any], bytes] | None] = queue.Queue(maxsize=1)
+        self._tail, self._written = b"", 0
         self._receiver = threading.Thread(target=self._receive, args=(answers,), daemon=True)
         self._threads = [
             self._receiver,
@@ -284,15 +296,29 @@ class _Worker:
             self._outbox.put(frames.encode(header, blob))
         except frames.FrameError as error:
             raise SandboxError(f"A request cannot be sent to the worker: {error}.") from error
-        try:
-            frame = self._inbox.get(timeout=timeout)
-        except queue.Empty:
-            self._kill()
-            return Outcome("timed_out", detail=f"no answer in {timeout:g} s", seconds=time.perf_counter() - started)
+        frame = self._await(timeout)
         seconds = time.perf_counter() - started
+        if isinstance(frame, Outcome):
+            self._kill()
+            return replace(frame, seconds=seconds)
         if frame is None:
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
         return _read_answer(frame, seconds, answers)
+
+    def _await(self, timeout: float) -> tuple[dict[str, Any], bytes] | Outcome | None:
+        """The next frame, None where there comes no more, or why not to wait for it any longer."""
+        deadline, self._written = time.monotonic() + timeout, 0
+        while (left := deadline - time.monotonic()) > 0:
+            with contextlib.suppress(queue.Empty):
+                return self._inbox.get(timeout=min(left, WATCH_SECONDS))
+            threads, resident = usage(self._pid)
+            if resident > WORKER_RESIDENT:
+                return Outcome("out_of_memory", detail="it held more memory than it may have")
+            if threads > MAX_THREADS:
+                return Outcome("crashed", detail=f"stopped, for it had started more than {MAX_THREADS} threads")
+            if self._written > MAX_OUTPUT:
+                return Outcome("crashed", detail=f"stopped, for it had printed more than {MAX_OUTPUT // 2**20} MiB")
+        return Outcome("timed_out", detail=f"no answer in {timeout:g} s")
 
     def _send(self, requests: BinaryIO) -> None:
         with contextlib.suppress(OSError), requests:
@@ -309,6 +335,7 @@ class _Worker:
         with contextlib.suppress(OSError), output:
             while chunk := output.read(65536):
                 self._tail = (self._tail + chunk)[-OUTPUT_KEPT:]
+                self._written += len(chunk)
 
 
 def _read_answer(frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str]) -> Outcome:
@@ -340,9 +367,10 @@ class _FreshWorker(_Worker):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            env=_environment(),
+            env=environment(),
             start_new_session=True,
         )
+        self._pid = self._process.pid
         streams = self._process.stdin, self._process.stdout, self._process.stderr
         requests, answers, output = (cast("BinaryIO", stream) for stream in streams)
         super().__init__(requests, answers, output)
@@ -358,7 +386,7 @@ class _FreshWorker(_Worker):
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
         self._kill()
-        return _say_return_code(self._process.returncode)
+        return say_ending(self._process.returncode)
 
 
 class _ForkedWorker(_Worker):
@@ -397,14 +425,14 @@ class _ForkedWorker(_Worker):
     def _ending(self) -> str:
         time.sleep(0.02)  # its pipe closes a moment before it is a zombie that can tell why it ended
         self._kill()
-        return _say_return_code(os.waitstatus_to_exitcode(self._status or 0))
+        return say_ending(os.waitstatus_to_exitcode(self._status or 0))
 
 
 class _Server:
     """The warm server, seen from outside: one socket, two kinds of message."""
 
     def __init__(self, layers: Sequence[str]) -> None:
-        boot = {"layers": list(layers), "readable": readable_paths(_packages())}
+        boot = {"layers": list(layers), "readable": readable_paths(packages())}
         self._warmed: set[str] = set()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -414,7 +442,7 @@ class _Server:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                env=_environment(),
+                env=environment(),
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
@@ -485,24 +513,5 @@ class _Server:
 
 def _command(boot: dict[str, Any]) -> list[str]:
     """A Python that processes no site, no user or current folder: only the packages that the grader itself runs on."""
-    boot = {**boot, "root": str(KIT_ROOT), "packages": _packages()}
+    boot = {**boot, "root": str(KIT_ROOT), "packages": packages()}
     return [sys.executable, "-S", "-s", "-P", "-B", "-X", "utf8", "-c", BOOT, json.dumps(boot)]
-
-
-def _packages() -> list[str]:
-    return [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-
-
-def _environment() -> dict[str, str]:
-    usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/"}
-    with contextlib.suppress(RuntimeError):  # there may be no home
-        usual["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
-    return {**usual, "MPLBACKEND": "Agg"}
-
-
-def _say_return_code(code: int) -> str:
-    if code >= 0:
-        return f"exited with status {code}"
-    known = signal.valid_signals()
-    name = f" ({signal.Signals(-code).name})" if -code in known and -code in set(signal.Signals) else ""
-    return f"killed by signal {-code}{name}"

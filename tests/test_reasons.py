@@ -1,0 +1,317 @@
+"""What a student reads whose mistake has no name: wrong functions that no catalogue holds, graded in a real sandbox."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from mistakes import MISTAKES
+
+from autograder.build import solution_source
+from autograder.fixtures import Case, Expectation, read_fixtures
+from autograder.grading import Grader
+from autograder.items import find_assignment
+from autograder.observation import Array, Observation, Raised, Returned
+from autograder.reasons import explain
+from autograder.report import ItemResult, Report, Visibility
+from autograder.sandbox import Sandbox
+from autograder.submission import Submission
+
+ASSIGNMENT = find_assignment("policy_gradient")
+FIXTURES = read_fixtures(ASSIGNMENT)
+SOLUTION = solution_source(ASSIGNMENT)
+
+
+@pytest.fixture(scope="module")
+def grade() -> Iterator[Callable[[str], Report]]:
+    grader = Grader.of(ASSIGNMENT, FIXTURES)
+    with Sandbox() as sandbox:
+
+        @cache
+        def grade_once(change: str) -> Report:
+            source = f"{SOLUTION}\n\n{change}"
+            return grader.grade(Submission("ada", "ada/policy_gradient.py", "0" * 64, source, "", ""), sandbox)
+
+        yield grade_once
+
+
+class Unheard(NamedTuple):
+    """A wrong function that the catalogue does not hold.
+
+    reasons   what the messages of some items end with
+    kind      what every reason holds that is told of any item
+    """
+
+    name: str
+    source: str
+    reasons: dict[str, str]
+    kind: str
+
+
+def around(function: str, body: str) -> str:
+    """The function redefined, with the right one at hand as `right`."""
+    signature = {
+        "compute_reward": "prompts, responses, reward_fn",
+        "compute_deltas": "rewards, mode",
+        "compute_log_probs": "prompts, responses, model",
+        "compute_loss": "log_probs, deltas, mode, old_log_probs=None, epsilon=0.2",
+        "compute_kl_penalty": "log_probs, ref_log_probs",
+    }[function]
+    arguments = re.sub(r"=[^,]+", "", signature)
+    out = f"    out = right({arguments})\n"
+    return f"right = {function}\ndef {function}({signature}):\n{out}    return {body}\n"
+
+
+ALONG_AMOUNT = "Along trial, all your values are off by the same amount. What is added or subtracted there?"
+SUM = "Is there a sum where a mean should be?"
+
+UNHEARD = (
+    Unheard(
+        "a reward multiplied by 10",
+        around("compute_reward", "out * 10"),
+        {
+            "reward-values": "Each of your values is 10 times what it should be.",
+            "reward-lists": "Each of your values is 10 times what it should be.",
+        },
+        "times what it should be",
+    ),
+    Unheard(
+        "a bonus for every response",
+        around("compute_reward", "out + 0.5"),
+        {"reward-values": "Each of your values is 0.5 too large."},
+        "too large|by the same amount",
+    ),
+    Unheard(
+        "responses in reverse order",
+        around("compute_reward", "out.flip(-1)"),
+        {"reward-values": "Your values are the expected ones in reverse order along trial."},
+        "in reverse order",
+    ),
+    Unheard(
+        "deltas reshaped where they should be transposed",
+        around("compute_deltas", "out.T.reshape(out.shape)"),
+        {
+            "deltas-rewards": (
+                "Your values are the expected ones in another order: reshaping does not interchange trial and batch."
+            ),
+            "deltas-centered": (
+                "Your values are the expected ones in another order: reshaping does not interchange trial and batch."
+            ),
+        },
+        "reshaping",
+    ),
+    Unheard(
+        "a baseline at the middle of the range",
+        "right = compute_deltas\ndef compute_deltas(rewards, mode):\n"
+        "    middle = (rewards.amax(-1, keepdim=True) + rewards.amin(-1, keepdim=True)) / 2\n"
+        "    return rewards - middle if mode == 'centered_rewards' else right(rewards, mode)\n",
+        {"deltas-centered": ALONG_AMOUNT},
+        "by the same amount",
+    ),
+    Unheard(
+        "a mean absolute deviation for the spread",
+        "right = compute_deltas\ndef compute_deltas(rewards, mode):\n"
+        "    centered = rewards - rewards.mean(-1, keepdim=True)\n"
+        "    spread = centered.abs().mean(-1, keepdim=True)\n"
+        "    return centered / (spread + 1e-5) if mode == 'normalized_rewards' else right(rewards, mode)\n",
+        {"deltas-normalized": "Along trial, all your values are off by the same factor. What are they divided by?"},
+        "by the same factor",
+    ),
+    Unheard(
+        "log-probs shifted by one position",
+        around("compute_log_probs", "out.roll(1, -1)"),
+        {"log-probs-values": "Your values are the expected ones, one place too late along pos."},
+        "too late",
+    ),
+    Unheard(
+        "log-probs divided by the number of positions",
+        around("compute_log_probs", "out / out.shape[-1]"),
+        {
+            "log-probs-values": (
+                "Each of your values is the expected one divided by the size of pos. "
+                "Is something divided by once too often?"
+            )
+        },
+        "divided by the size of pos|of pos over",
+    ),
+    Unheard(
+        "a loss times 2",
+        around("compute_loss", "2 * out"),
+        dict.fromkeys(("loss-naive", "loss-unclipped", "loss-clipped"), "Your value is 2 times what it should be."),
+        "times what it should be",
+    ),
+    Unheard(
+        "a loss with a plus and a half",
+        around("compute_loss", "-out / 2"),
+        {"loss-naive": "Your value is -0.5 times what it should be."},
+        "times what it should be",
+    ),
+    Unheard(
+        "a loss summed over positions and prompts",
+        around("compute_loss", "out * log_probs.shape[0] * log_probs.shape[2]"),
+        {"loss-clipped": f"Your value is the expected one times the sizes of batch and pos. {SUM}"},
+        "times the sizes of batch and pos",
+    ),
+    Unheard(
+        "a right value whose gradient is 3 times too large",
+        around("compute_loss", "3 * out - 2 * out.detach()"),
+        {"loss-naive": "Each entry of your gradient is 3 times what it should be."},
+        "times what it should be",
+    ),
+    Unheard(
+        "a penalty divided by the number of positions twice",
+        around("compute_kl_penalty", "out / log_probs.shape[2] ** 2"),
+        {"kl-values": ""},
+        "times what it should be|by the same factor",
+    ),
+    Unheard(
+        "a penalty divided by responses and positions",
+        around("compute_kl_penalty", "out / (log_probs.shape[1] * log_probs.shape[2])"),
+        {
+            "kl-values": (
+                "Your value is the expected one divided by the sizes of trial and pos. "
+                "Is something divided by once too often?"
+            )
+        },
+        "divided by the sizes of trial and pos",
+    ),
+    Unheard(
+        "noise",
+        around("compute_log_probs", "out * (1 + 0.3 * torch.rand(out.shape, dtype=out.dtype))"),
+        {"log-probs-values": "", "log-probs-shapes": "", "log-probs-gradient": ""},
+        "nothing",
+    ),
+)
+
+
+def lost(report: Report) -> list[ItemResult]:
+    return [item for item in report.items if item.points != item.max_points]
+
+
+REASON = re.compile(r"(Each |Yours? |All your |Along |Only values |None |Two things |The values are right)")
+
+
+def reason(message: str) -> str:
+    """The line of a message that says what can be seen; "" where there is none."""
+    found = [line for line in message.splitlines() if REASON.match(line)]
+    assert len(found) <= 1, message
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize("unheard", UNHEARD, ids=lambda unheard: unheard.name)
+def test_a_mistake_without_a_name_gets_its_reason(unheard: Unheard, grade: Callable[[str], Report]) -> None:
+    items = {item.item: item for item in lost(grade(unheard.source))}
+    assert {item: reason(items[item].message) for item in unheard.reasons} == unheard.reasons
+    assert {items[item].mistakes for item in unheard.reasons} == {()}
+
+
+@pytest.mark.parametrize("unheard", UNHEARD, ids=lambda unheard: unheard.name)
+def test_no_item_gets_a_reason_of_another_kind(unheard: Unheard, grade: Callable[[str], Report]) -> None:
+    items = [item for item in lost(grade(unheard.source)) if not item.mistakes]
+    told = {reason(item.message) for item in items} - {""}
+    assert {sentence for sentence in told if not re.search(unheard.kind, sentence)} == set()
+
+
+def test_a_reason_stands_in_the_first_failing_case_alone(grade: Callable[[str], Report]) -> None:
+    (item,) = [item for item in lost(grade(UNHEARD[0].source)) if item.item == "reward-values"]
+    first, *others = item.cases
+    assert item.message == first.message
+    assert reason(first.message) == UNHEARD[0].reasons["reward-values"]
+    assert {reason(case.message) for case in others} == {""}
+
+
+BY_SLUG = {mistake.slug: mistake for mistake in MISTAKES}
+SOME = ("population-std", "loss-not-negated", "loss-summed-over-trials", "rewards-transposed", "softmax-without-log")
+
+
+@pytest.mark.parametrize("slug", SOME)
+def test_a_mistake_that_has_a_name_gets_no_other_reason(slug: str, grade: Callable[[str], Report]) -> None:
+    for item in lost(grade(BY_SLUG[slug].source)):
+        assert item.mistakes
+        assert [reason(case.message) for case in item.cases if reason(case.message)] == []
+
+
+def test_a_known_mistake_with_its_sign_turned_is_two_things(grade: Callable[[str], Report]) -> None:
+    both = BY_SLUG["maximum-of-terms"].source + "\n\n" + around("compute_loss", "-out")
+    (item,) = [item for item in lost(grade(both)) if item.item == "loss-clipped"]
+    hint = BY_SLUG["maximum-of-terms"].hint
+    assert reason(item.message) == f"Two things at once. Turn the sign round, and this is left: {hint}"
+
+
+# Cases made up
+
+
+def case(wanted: Array, number: int = 1, visibility: Visibility = "public", **mistakes: Array | Raised) -> Case:
+    axes = ("batch", "trial", "pos")[: wanted.ndim]
+    expected = (Expectation("value", "out", "the output", axes, "float64", 1e-6, 1e-8, array=wanted),)
+    calls = Expectation("fact", "calls", "the calls", value=1, message="calls")
+    known = {slug: one if isinstance(one, Raised) else seen(one) for slug, one in mistakes.items()}
+    return Case(f"c{number}", "item", "f", "a case", visibility, "probe", {}, {}, (*expected, calls), known)
+
+
+def seen(out: Array, calls: int = 1) -> Observation:
+    return Observation({"out": Returned("tensor", "Tensor", out.dtype.name, out.shape, False, out)}, {"calls": calls})
+
+
+def drawn(shape: tuple[int, ...], number: int) -> Array:
+    return np.random.default_rng(number).normal(size=shape)
+
+
+FIRST, SECOND = drawn((2, 5), 1), drawn((3, 4), 2)
+
+
+def test_a_first_failing_case_that_is_hidden_shows_no_number() -> None:
+    hidden = [(case(FIRST, 1, "hidden"), seen(7.5 * FIRST)), (case(SECOND, 2), seen(7.5 * SECOND))]
+    assert explain(hidden, {}) == "Each of your values is off by a constant factor."
+    assert explain(hidden[::-1], {}) == "Each of your values is 7.5 times what it should be."
+
+
+def test_a_case_that_passes_is_no_evidence_against_a_reason() -> None:
+    one = (case(FIRST), seen(-FIRST))
+    assert explain([one, (case(SECOND, 2), seen(SECOND))], {}) == explain([one], {}) != ""
+
+
+def test_a_case_that_fails_for_another_cause_withdraws_it() -> None:
+    one = (case(FIRST), seen(-FIRST))
+    assert explain([one, (case(SECOND, 2), seen(SECOND, calls=2))], {}) == ""
+    assert explain([one, (case(SECOND, 2), seen(-SECOND, calls=2))], {}) != ""
+
+
+def test_where_the_first_difference_is_no_array_there_is_no_reason() -> None:
+    nothing = Observation({"out": Returned("none")}, {"calls": 1})
+    for observation in (seen(FIRST, calls=2), nothing, Observation({}, {})):
+        assert explain([(case(FIRST), observation), (case(SECOND, 2), seen(-SECOND))], {}) == ""
+    assert explain([], {}) == explain([(case(FIRST), seen(FIRST))], {}) == ""
+
+
+def composed(out: Array, **mistakes: Array | Raised) -> str:
+    return explain([(case(FIRST, **mistakes), seen(out))], {slug: f"{slug}?" for slug in mistakes})
+
+
+def test_a_known_mistake_times_the_size_of_an_axis_is_two_things() -> None:
+    slip = drawn((2, 5), 7)
+    assert composed(slip / 5, slip=slip) == "Two things at once. Multiply by the size of trial, and this is left: slip?"
+    assert composed(slip * 5, slip=slip) == "Two things at once. Divide by the size of trial, and this is left: slip?"
+    assert composed(slip * 7.3, slip=slip) == ""
+
+
+def test_a_mistake_that_is_a_factor_itself_is_no_second_thing() -> None:
+    assert composed(FIRST + 1e-3 * drawn((2, 5), 3), sign=-FIRST) == ""
+    assert composed(-FIRST, slip=drawn((2, 5), 7), sign=-FIRST).startswith("Each of your values has the right size")
+
+
+def test_two_known_mistakes_that_fit_alike_are_not_told() -> None:
+    slip = drawn((2, 5), 7)
+    assert composed(-slip, slip=slip, other=slip) == ""
+
+
+def test_two_things_must_show_in_every_case_also_where_the_mistake_passes() -> None:
+    slip = drawn((2, 5), 7)
+    first, hints = (case(FIRST, slip=slip), seen(-slip)), {"slip": "slip?"}
+    assert explain([first, (case(SECOND, 2), seen(-SECOND))], hints) != ""
+    assert explain([first, (case(SECOND, 2), seen(SECOND))], hints) == ""
+    assert explain([(case(FIRST, slip=Raised(("KeyError",), "", None, "")), seen(-slip))], hints) == ""
