@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import datetime
+import io
 import json
+import math
 import queue
 import threading
 import time
@@ -16,7 +19,7 @@ from typing import Any, TypeVar
 from autograder.errors import UsageError
 from autograder.gradebook import to_csv
 from autograder.grading import Grader
-from autograder.pages import feedback_page, index_page
+from autograder.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
 from autograder.report import Report, file_stem, read_report, write_atomically, write_report
 from autograder.sandbox import Isolation, Sandbox
 from autograder.submission import Candidate, read
@@ -60,6 +63,7 @@ def grade_all(
     with _writing(out):
         for name in ("reports", "feedback"):
             (out / name).mkdir(parents=True, exist_ok=True)
+        before = _text(out / "grades.csv")
 
     def grade(candidate: Candidate, sandbox: Sandbox) -> tuple[Report, bool]:
         return _grade_one(grader, candidate, sandbox, out, fresh=fresh, untouched=untouched)
@@ -71,7 +75,7 @@ def grade_all(
     reports = tuple(report for report, _ in done)
     run = Run(reports, sum(was_there for _, was_there in done), time.perf_counter() - began)
     with _writing(out):
-        _write_summary(grader, run, out, started, jobs)
+        _write_summary(grader, run, out, started, jobs, before)
     return run
 
 
@@ -93,7 +97,7 @@ def in_sandboxes(
     lock, stop = threading.Lock(), threading.Event()
     faults: list[BaseException] = []
 
-    def serve() -> None:
+    def serve(over: threading.Event) -> None:
         try:
             with Sandbox(isolation=isolation) as sandbox:
                 for index in _taken(waiting, stop):
@@ -104,18 +108,21 @@ def in_sandboxes(
         except BaseException as fault:
             faults.append(fault)
             stop.set()
+        finally:
+            over.set()
 
-    threads = [threading.Thread(target=serve, daemon=True) for _ in range(max(1, min(jobs, len(tasks))))]
+    ends: list[threading.Event] = []
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(timeout=0.2)
+        for _ in range(max(1, min(jobs, len(tasks)))):
+            ends.append(threading.Event())
+            threading.Thread(target=serve, args=(ends[-1],), daemon=True).start()
+        for over in ends:  # not `join`, which takes a thread for ended when Ctrl-C interrupts it
+            while not over.wait(timeout=0.2):
+                pass
     except KeyboardInterrupt:
         stop.set()
-        for thread in threads:
-            thread.join(timeout=30.0)
+        for over in ends:
+            over.wait(timeout=30.0)
         raise
     if faults:
         raise faults[0]
@@ -173,7 +180,8 @@ def _same(known: Report, grader: Grader, sha256: str, path: str, sandbox: Sandbo
     )
 
 
-def _write_summary(grader: Grader, run: Run, out: Path, started: str, jobs: int) -> None:
+def _write_summary(grader: Grader, run: Run, out: Path, started: str, jobs: int, before: str | None) -> None:
+    """Write what is of the whole class; the gradebook after the page, so that a run in between still sees changes."""
     from autograder.build import versions
 
     described: dict[str, Any] = {
@@ -189,9 +197,40 @@ def _write_summary(grader: Grader, run: Run, out: Path, started: str, jobs: int)
         "seconds": round(run.seconds, 2),
         "versions": versions(),
     }
-    write_atomically(out / "grades.csv", to_csv(run.reports, [item.id for item in grader.assignment.items]))
-    write_atomically(out / "index.html", index_page(run.reports, described))
+    gradebook = to_csv(run.reports, [item.id for item in grader.assignment.items])
+    changes = _changes(before or "", gradebook, run.reports)
+    write_atomically(out / "index.html", index_page(run.reports, described, changes))
+    write_atomically(out / "grades.csv", gradebook)
     write_atomically(out / "run.json", json.dumps(described, indent=1) + "\n")
+
+
+def _changes(old: str, new: str, reports: Sequence[Report]) -> list[Change] | None:
+    """What differs between two gradebooks; None where there is no earlier one.
+
+    A gradebook is written where a run ends, so a run that was killed and started again loses no change.
+    """
+    before, now = dict(_scores(old)), dict(_scores(new))
+    if not before:
+        return None
+    names = {cell: student for (cell, _), student in zip(_scores(new), sorted(r.student for r in reports), strict=True)}
+    changes = [Change(names.get(one, one), before.get(one, ABSENT), now.get(one, ABSENT)) for one in {**now, **before}]
+    return [change for change in changes if change.before != change.now]
+
+
+def _scores(gradebook: str) -> list[tuple[str, float | str]]:
+    """The students, as a gradebook spells them, with their points; nobody where it is none."""
+    rows = csv.DictReader(io.StringIO(gradebook.removeprefix("\N{BYTE ORDER MARK}"), newline=""))
+    try:
+        return [(row["student"], _score(row["points"] or "")) for row in rows]
+    except (csv.Error, KeyError):
+        return []
+
+
+def _score(cell: str) -> float | str:
+    with contextlib.suppress(ValueError):
+        points = float(cell)
+        return points if math.isfinite(points) else cell
+    return cell or NOT_GRADED
 
 
 def _now() -> str:

@@ -16,6 +16,11 @@ from autograder.text import INVISIBLE, number, visible
 
 COLUMNS = ("student", "points", "max_points", "status")
 BINS = 10
+SMALLEST_CLASS = 10  # a correlation over fewer students says nothing of an item
+
+# What a submission does to itself, as against an answer that is wrong; the first group counts as a fault on its own.
+_FAULTS: tuple[Verdict, ...] = ("raised", "timed_out", "out_of_memory", "crashed")
+_WHOLE: tuple[Verdict, ...] = (*_FAULTS, "missing", "not_run")
 
 # What makes a spreadsheet read a cell as a formula. Compatibility forms (＝ ﹢ ⁻ …) are folded into these
 # before the test; the true minus sign is no compatibility form, so it is named.
@@ -24,7 +29,11 @@ _FORMULA_STARTS = frozenset("=+-@\N{MINUS SIGN}")
 
 @dataclass(frozen=True)
 class ItemSummary:
-    """How a class did on one item; `graded` leaves out the grader's own faults."""
+    """How a class did on one item; `graded` leaves out the grader's own faults.
+
+    discrimination   the correlation of the item's points with the points on all other items, -1 to 1;
+                     None where it has no value, or too few students to mean anything
+    """
 
     item: str
     function: str
@@ -33,6 +42,7 @@ class ItemSummary:
     graded: int
     passed: int
     mean: float | None
+    discrimination: float | None
     verdicts: Mapping[Verdict, int]
 
     @property
@@ -47,6 +57,15 @@ class MistakeSummary:
 
     mistake: str
     items: tuple[str, ...]
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FaultSummary:
+    """Submissions that broke in one way at one place; `function` is None where every item did."""
+
+    verdict: Verdict
+    function: str | None
     students: tuple[str, ...]
 
 
@@ -72,6 +91,7 @@ class Summary:
     distribution: tuple[Bin, ...]
     items: tuple[ItemSummary, ...]
     mistakes: tuple[MistakeSummary, ...]
+    faults: tuple[FaultSummary, ...]
 
 
 def to_csv(reports: Iterable[Report], items: Sequence[str]) -> str:
@@ -100,6 +120,7 @@ def summary(reports: Iterable[Report]) -> Summary:
         distribution=_distribution(ordered),
         items=_item_summaries(ordered),
         mistakes=_mistake_summaries(ordered),
+        faults=_fault_summaries(ordered),
     )
 
 
@@ -149,15 +170,17 @@ def _distribution(reports: Sequence[Report]) -> tuple[Bin, ...]:
 
 
 def _item_summaries(reports: Sequence[Report]) -> tuple[ItemSummary, ...]:
-    results: dict[str, list[ItemResult]] = {}
+    scored: dict[str, list[tuple[ItemResult, float | None]]] = {}
     for report in reports:
+        total = report.points
         for result in report.items:
-            results.setdefault(result.item, []).append(result)
-    return tuple(_item_summary(same) for same in results.values())
+            scored.setdefault(result.item, []).append((result, total))
+    return tuple(_item_summary(same) for same in scored.values())
 
 
-def _item_summary(results: Sequence[ItemResult]) -> ItemSummary:
-    """The summary of one item, from its result in each report."""
+def _item_summary(scored: Sequence[tuple[ItemResult, float | None]]) -> ItemSummary:
+    """The summary of one item, from its result in each report and that report's points."""
+    results = [result for result, _ in scored]
     first = results[0]
     points = [result.points for result in results if result.points is not None]
     verdicts = Counter(result.verdict for result in results)
@@ -169,8 +192,19 @@ def _item_summary(results: Sequence[ItemResult]) -> ItemSummary:
         graded=len(points),
         passed=verdicts["passed"],
         mean=statistics.fmean(points) if points else None,
+        discrimination=_discrimination(scored),
         verdicts=dict(verdicts),
     )
+
+
+def _discrimination(scored: Sequence[tuple[ItemResult, float | None]]) -> float | None:
+    """The item-rest correlation: the item's own points are left out of the total, or it would praise itself."""
+    graded = [(result.points, total) for result, total in scored if result.points is not None and total is not None]
+    here = [points for points, _ in graded]
+    rest = [round(total - points, 6) for points, total in graded]
+    if len(graded) < SMALLEST_CLASS or min(len(set(here)), len(set(rest))) < 2:
+        return None
+    return statistics.correlation(here, rest)
 
 
 def _mistake_summaries(reports: Sequence[Report]) -> tuple[MistakeSummary, ...]:
@@ -184,3 +218,20 @@ def _mistake_summaries(reports: Sequence[Report]) -> tuple[MistakeSummary, ...]:
                 students[report.student] = None
     found = [MistakeSummary(name, tuple(items), tuple(students)) for name, (items, students) in seen.items()]
     return tuple(sorted(found, key=lambda mistake: (-len(mistake.students), mistake.mistake)))
+
+
+def _fault_summaries(reports: Sequence[Report]) -> tuple[FaultSummary, ...]:
+    """One summary per way and place of breaking: whole submissions first, then the most common."""
+    seen: dict[tuple[Verdict, str | None], dict[str, None]] = {}
+    for report in reports:
+        for place in _faults(report):
+            seen.setdefault(place, {})[report.student] = None
+    found = [FaultSummary(verdict, function, tuple(students)) for (verdict, function), students in seen.items()]
+    return tuple(sorted(found, key=lambda fault: (fault.function is not None, -len(fault.students))))
+
+
+def _faults(report: Report) -> list[tuple[Verdict, str | None]]:
+    verdicts = {result.verdict for result in report.items}
+    if len(verdicts) == 1 and verdicts <= set(_WHOLE):
+        return [(report.items[0].verdict, None)]
+    return [(result.verdict, result.function) for result in report.items if result.verdict in _FAULTS]

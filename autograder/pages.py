@@ -28,10 +28,16 @@ from autograder.text import VERDICT_WORDS, number, visible
 NO_VALUE = "–"
 SLOWEST = 10
 FIRST_ITEM_COLUMN = 4
+ABSENT = "not in the class"
+NOT_GRADED = "not graded"
+
+# From which item-rest correlation on, which word: the usual reading, in three steps rather than five.
+DISCRIMINATION_WORDS = ((0.3, "strong"), (0.1, "weak"), (-0.1, "none"), (-1.1, "reversed"))
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_TIMES_BEGIN = "<!-- measured times -->"
-_TIMES_END = "<!-- end of measured times -->"
+_RUN_BEGIN = "<!-- of this run alone -->"
+_RUN_END = "<!-- end of what is of this run alone -->"
+_OF_RUN = re.compile(f"{_RUN_BEGIN}.*?{_RUN_END}", re.DOTALL)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 # A line that is indented, or holds two spaces in a row, is laid out by its spaces: it scrolls, not wraps.
@@ -62,11 +68,27 @@ class Slow:
 
 @dataclass(frozen=True)
 class Times:
-    """What the staff page says of time, all of it in one section: two runs differ nowhere else."""
+    """What the staff page says of time, all of it in one section."""
 
     started: str
     seconds: float | None
     slowest: tuple[Slow, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A student's points in the last run and in this: numbers, NOT_GRADED, ABSENT, or what somebody wrote there."""
+
+    student: str
+    before: float | str
+    now: float | str
+
+    @property
+    def difference(self) -> float | None:
+        """What was won or lost; None where one of the two is no number."""
+        if isinstance(self.before, str) or isinstance(self.now, str):
+            return None
+        return round(self.now - self.before, 2)
 
 
 @dataclass(frozen=True)
@@ -93,10 +115,11 @@ def feedback_page(report: Report, notes: Sequence[str] = ()) -> str:
     )
 
 
-def index_page(reports: Iterable[Report], run: Mapping[str, Any]) -> str:
+def index_page(reports: Iterable[Report], run: Mapping[str, Any], changes: Iterable[Change] | None = None) -> str:
     """`grades/index.html` for the staff; `run` is what `run.json` holds, every key of it optional.
 
-    Times stand between two comments that `without_times` removes with what is between them.
+    `changes` are those since the last run, None where there was none. They and the measured times stand between
+    comments that `without_times` removes with what is between them: two runs over the same class differ nowhere else.
     """
     ordered = sorted(reports, key=lambda report: report.student)
     figures = summary(ordered)
@@ -116,8 +139,10 @@ def index_page(reports: Iterable[Report], run: Mapping[str, Any]) -> str:
         rows=[(report, _cells(report, columns)) for report in ordered],
         run=run,
         times=_times(ordered, run),
-        times_begin=Markup(_TIMES_BEGIN),
-        times_end=Markup(_TIMES_END),
+        changes=None if changes is None else sorted(changes, key=_change_order),
+        absent=ABSENT,
+        run_begin=Markup(_RUN_BEGIN),
+        run_end=Markup(_RUN_END),
         isolation=_isolation(ordered, run),
         versions=[f"{name} {version}" for name, version in sorted(dict(run.get("versions") or {}).items())],
         fixture_hashes=sorted({report.fixtures for report in ordered}),
@@ -125,10 +150,8 @@ def index_page(reports: Iterable[Report], run: Mapping[str, Any]) -> str:
 
 
 def without_times(page: str) -> str:
-    """An index page without its section on times, for comparing two runs."""
-    before, begin, rest = page.partition(_TIMES_BEGIN)
-    _, end, after = rest.partition(_TIMES_END)
-    return before + after if begin and end else page
+    """An index page without its times and its changes since the last run, for comparing two runs."""
+    return _OF_RUN.sub("", page)
 
 
 def _groups(items: Sequence[ItemResult]) -> list[FunctionGroup]:
@@ -222,6 +245,15 @@ def _warnings(reports: Sequence[Report], run: Mapping[str, Any]) -> list[Warn]:
     return warnings
 
 
+def _change_order(change: Change) -> tuple[bool, float, str]:
+    """What is no difference in points first, then the greatest loss."""
+    return change.difference is not None, change.difference or 0.0, change.student
+
+
+def _discrimination_word(value: float) -> str:
+    return next(word for least, word in DISCRIMINATION_WORDS if round(value, 2) >= least)
+
+
 def _isolation(reports: Sequence[Report], run: Mapping[str, Any]) -> list[str]:
     """The layers of the run; without a run, those that every report names."""
     if "isolation" in run:
@@ -268,12 +300,15 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         blocks=_blocks,
+        discrimination_word=_discrimination_word,
         duration=_duration,
         href=_href,
         line=visible,
         number=number,
         percent=lambda share: f"{100 * share:.0f}%",
         points=lambda points: NO_VALUE if points is None else number(points),
+        score=lambda score: visible(score, 40) if isinstance(score, str) else number(score),
+        signed=_signed,
         thousands=lambda count: f"{count:,}",
         word=VERDICT_WORDS.__getitem__,
     )
@@ -284,6 +319,12 @@ def _finalize(value: object) -> object:
     """What a template prints: strings without characters that act unseen; markup as it is."""
     is_plain = isinstance(value, str) and not isinstance(value, Markup)
     return visible(str(value), newlines=True) if is_plain else value
+
+
+def _signed(value: float, digits: int = 2) -> str:
+    """`+2.5`, `−0.13`, `0`: with a minus sign as wide as the plus."""
+    text = number(round(value, digits))
+    return text.replace("-", "\N{MINUS SIGN}") if value < 0 else f"+{text}" if text != "0" else text
 
 
 def _href(student: str) -> str:

@@ -184,6 +184,74 @@ def test_mistakes_come_with_their_students_the_most_common_first() -> None:
     assert (mean.mistake, mean.students) == ("mean", ("bob",))
 
 
+def spread(scores: list[tuple[float, float]]) -> list[Report]:
+    """A class with these points on the items a and b."""
+    return [
+        report(f"s{place:02}", item("a", a, "failed"), item("b", b, "failed", most=6.0))
+        for place, (a, b) in enumerate(scores)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([(n / 4, n / 2) for n in range(12)], 1),
+        ([(n / 4, 6 - n / 2) for n in range(12)], -1),
+        ([(n % 2, n // 2 % 2) for n in range(12)], 0),
+        ([(0, 1), (1, 2), (2, 2), (3, 5)] * 3, 0.8**0.5),
+    ],
+)
+def test_discrimination_is_the_correlation_of_an_item_with_the_rest(
+    scores: list[tuple[float, float]], expected: float
+) -> None:
+    first, second = summary(spread(scores)).items
+    assert first.discrimination == pytest.approx(expected, abs=1e-9)
+    assert second.discrimination == pytest.approx(expected, abs=1e-9)  # of two items, each is the other's rest
+
+
+def test_an_item_does_not_count_towards_its_own_discrimination() -> None:
+    scores = [(4.0 * (n % 2), float(n // 2 % 2)) for n in range(12)]
+    assert summary(spread(scores)).items[0].discrimination == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [(4, n / 2) for n in range(12)],  # everybody has the same points
+        [(0.1 * n, 0.3) for n in range(12)],  # the rest is the same but for rounding
+        [(n / 4, n / 2) for n in range(9)],  # too few students
+    ],
+)
+def test_discrimination_has_no_value_where_it_would_mean_nothing(scores: list[tuple[float, float]]) -> None:
+    assert summary(spread(scores)).items[0].discrimination is None
+
+
+def test_who_was_not_graded_counts_for_no_discrimination() -> None:
+    whole = spread([(n / 4, n / 2) for n in range(12)])
+    lost = report("zed", item("a", 3.0), item("b", None, "not_graded", most=6.0))
+    assert summary([*whole, lost]).items[0].discrimination == summary(whole).items[0].discrimination
+
+
+def test_faults_are_told_by_kind_and_function_and_whole_submissions_come_first() -> None:
+    raised, missing, hung = (item(name, 0.0, name) for name in ("raised", "missing", "timed_out"))
+    figures = summary(
+        [
+            report("ada", item("a", 0.0, "raised"), item("b", 0.0, "raised")),
+            report("bob", missing),
+            report("cyd", raised, item("a"), hung),
+            report("dan", hung, item("a")),
+            report("eve", item("a", 0.0, "failed"), item("b", 0.0, "failed")),
+            report("fay", missing, item("a")),
+        ]
+    )
+    assert [(fault.verdict, fault.function, fault.students) for fault in figures.faults] == [
+        ("raised", None, ("ada",)),
+        ("missing", None, ("bob",)),
+        ("timed_out", "compute_deltas", ("cyd", "dan")),
+        ("raised", "compute_deltas", ("cyd",)),
+    ]
+
+
 def test_the_distribution_counts_every_score_once() -> None:
     scores = [0.0, 9.99, 10.0, 69.99, 70.0, 99.0, 100.0]
     figures = summary([report(str(score), item("a", score, "failed", most=100.0)) for score in scores])
@@ -197,13 +265,8 @@ def test_a_summary_does_not_depend_on_the_order_of_reports() -> None:
 
 def test_a_class_of_nobody_has_no_mean() -> None:
     figures = summary([])
-    assert (figures.students, figures.mean, figures.median, figures.items, figures.mistakes) == (
-        0,
-        None,
-        None,
-        (),
-        (),
-    )
+    assert (figures.students, figures.mean, figures.median) == (0, None, None)
+    assert (figures.items, figures.mistakes, figures.faults) == ((), (), ())
 
 
 def test_an_item_that_nobody_was_graded_on_has_no_pass_rate() -> None:

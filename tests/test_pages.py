@@ -13,9 +13,14 @@ from urllib.parse import unquote
 import pytest
 
 import autograder
-from autograder.pages import feedback_page, index_page, without_times
+from autograder.batch import grade_all
+from autograder.fixtures import read_fixtures
+from autograder.grading import Grader
+from autograder.items import find_assignment
+from autograder.pages import ABSENT, NOT_GRADED, Change, _discrimination_word, feedback_page, index_page, without_times
 from autograder.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict, file_stem
 from autograder.report import without_times as report_without_times
+from autograder.submission import Candidate
 from autograder.text import VERDICT_WORDS, visible
 
 TEMPLATES = Path(autograder.__file__).parent / "templates"
@@ -32,7 +37,7 @@ HOSTILE = [
     "javascript:alert(1)",
     "</pre></style></title></textarea><svg onload=alert(1)>",
     "{{7*7}} {% raw %} {# #}",
-    "<!-- measured times --> -->",
+    "<!-- of this run alone --> -->",
     "a&amp;b &lt;",
     "../../etc/passwd",
     "x" * 300,
@@ -163,10 +168,20 @@ def pages_with(text: str) -> list[str]:
     name = text.encode(errors="replace").decode()  # a student's name is text that a file system can hold
     one = report(name, hostile, replace(hostile, item="other", verdict="not_graded", points=None))
     run = {**RUN, "assignment": text, "versions": {text: text}, "isolation": [text], "started": text}
-    return [feedback_page(one, notes=[text]), index_page([one, report()], run)]
+    changes = [Change(name, 1.0, 2.0), Change(name, text, ABSENT)]
+    return [feedback_page(one, notes=[text]), index_page([one, report()], run, changes)]
 
 
-BOTH = {"feedback": feedback_page(report(), ["Found a zip."]), "index": index_page([report(), faulty()], RUN)}
+CHANGES = (
+    Change("ada", 3.0, 8.0),
+    Change("bob", 12.5, NOT_GRADED),
+    Change("cyd", 9.0, ABSENT),
+    Change("dan", 7.0, 5.5),
+)
+BOTH = {
+    "feedback": feedback_page(report(), ["Found a zip."]),
+    "index": index_page([report(), faulty()], RUN, CHANGES),
+}
 both_pages = pytest.mark.parametrize("page", BOTH.values(), ids=BOTH.keys())
 
 
@@ -430,7 +445,7 @@ def students(page: str) -> list[Element]:
 
 def test_a_row_tells_points_status_and_every_verdict() -> None:
     ada, bob = students(index_page([faulty(), report()], RUN))
-    assert [cell.text for cell in ada.children if isinstance(cell, Element)] == [
+    assert [cell.text.strip() for cell in ada.children if isinstance(cell, Element)] == [
         "ada", "8", "graded",
         "passed, 6 of 6", "failed, 2 of 6", "raised an error, 0 of 6", "not in this report",
     ]  # fmt: skip
@@ -491,6 +506,99 @@ def test_items_that_nobody_or_everybody_passes_are_marked() -> None:
     assert rates == ["100% everybody", "0% nobody", "0% nobody", "not graded"]
 
 
+def test_discrimination_is_told_with_the_word_for_what_it_means() -> None:
+    scores = ((0, 0, 6), (1, 5, 4), (2, 1, 2), (3, 4, 1)) * 3
+    items = ([item("a", points=a), item("b", points=b), item("c", points=c), passed("d")] for a, b, c in scores)
+    many = [report(f"s{place:02}", *one) for place, one in enumerate(items)]
+    section = tree(index_page(many, RUN)).find("section", **{"aria-labelledby": "items"})[0]
+    cells = [" ".join(cell.text.split()) for cell in section.find("td", class_="tells")]
+    assert cells == ["−0.46 reversed", "−0.37 reversed", "−0.71 reversed", "–"]
+    assert [mark.text for mark in section.find("span", class_="flag")].count("reversed") == 3
+    assert "read that item again" in " ".join(section.text.split())
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [(1, "strong"), (0.3, "strong"), (0.2949, "weak"), (0.1, "weak"), (0, "none"), (-0.1, "none"), (-0.11, "reversed"),
+     (-1, "reversed")],
+)  # fmt: skip
+def test_each_discrimination_has_its_word(value: float, word: str) -> None:
+    assert _discrimination_word(value) == word
+
+
+def test_a_small_class_is_told_nothing_of_discrimination() -> None:
+    section = tree(BOTH["index"]).find("section", **{"aria-labelledby": "items"})[0]
+    assert "Discrimination" not in section.text
+    assert {cell.text for cell in section.find("td", class_="tells")} == {"–"}
+
+
+def test_faulty_submissions_are_told_with_place_and_students() -> None:
+    broken = report("eve", item("a", "raised", 0.0), item("b", "raised", 0.0, function="compute_loss"))
+    section = tree(index_page([report(), broken], RUN)).find("section", **{"aria-labelledby": "faulty"})[0]
+    rows = [" ".join(row.text.split()) for row in section.find("tbody")[0].find("tr")]
+    assert rows == ["raised an error every item 1 eve", "raised an error compute_loss 1 ada"]
+
+
+def test_changes_since_the_last_run_are_told_with_losses_first() -> None:
+    section = tree(BOTH["index"]).find("section", **{"aria-labelledby": "changes"})[0]
+    rows = [[cell.text.strip() for cell in row.children if isinstance(cell, Element)] for row in section.find("tr")[1:]]
+    assert rows == [
+        ["bob", "12.5", "not graded", "–"],
+        ["cyd", "9", "not in the class", "–"],
+        ["dan", "7", "5.5", "−1.5"],
+        ["ada", "3", "8", "+5"],
+    ]
+    assert "1 up, 1 down, 2 came, went, or could not be graded." in " ".join(section.text.split())
+    assert [link.text for link in section.find("a")] == ["bob", "dan", "ada"]  # who is gone has no new page
+
+
+def test_a_first_run_has_no_changes_and_an_idle_one_says_so() -> None:
+    assert not tree(index_page([report()], RUN)).find("h2", id="changes")
+    assert "Nobody's points have changed." in tree(index_page([report()], RUN, [])).text
+
+
+def test_changes_are_of_one_run_alone() -> None:
+    plain = index_page([report()], RUN)
+    assert without_times(index_page([report()], RUN, CHANGES)) == without_times(plain)
+    assert without_times(index_page([report()], RUN, [])) == without_times(plain)
+    tree(without_times(index_page([report()], RUN, CHANGES)))
+
+
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [
+        (None, None),
+        ("", None),
+        ("not a gradebook", None),
+        ("\0", None),
+        ("student,points\nada,0\n'=1+1,0\n", []),
+        ("\ufeffstudent,points\r\nada,0.00\r\n'=1+1,0\r\n", []),
+        ("student,points\nada,\n'=1+1,excused\n", [["=1+1", "excused", "0", "–"], ["ada", "not graded", "0", "–"]]),
+        (
+            "student,points\nada,62.5\ngone,100\n",
+            [["=1+1", "not in the class", "0", "–"], ["gone", "100", "not in the class", "–"],
+             ["ada", "62.5", "0", "−62.5"]],
+        ),
+    ],
+)  # fmt: skip
+def test_a_run_tells_what_differs_from_the_gradebook_of_the_last(
+    tmp_path: Path, left: str | None, told: list[list[str]] | None
+) -> None:
+    assignment = find_assignment("policy_gradient")
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "out").mkdir()
+    if left is not None:
+        (tmp_path / "out" / "grades.csv").write_text(left, newline="")
+    candidates = [Candidate(name, tmp_path / "empty.py", "empty.py") for name in ("=1+1", "ada")]
+    grade_all(Grader.of(assignment, read_fixtures(assignment)), candidates, tmp_path / "out")
+    page = tree((tmp_path / "out" / "index.html").read_text())
+    sections = page.find("section", **{"aria-labelledby": "changes"})
+    assert len(sections) == (told is not None)
+    for section in sections:
+        rows = section.find("tbody")[0].find("tr") if told else []
+        assert [[cell.text.strip() for cell in row.children if isinstance(cell, Element)] for row in rows] == told
+
+
 @pytest.mark.parametrize(
     ("reports", "run", "title"),
     [
@@ -522,7 +630,7 @@ def test_the_slowest_submissions_come_first() -> None:
 
 
 def test_two_runs_differ_in_their_times_alone() -> None:
-    timed = report("<!-- end of measured times -->"), faulty()
+    timed = report("<!-- end of what is of this run alone -->"), faulty()
     later = {**RUN, "started": "2031-03-03T09:00:00Z", "seconds": 4000}
     first, second = index_page(timed, RUN), index_page([report_without_times(one) for one in timed], later)
     assert first != second
