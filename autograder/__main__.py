@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
+from pathlib import Path
 
 
 def main() -> int:
     """Run the command line that this copy of the kit holds; its exit code."""
+    whole = Path(__file__).with_name("cli.py").is_file()
     try:
-        if find_spec("autograder.cli") is None:
+        if not whole:
             from autograder.check import main as check
 
             return check()
@@ -17,7 +18,7 @@ def main() -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("autograder"):
             raise
-        where = "requirements.txt" if find_spec("autograder.cli") is None else "README.md"
+        where = "README.md" if whole else "requirements.txt"
         print(f"autograder: the package {error.name} is missing. Install what {where} asks for.", file=sys.stderr)
         return 3
     cli()

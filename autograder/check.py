@@ -19,7 +19,7 @@ from typing import Self
 from autograder.errors import GraderFault, KitError, UsageError
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
-from autograder.items import Item, find_assignment, nearest_root
+from autograder.items import Assignment, Item, find_assignment, nearest_root
 from autograder.render import report_text
 from autograder.report import ItemResult, Report
 from autograder.sandbox import Sandbox
@@ -36,7 +36,7 @@ class Checker:
     def __init__(self, path: Path, assignment: str | None = None) -> None:
         """Read what is checked; raises UsageError where `path` holds no submission or several."""
         _refuse_without_packages()
-        chosen = find_assignment(assignment, nearest_root(path))
+        chosen = _assignment_near(path, assignment)
         self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
         self._submission = _only_submission(path, chosen.module, chosen.untouched_source())
         self._sandbox = Sandbox()
@@ -81,7 +81,7 @@ class Checker:
 
 def items_to_check(path: Path, assignment: str | None = None) -> tuple[Item, ...]:
     """The items that `path` is checked for."""
-    return find_assignment(assignment, nearest_root(path)).items
+    return _assignment_near(path, assignment).items
 
 
 def check(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None) -> int:
@@ -101,6 +101,13 @@ def _refuse_without_packages() -> None:
     if missing:
         advice = "python -m pip install -r requirements.txt, in the folder of the handout"
         raise GraderFault(f"The package {missing[0]} is missing: {advice}.")
+
+
+def _assignment_near(path: Path, name: str | None) -> Assignment:
+    try:
+        return find_assignment(name, nearest_root(path))
+    except PermissionError:  # a folder on the way up that may not be looked into
+        return find_assignment(name)
 
 
 def _only_submission(path: Path, module: str, untouched: str) -> Submission:

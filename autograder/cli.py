@@ -60,6 +60,7 @@ class Level(StrEnum):
     none = "none"
 
 
+SUBMISSIONS = "A folder of submissions, one student's folder, or files."
 PAGE_WIDTH = 110
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
 CORES = max(1, os.cpu_count() or 1)
@@ -94,23 +95,25 @@ def main() -> None:
 
 @app.command()
 def grade(
-    paths: Annotated[list[Path], typer.Argument(help="A folder of submissions, one student's folder, or files.")],
-    out: Annotated[Path, typer.Option("--out", help="Where reports, pages and grades.csv go.")],
+    paths: Annotated[list[Path], typer.Argument(readable=False, help=SUBMISSIONS)],
+    out: Annotated[Path, typer.Option("--out", readable=False, help="Where reports, pages and grades.csv go.")],
     jobs: JobsOption = CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
     isolation: Annotated[
         Level, typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here.")
     ] = Level.best,
     trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
-    fixtures: Annotated[Path | None, typer.Option("--fixtures", help="A folder with another set of fixtures.")] = None,
+    fixtures: Annotated[
+        Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
+    ] = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
     chosen = find_assignment(assignment)
-    grader = Grader.of(chosen, _fixtures(chosen, fixtures))
     candidates = _candidates(paths, chosen.module, out)
+    grader = Grader.of(chosen, _fixtures(chosen, fixtures))
     with _progress("grading", len(candidates)) as advance:
         run = batch.grade_all(
             grader,
@@ -184,7 +187,7 @@ def _say_isolation(reports: Sequence[Report]) -> None:
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
             "`autograder doctor` says why; grade in a container, or as a user who owns nothing else."
         )
-        Console(stderr=True).print(escape(sentence), style="bold red", highlight=False)
+        Console(stderr=True).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
 def _say_lost(lost: list[Report]) -> None:
@@ -197,7 +200,9 @@ def _say_lost(lost: list[Report]) -> None:
 
 @app.command()
 def check(
-    path: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder with the work to check.")] = Path(),
+    path: Annotated[
+        Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
+    ] = Path(),
     item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
     assignment: AssignmentOption = None,
 ) -> None:
@@ -207,7 +212,9 @@ def check(
 
 @app.command()
 def release(
-    zip_file: Annotated[Path | None, typer.Option("--zip", help="Write the handout as a zip, too.")] = None,
+    zip_file: Annotated[
+        Path | None, typer.Option("--zip", readable=False, help="Write the handout as a zip, too.")
+    ] = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Make the handout from the solution: stubs, given files, public cases, the checker."""

@@ -1,0 +1,674 @@
+"""Batch: a class into a folder, the same bytes however often it was stopped and however many work at it."""
+
+from __future__ import annotations
+
+import _thread
+import csv
+import dataclasses
+import html
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unicodedata
+import urllib.parse
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from autograder.batch import Run, grade_all, in_sandboxes
+from autograder.errors import UsageError
+from autograder.fixtures import read_fixtures
+from autograder.grading import Grader
+from autograder.items import KIT_ROOT, find_assignment
+from autograder.pages import without_times as page_without_times
+from autograder.report import file_stem, from_json, read_report, to_json, without_times
+from autograder.sandbox import Sandbox
+from autograder.submission import Candidate, find
+from autograder.table import class_table
+from autograder.text import INVISIBLE
+
+ASSIGNMENT = find_assignment("policy_gradient")
+MODULE = f"{ASSIGNMENT.module}.py"
+SAMPLES = ASSIGNMENT.folder / "submissions"
+STYLES = ("advanced_indexing", "categorical", "classes", "clip_by_sign", "cross_entropy", "functional_call")
+VARIANTS = [KIT_ROOT / "tests" / "variants" / f"{name}.py" for name in (*STYLES, "manual_std", "nll_loss", "one_hot")]
+PATIENCE = 60.0
+
+HOSTILE = (
+    "Doe, Jane",
+    'the "best"',
+    "two\nlines",
+    "carriage\rreturn",
+    '=HYPERLINK("http://example.org")',
+    "+1",
+    "-2",
+    "@SUM(A1)",
+    "\u202efdp.exe",
+    "../x",
+    "../../etc/passwd",
+    "/absolute",
+    "a/b",
+    "a\\b",
+    "..",
+    ".",
+    " ",
+    "con",
+    "x" * 200,
+    "é" * 200,
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "{{ 7 * 7 }}",
+    "[red]bold[/red]",
+    ":bug:",
+    "\x1b[2J\x1b]0;title\x07",
+    "nul\0byte",
+    "lone\udcff",
+    "%2e%2e",
+    "Nguyễn Văn An",
+)
+
+
+@pytest.fixture(scope="module")
+def grader() -> Grader:
+    return Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
+
+
+@pytest.fixture(scope="module")
+def students(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class of thirteen: right in nine styles, three mistakes, untouched, a syntax error, an empty file."""
+    folder = tmp_path_factory.mktemp("students")
+    for path in VARIANTS:
+        put(folder, path.stem, path.read_text())
+    for name in ("emeka", "chidi", "hana"):
+        put(folder, name, (SAMPLES / name / MODULE).read_text())
+    put(folder, "zoe", "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reference(grader: Grader, students: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """The class graded once, by one job, without a break."""
+    out = tmp_path_factory.mktemp("reference") / "grades"
+    return out, grade(grader, students, out)
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path) -> Path:
+    """A class that needs no sandbox: nobody handed in a line."""
+    for index, name in enumerate(("ada", "bela", "chidi")):
+        put(tmp_path / "class", name, "\n" * index)
+    return tmp_path / "class"
+
+
+def put(folder: Path, student: str, text: str) -> Path:
+    path = folder / student / MODULE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
+    untouched = ASSIGNMENT.untouched_source()
+    return grade_all(grader, find([folder], ASSIGNMENT.module), out, untouched=untouched, **options)
+
+
+def comparable(out: Path) -> dict[str, list[str]]:
+    """The lines of everything that a run wrote, without what measures time."""
+    paths = {path.relative_to(out).as_posix(): path for path in sorted(out.rglob("*")) if path.is_file()}
+    return {name: timeless(path).splitlines() for name, path in paths.items() if name != "run.json"}
+
+
+def timeless(path: Path) -> str:
+    text = path.read_bytes().decode()
+    if path.name == "index.html":
+        return page_without_times(text)
+    if path.suffix != ".json":
+        return text
+    report = read_report(path)
+    assert report is not None, path
+    return json.dumps(to_json(without_times(report)), indent=1)
+
+
+def rows(out: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO((out / "grades.csv").read_text(), newline="")))
+
+
+def make_old(out: Path) -> None:
+    """Let the reports be of long ago, so that a later run shows which of them it wrote."""
+    for path in (out / "reports").iterdir():
+        os.utime(path, (1, 1))
+
+
+def rewritten(out: Path) -> set[str]:
+    return {path.name for path in (out / "reports").iterdir() if path.stat().st_mtime != 1}
+
+
+# What a run writes
+
+
+def test_a_run_writes_exactly_what_the_design_lists(
+    reference: tuple[Path, Run], students: Path, grader: Grader
+) -> None:
+    out, run = reference
+    names = sorted(path.name for path in students.iterdir())
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files == {
+        *(f"reports/{name}.json" for name in names),
+        *(f"feedback/{name}.html" for name in names),
+        *("grades.csv", "index.html", "run.json"),
+    }
+    assert [row["student"] for row in rows(out)] == names
+    assert [report.student for report in run.reports] == names
+    assert {row["student"]: row["points"] for row in rows(out)} == {
+        **{path.stem: "100" for path in VARIANTS},
+        **{"emeka": "83", "chidi": "0", "hana": "0", "zoe": "0"},
+    }
+    described = json.loads((out / "run.json").read_text())
+    assert described["fixtures"] == grader.fixtures.sha256
+    assert (described["submissions"], described["not_graded"], described["reused"]) == (13, 0, 0)
+    assert (described["jobs"], described["assignment"]) == (1, "policy_gradient")
+    assert described["versions"].keys() >= {"torch", "python", "numpy"}
+    assert described["seconds"] > 0
+
+
+def test_a_report_that_is_written_is_the_report_that_is_returned(reference: tuple[Path, Run]) -> None:
+    out, run = reference
+    for report in run.reports:
+        assert read_report(out / "reports" / f"{report.student}.json") == report
+
+
+def test_two_jobs_write_the_same_bytes_as_one(
+    reference: tuple[Path, Run], grader: Grader, students: Path, tmp_path: Path
+) -> None:
+    grade(grader, students, tmp_path / "grades", jobs=2)
+    assert comparable(tmp_path / "grades") == comparable(reference[0])
+
+
+def test_progress_is_told_of_each_candidate_with_its_report(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    grade(grader, unfinished, tmp_path / "out", progress=lambda one, report: told.append((one.student, report.student)))
+    assert told == [(name, name) for name in ("ada", "bela", "chidi")]
+
+
+def test_a_class_of_nobody_gives_a_gradebook_of_its_head_alone(grader: Grader, tmp_path: Path) -> None:
+    run = grade_all(grader, [], tmp_path / "out")
+    assert run.reports == ()
+    assert len((tmp_path / "out" / "grades.csv").read_text().splitlines()) == 1
+
+
+# A second run
+
+
+def test_a_second_run_keeps_every_report_of_unchanged_work(
+    reference: tuple[Path, Run], grader: Grader, students: Path, tmp_path: Path
+) -> None:
+    out = shutil.copytree(reference[0], tmp_path / "grades")
+    make_old(out)
+    run = grade(grader, students, out)
+    assert run.reused == 13
+    assert rewritten(out) == set()
+    assert comparable(out) == comparable(reference[0])
+    assert json.loads((out / "run.json").read_text())["reused"] == 13
+
+
+def test_a_second_run_grades_again_the_one_whose_file_has_changed(
+    unfinished: Path, grader: Grader, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    grade(grader, unfinished, out)
+    make_old(out)
+    put(unfinished, "bela", "# a comment\n" * 100_000)
+    run = grade(grader, unfinished, out)
+    assert run.reused == 2
+    assert rewritten(out) == {"bela.json"}
+    assert "larger than" in run.reports[1].items[0].message
+    assert "larger than" in (out / "feedback" / "bela.html").read_text()
+
+
+def test_work_that_moved_is_graded_again_under_its_new_path(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
+    grade(grader, unfinished, tmp_path / "out")
+    (unfinished / "ada" / MODULE).rename(unfinished / "ada.py")
+    (unfinished / "ada").rmdir()
+    run = grade(grader, unfinished, tmp_path / "out")
+    assert (run.reused, run.reports[0].submission.path) == (2, "ada.py")
+
+
+def test_a_fresh_run_grades_everything_again(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    grade(grader, unfinished, out)
+    make_old(out)
+    run = grade(grader, unfinished, out, fresh=True)
+    assert run.reused == 0
+    assert rewritten(out) == {"ada.json", "bela.json", "chidi.json"}
+
+
+def test_other_fixtures_grade_everything_again(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
+    grade(grader, unfinished, tmp_path / "out")
+    of_next_term = dataclasses.replace(grader, fixtures=dataclasses.replace(grader.fixtures, sha256="f" * 64))
+    run = grade(of_next_term, unfinished, tmp_path / "out")
+    assert run.reused == 0
+    assert {report.fixtures for report in run.reports} == {"f" * 64}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda text: text[: len(text) // 2], id="cut in half"),
+        pytest.param(lambda text: "", id="empty"),
+        pytest.param(lambda text: "\x00\xff garbage", id="garbage"),
+        pytest.param(lambda text: "[]", id="a list"),
+        pytest.param(lambda text: "[" * 100_000, id="deep"),
+        pytest.param(lambda text: text.replace('"schema": 1', '"schema": 99'), id="another schema"),
+        pytest.param(lambda text: text.replace('"isolation": [', '"isolation": ["wishes", '), id="another isolation"),
+        pytest.param(lambda text: text.replace('"path": "bela', '"path": "else'), id="another path"),
+        pytest.param(lambda text: text.replace('"verdict": "missing"', '"verdict": "good"', 1), id="no verdict"),
+        pytest.param(lambda text: edited(text, items=[]), id="no items"),
+        pytest.param(lambda text: edited(text, items=json.loads(text)["items"][:-1]), id="an item less"),
+        pytest.param(lambda text: edited(text, fixtures=""), id="other fixtures"),
+    ],
+)
+def test_a_report_that_is_damaged_or_of_another_run_is_made_anew(
+    unfinished: Path, grader: Grader, tmp_path: Path, spoil: Callable[[str], str]
+) -> None:
+    out = tmp_path / "out"
+    grade(grader, unfinished, out)
+    right, path = comparable(out), out / "reports" / "bela.json"
+    text = path.read_text()
+    path.write_text(spoil(text), encoding="latin-1")
+    assert path.read_text(encoding="latin-1") != text
+    assert grade(grader, unfinished, out).reused == 2
+    assert comparable(out) == right
+
+
+def edited(text: str, **changed: Any) -> str:
+    return json.dumps(json.loads(text) | changed)
+
+
+def test_a_report_in_which_the_grader_failed_is_never_kept(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    candidates = find([unfinished], ASSIGNMENT.module)
+    (unfinished / "bela").rename(tmp_path / "away")
+    run = grade_all(grader, candidates, out)
+    assert [report.status for report in run.reports] == ["graded", "not_graded", "graded"]
+    row = rows(out)[1]
+    assert (row["student"], row["points"], row["status"]) == ("bela", "", "not_graded")
+    assert {row[item.id] for item in ASSIGNMENT.items} == {""}
+    assert json.loads((out / "run.json").read_text())["not_graded"] == 1
+    assert grade_all(grader, candidates, out).reused == 2
+    (tmp_path / "away").rename(unfinished / "bela")
+    assert [report.status for report in grade_all(grader, candidates, out).reports] == ["graded"] * 3
+    assert rows(out)[1]["points"] == "0"
+
+
+@pytest.mark.parametrize("left", [None, "<p>the page of an earlier report", "\xff"])
+def test_a_page_that_does_not_fit_its_report_is_made_anew(
+    unfinished: Path, grader: Grader, tmp_path: Path, left: str | None
+) -> None:
+    """A run may be killed between the report and the page."""
+    out = tmp_path / "out"
+    grade(grader, unfinished, out)
+    right, page = comparable(out), out / "feedback" / "bela.html"
+    page.unlink()
+    if left is not None:
+        page.write_text(left, encoding="latin-1")
+    assert grade(grader, unfinished, out).reused == 3
+    assert comparable(out) == right
+
+
+def test_who_left_the_class_is_in_no_list_but_keeps_the_report(
+    unfinished: Path, grader: Grader, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    grade(grader, unfinished, out)
+    shutil.rmtree(unfinished / "bela")
+    run = grade(grader, unfinished, out)
+    assert [report.student for report in run.reports] == [row["student"] for row in rows(out)] == ["ada", "chidi"]
+    assert 'href="feedback/bela.html"' not in (out / "index.html").read_text()
+    assert json.loads((out / "run.json").read_text())["submissions"] == 2
+    assert (out / "reports" / "bela.json").is_file()
+    assert (out / "feedback" / "bela.html").is_file()
+
+
+@pytest.mark.parametrize(
+    "left", [b"", b"\xff\xfe", b"a,b\n1,2\n", b'student,points\n"ada', b"student,points\n\x00,nan\n"]
+)
+def test_a_gradebook_of_somebody_else_is_replaced(
+    unfinished: Path, grader: Grader, tmp_path: Path, left: bytes
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "grades.csv").write_bytes(left)
+    grade(grader, unfinished, out)
+    assert [(row["student"], row["points"]) for row in rows(out)] == [("ada", "0"), ("bela", "0"), ("chidi", "0")]
+
+
+# Killed and interrupted runs
+
+
+@pytest.fixture
+def running(students: Path, tmp_path: Path) -> Iterable[Callable[[], subprocess.Popen[str]]]:
+    """A function that starts grading the class into `grades`, two at a time, in a process of its own."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "autograder", "grade", students, "--out", tmp_path / "grades", "--jobs", "2"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        started.append(subprocess.Popen([*map(str, command)], cwd=KIT_ROOT, text=True, **pipes))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_run_that_was_killed_and_started_again_ends_with_the_same_bytes(
+    reference: tuple[Path, Run], running: Callable[[], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    out = tmp_path / "grades"
+    killed = running()
+    wait_for_a_report(out, killed)
+    family = descendants(killed.pid)
+    killed.kill()
+    killed.communicate()
+    finished = len(list(out.glob("reports/*.json")))
+    assert 0 < finished < 13
+    assert not (out / "grades.csv").exists()
+    assert family
+    wait_for(lambda: not any(map(is_running, family)))
+
+    (out / "reports" / ".writing-abc").write_text('{"schema": 1, "student": "half')
+    again = running()
+    said, complaints = again.communicate(timeout=PATIENCE)
+    assert (again.returncode, complaints) == (0, "")
+    kept = re.search(r"13 graded in [\d.]+ s, (\d+) of them unchanged since the last run\.", said)
+    assert kept is not None
+    assert int(kept[1]) == finished
+    for path in out.rglob(".writing-*"):
+        path.unlink()
+    assert comparable(out) == comparable(reference[0])
+
+
+def test_ctrl_c_ends_a_run_with_one_sentence_and_leaves_nothing_running(
+    running: Callable[[], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    out = tmp_path / "grades"
+    process = running()
+    wait_for_a_report(out, process)
+    family = descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    said, complaints = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert said == ""
+    assert complaints == "autograder: stopped. Run the same command again to go on where it stopped.\n"
+    assert family
+    wait_for(lambda: not any(map(is_running, family)))
+    names = [path.name for path in out.rglob("*") if path.is_file()]
+    assert 0 < len(list(out.glob("reports/*.json"))) < 13
+    assert not [name for name in names if name.startswith(".writing-") or name == "grades.csv"]
+
+
+def wait_for_a_report(out: Path, process: subprocess.Popen[str]) -> None:
+    wait_for(lambda: any(out.glob("reports/*.json")) or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.02)
+
+
+def descendants(process: int) -> set[int]:
+    """The processes that this one started, and those that they started."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it ended meanwhile
+            continue
+    found: set[int] = set()
+    frontier = {process}
+    while frontier:
+        frontier = {child for child, parent in parents.items() if parent in frontier} - found
+        found |= frontier
+    return found
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+# Folders that cannot be written
+
+
+@pytest.mark.parametrize(
+    "occupied",
+    [
+        *("", "reports", "feedback"),
+        *("reports/bela.json/x", "feedback/bela.html/x", "grades.csv/x", "index.html/x", "run.json/x"),
+    ],
+)
+def test_where_something_stands_in_the_way_of_a_file_the_folder_is_named_with_what_to_do(
+    unfinished: Path, grader: Grader, tmp_path: Path, occupied: str
+) -> None:
+    out = tmp_path / "out"
+    (out / occupied).parent.mkdir(parents=True, exist_ok=True)
+    (out / occupied).write_text("in the way")
+    with pytest.raises(UsageError, match=rf"{out} cannot be written: .+\. Give another folder with --out\."):
+        grade(grader, unfinished, out)
+    assert (out / occupied).read_text() == "in the way"
+    assert list(tmp_path.rglob(".writing-*")) == []
+
+
+def test_a_file_system_that_takes_no_folder_is_a_sentence(unfinished: Path, grader: Grader) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        grade(grader, unfinished, Path("/proc/grades"))
+
+
+# Names
+
+
+@pytest.fixture(scope="module")
+def hostile(grader: Grader, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """Students of every awkward name, who handed in one and the same thing."""
+    folder = tmp_path_factory.mktemp("hostile")
+    path = put(folder / "class", "someone", "")
+    candidates = [Candidate(name, path, f"someone/{MODULE}") for name in HOSTILE]
+    return folder / "out", grade_all(grader, candidates, folder / "out")
+
+
+def test_each_name_gets_files_of_its_own_inside_the_folder(hostile: tuple[Path, Run]) -> None:
+    out, run = hostile
+    assert [report.student for report in run.reports] == list(HOSTILE)
+    for folder, suffix in (("reports", ".json"), ("feedback", ".html")):
+        files = list((out / folder).iterdir())
+        assert len(files) == len(HOSTILE)
+        assert all(path.is_file() and path.suffix == suffix and len(path.name.encode()) <= 255 for path in files)
+    assert {path.name for path in out.iterdir()} == {"feedback", "grades.csv", "index.html", "reports", "run.json"}
+    assert sorted(path.name for path in out.parent.iterdir()) == ["class", "out"]
+    for name in HOSTILE:
+        report = read_report(out / "reports" / f"{file_stem(name)}.json")
+        assert report is not None
+        assert report.student == name
+
+
+def test_each_name_is_one_row_of_the_gradebook_and_none_is_a_formula(hostile: tuple[Path, Run]) -> None:
+    table = list(csv.reader(io.StringIO((hostile[0] / "grades.csv").read_text(), newline="")))
+    assert len(table) == 1 + len(HOSTILE)
+    assert len({len(row) for row in table}) == 1
+    names = [row[0] for row in table[1:]]
+    assert len(set(names)) == len(HOSTILE)
+    assert not [name for name in names if name.lstrip()[:1] in tuple("=+-@")]
+    assert "Doe, Jane" in names
+    assert 'the "best"' in names
+    assert "two\nlines" in names
+    assert not [name for name in names if has_unseen(name.replace("\n", ""))]
+
+
+def has_unseen(text: str) -> bool:
+    return any(unicodedata.category(character) in INVISIBLE for character in text)
+
+
+def test_each_name_is_text_on_every_page_and_linked_to_its_own(hostile: tuple[Path, Run]) -> None:
+    out = hostile[0]
+    index = (out / "index.html").read_text()
+    pages = {name: (out / "feedback" / f"{file_stem(name)}.html").read_text() for name in HOSTILE}
+    for text in (index, *pages.values()):
+        assert "<script>alert" not in text
+        assert "<img" not in text
+        assert not has_unseen(text.replace("\n", ""))
+    for name in ("<script>alert(1)</script>", "{{ 7 * 7 }}", "[red]bold[/red]", "Nguyễn Văn An"):
+        assert html.escape(name, quote=False) in pages[name]
+        assert html.escape(name, quote=False) in index
+    links = re.findall(r'href="feedback/([^"]+)"', index)
+    assert {urllib.parse.unquote(html.unescape(link)) for link in links} == {
+        path.name for path in (out / "feedback").iterdir()
+    }
+
+
+def test_each_name_is_harmless_in_the_table_of_the_terminal(hostile: tuple[Path, Run]) -> None:
+    stream = io.StringIO()
+    Console(file=stream, width=200, force_terminal=False).print(class_table(hostile[1].reports, ASSIGNMENT))
+    printed = stream.getvalue()
+    assert not has_unseen(printed.replace("\n", ""))
+    assert "[red]bold[/red]" in printed
+    assert ":bug:" in printed
+    assert r"\u202efdp.exe" in printed
+
+
+def test_a_second_run_knows_every_name_again(hostile: tuple[Path, Run], grader: Grader) -> None:
+    out = hostile[0]
+    path = out.parent / "class" / "someone" / MODULE
+    candidates = [Candidate(name, path, f"someone/{MODULE}") for name in HOSTILE]
+    assert grade_all(grader, candidates, out).reused == len(HOSTILE)
+
+
+def test_a_long_class_is_cut_in_the_terminal_and_told_so(hostile: tuple[Path, Run]) -> None:
+    reports = [dataclasses.replace(hostile[1].reports[0], student=f"student {index}") for index in range(75)]
+    table = class_table(reports, ASSIGNMENT)
+    assert table.row_count == 60
+    assert str(table.caption) == "… and 15 more, in index.html and grades.csv"
+
+
+def test_who_was_not_graded_has_no_zero_in_the_terminal(hostile: tuple[Path, Run]) -> None:
+    data = to_json(hostile[1].reports[0])
+    for item in data["items"]:
+        item.update(points=None, verdict="not_graded", message="the disk failed")
+    table = class_table([from_json(data)], ASSIGNMENT)
+    cells = [str(cell) for column in table.columns for cell in column.cells]
+    assert cells == ["Doe, Jane", "not graded", *[""] * len(ASSIGNMENT.functions), "the disk failed"]
+
+
+# in_sandboxes
+
+
+def test_results_come_in_the_order_of_the_tasks_whichever_is_done_first() -> None:
+    second_is_done = threading.Event()
+
+    def work(task: int, sandbox: Sandbox) -> int:
+        if task == 0:
+            assert second_is_done.wait(PATIENCE)
+        return task * 10
+
+    told: list[tuple[int, int]] = []
+
+    def progress(task: int, result: int) -> None:
+        told.append((task, result))
+        if task == 1:
+            second_is_done.set()
+
+    assert in_sandboxes(work, [0, 1, 2], 2, progress) == [0, 10, 20]
+    assert sorted(told) == [(0, 0), (1, 10), (2, 20)]
+    assert told.index((1, 10)) < told.index((0, 0))
+
+
+def test_each_job_has_a_sandbox_of_its_own_for_all_that_it_does() -> None:
+    barrier = threading.Barrier(2)
+
+    def work(task: int, sandbox: Sandbox) -> int:
+        barrier.wait(PATIENCE)
+        return id(sandbox)
+
+    assert len(set(in_sandboxes(work, [0, 1], 2))) == 2
+    assert len(set(in_sandboxes(lambda task, sandbox: id(sandbox), [0, 1, 2], 1))) == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_no_task_gives_no_result(jobs: int) -> None:
+    assert in_sandboxes(lambda task, sandbox: task, [], jobs) == []
+
+
+@pytest.mark.parametrize("fault", [ValueError("no"), SystemExit(4), UsageError("sentence")])
+def test_the_first_exception_ends_the_run_and_is_raised(fault: BaseException) -> None:
+    started: list[int] = []
+
+    def work(task: int, sandbox: Sandbox) -> int:
+        started.append(task)
+        if task == 1:
+            raise fault
+        return task
+
+    with pytest.raises(type(fault)) as caught:
+        in_sandboxes(work, [0, 1, 2, 3], 1)
+    assert caught.value is fault
+    assert started == [0, 1]
+
+
+def test_what_is_under_way_when_another_fails_is_finished_and_told_but_nothing_new_begins() -> None:
+    failed, told, started = threading.Event(), [], []
+
+    def work(task: int, sandbox: Sandbox) -> int:
+        started.append(task)
+        if task == 0:
+            wait_for(lambda: 1 in started)
+            failed.set()
+            raise ValueError("no")
+        assert failed.wait(PATIENCE)
+        wait_for(lambda: threading.active_count() == before + 1)  # the other job is gone, so the run knows
+        return task
+
+    before = threading.active_count()
+    with pytest.raises(ValueError, match="no"):
+        in_sandboxes(work, [0, 1, 2, 3], 2, lambda task, result: told.append(task))
+    assert (sorted(started), told) == ([0, 1], [1])
+
+
+def test_ctrl_c_lets_what_is_under_way_finish_and_begins_nothing_new() -> None:
+    told: list[int] = []
+
+    def work(task: int, sandbox: Sandbox) -> int:
+        if task == 1:
+            _thread.interrupt_main()
+            time.sleep(0.5)  # until the main thread, which looks five times a second, has stopped the run
+        return task
+
+    with pytest.raises(KeyboardInterrupt):
+        in_sandboxes(work, [0, 1, 2], 1, lambda task, result: told.append(task))
+    assert told == [0, 1]
+
+
+def test_a_callback_that_raises_ends_the_run_and_leaves_the_report_that_it_was_told_of(
+    unfinished: Path, grader: Grader, tmp_path: Path
+) -> None:
+    def progress(candidate: Candidate, report: object) -> None:
+        raise RuntimeError(f"after {candidate.student}")
+
+    with pytest.raises(RuntimeError, match="after ada"):
+        grade(grader, unfinished, tmp_path / "out", progress=progress)
+    assert [path.name for path in (tmp_path / "out" / "reports").iterdir()] == ["ada.json"]
+    assert not (tmp_path / "out" / "grades.csv").exists()

@@ -1,0 +1,251 @@
+"""Check: what a student runs on a folder of their own, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+import toy_kit
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from autograder.check import INTRODUCTION, Checker, check, items_to_check, main
+from autograder.cli import main as whole_command_line
+from autograder.errors import GraderFault, UsageError
+from autograder.items import find_assignment
+from autograder.report import without_times
+
+REAL = find_assignment("policy_gradient")
+RIGHT = "import torch\n\ndef ramp(x, factor):\n    return factor * torch.clamp(x, min=0)\n\n"
+SHIFT = "def shift(x, factor):\n    return x + factor\n"
+WRONG = "def shift(x, factor):\n    return x - factor\n"
+
+
+@pytest.fixture
+def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+
+
+@pytest.fixture
+def work(kit: Path) -> Callable[..., Path]:
+    """A function that makes a folder of work, with files of these names and texts, near the toy assignment."""
+
+    def make(**texts: str) -> Path:
+        folder = kit / "work"
+        folder.mkdir()
+        for stem, text in texts.items():
+            (folder / f"{stem}.py").write_text(text)
+        return folder
+
+    return make
+
+
+# Verdicts and exit codes
+
+
+def test_work_that_is_right_passes_every_public_case_and_exits_with_0(
+    work: Callable[..., Path], kit: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(kit / "fixtures" / "toy" / "hidden")
+    assert check(work(toy=RIGHT + SHIFT)) == 0
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+        INTRODUCTION,
+        "",
+        "PASS ramp-values scaled above 0, nothing below 6 / 6",
+        "PASS shift-values moved by a constant 4 / 4",
+        "",
+        "ramp 6 / 6",
+        "shift 4 / 4",
+        "total 10 / 10",
+    ]
+
+
+def test_one_wrong_item_exits_with_1_and_is_shown_with_values_hint_and_the_command_that_reruns_it(
+    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(work(toy=RIGHT + WRONG)) == 1
+    printed = capsys.readouterr().out
+    assert "PASS  ramp-values" in printed
+    after = printed[printed.index("FAIL  shift-values") :]
+    assert "[row column]" in after
+    assert "yours" in after
+    assert "Which way?" in after
+    assert "check --item shift-values" in after
+    assert printed.split()[-3:] == ["6", "/", "10"]
+
+
+def test_asking_for_one_item_gives_the_same_result_as_asking_for_all(tmp_path: Path) -> None:
+    """On a submission with three mistakes, whose names come from more than one item."""
+    shutil.copytree(REAL.folder / "submissions" / "emeka", tmp_path / "emeka")
+    with Checker(tmp_path / "emeka") as checker:
+        whole = without_times(checker.report())
+        assert {case.visibility for item in whole.items for case in item.cases} == {"public"}
+        assert any(item.mistakes for item in whole.items)
+        for item in whole.items:
+            alone = checker.result(item.item)
+            assert checker.result(item.item) is alone  # nothing ran again
+            assert [alone.verdict, alone.points, alone.message, alone.hint, alone.mistakes] == [
+                item.verdict,
+                item.points,
+                item.message,
+                item.hint,
+                item.mistakes,
+            ]
+        of_two = without_times(checker.report(["loss-clipped", "deltas-normalized"]))
+    by_id = {item.item: item for item in whole.items}
+    assert of_two.items == (by_id["deltas-normalized"], by_id["loss-clipped"])
+
+
+def test_items_are_shown_in_the_order_of_the_assignment_each_once_and_no_others(
+    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = work(toy="")
+    assert check(folder, ["shift-values", "ramp-values", "shift-values"]) == 1
+    assert shown_items(capsys.readouterr().out) == ["ramp-values", "shift-values"]
+    assert check(folder, ["shift-values"]) == 1
+    assert shown_items(capsys.readouterr().out) == ["shift-values"]
+
+
+def shown_items(printed: str) -> list[str]:
+    return re.findall(r"^[A-Z]+ +([a-z-]+) .* / [0-9]$", printed, re.MULTILINE)
+
+
+def test_points_of_one_item_alone_are_summed_alone(
+    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(work(toy="")), "--item", "shift-values"]) == 1
+    assert capsys.readouterr().out.split()[-3:] == ["0", "/", "4"]
+
+
+# What is handed in
+
+
+def test_a_notebook_is_read_before_an_untouched_module_and_a_note_says_so(
+    work: Callable[..., Path], kit: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = work()
+    shutil.copy(kit / "handout" / "toy" / "toy.py", folder)
+    cells = [new_markdown_cell("# Toy"), *map(new_code_cell, (RIGHT, SHIFT, "print(shift(1, 2))"))]
+    nbformat.write(new_notebook(cells=cells), folder / "toy.ipynb")
+    assert check(folder) == 0
+    printed = capsys.readouterr().out
+    assert "Note: both a module and a notebook were handed in: the notebook was graded because" in printed
+    assert printed.split()[-3:] == ["10", "/", "10"]
+
+
+def test_a_file_and_a_zip_are_checked_like_the_folder_that_they_came_from(
+    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = work(toy="   ")
+    with zipfile.ZipFile(folder.parent / "ada.zip", "w") as archive:
+        archive.write(folder / "toy.py", "toy.py")
+    said = []
+    for path in (folder, folder / "toy.py", folder.parent / "ada.zip"):
+        assert check(path) == 1
+        said.append(capsys.readouterr().out.replace("ada.zip", "work"))
+    assert "work/toy.py is empty." in said[0]
+    assert said[0] == said[1] == said[2]
+
+
+def test_the_items_that_are_checked_are_those_of_the_nearest_assignment(
+    work: Callable[..., Path], tmp_path: Path
+) -> None:
+    assert [item.id for item in items_to_check(work())] == ["ramp-values", "shift-values"]
+    assert items_to_check(tmp_path) == REAL.items
+
+
+# Wrong use
+
+
+@pytest.mark.parametrize("files", [[], ["notes.txt"], ["ada/toy.py", "bela/toy.py"], ["a.py", "a.ipynb"], ["toy.txt"]])
+def test_a_folder_that_holds_no_work_is_named_with_what_it_should_hold(kit: Path, files: list[str]) -> None:
+    folder = kit / "somewhere"
+    folder.mkdir()
+    for name in files:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(RIGHT)
+    with pytest.raises(UsageError) as refused:
+        check(folder)
+    assert str(refused.value) == f"{folder} holds neither toy.py nor toy.ipynb: run this in the folder that does."
+
+
+def test_the_current_folder_is_named_in_full(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(kit)
+    with pytest.raises(UsageError, match=f"{kit} holds neither"):
+        check(Path())
+
+
+@pytest.mark.parametrize("command_line", [main, whole_command_line], ids=["of the handout", "of the kit"])
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["/no/such/folder"], "autograder: There is no file or folder /no/such/folder: check the path.\n"),
+        (["WORK", "--assignment", "nix"], "There is no assignment 'nix'. Name one with --assignment: toy.\n"),
+        (["WORK", "--item", "nix"], "no item 'nix' in toy. The items are: ramp-values, shift-values.\n"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_exit_code_2(
+    work: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command_line: Callable[[], int | None],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    folder = work(toy=RIGHT)
+    monkeypatch.setattr("sys.argv", ["autograder", "check", *(str(folder) if a == "WORK" else a for a in arguments)])
+    code = ended_with(command_line)
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("autograder: ")
+    assert err.endswith(sentence)
+
+
+def ended_with(command_line: Callable[[], int | None]) -> object:
+    try:
+        return command_line()
+    except SystemExit as ended:
+        return ended.code
+
+
+@pytest.mark.parametrize("arguments", [[], ["grade"], ["check", "--no-such-option"]])
+def test_the_handouts_command_line_knows_check_alone(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+
+
+# Faults that are not the student's
+
+
+@pytest.mark.parametrize("name", ["torch", "einops"])
+def test_a_missing_package_is_one_sentence_that_says_what_to_install(
+    work: Callable[..., Path], kit: Path, tmp_path: Path, name: str
+) -> None:
+    folder = work(toy=RIGHT + SHIFT)
+    done = toy_kit.autograder(kit, "check", folder, packages=toy_kit.packages_without(name, tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    advice = "python -m pip install -r requirements.txt, in the folder of the handout"
+    assert done.stderr == f"autograder: The package {name} is missing: {advice}.\n"
+
+
+def test_what_the_checker_itself_cannot_do_is_no_verdict_on_the_work(
+    work: Callable[..., Path], kit: Path, tmp_path: Path
+) -> None:
+    folder = work()
+    nbformat.write(new_notebook(cells=[new_code_cell(RIGHT)]), folder / "toy.ipynb")
+    done = toy_kit.autograder(kit, "check", folder, packages=toy_kit.packages_without("nbformat", tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("autograder: Nothing could be checked, which is no fault of your work. ")
+    assert "nbformat" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_altered_public_case_is_refused_and_no_verdict(work: Callable[..., Path], kit: Path) -> None:
+    toy_kit.flip_a_byte(kit / "fixtures" / "toy" / "public" / "ramp-values.safetensors")
+    with pytest.raises(GraderFault, match="its SHA-256 differs"):
+        check(work(toy=RIGHT))

@@ -1,0 +1,600 @@
+"""The command line: exit codes, what is printed, and one sentence for whatever goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unicodedata
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import toy_kit
+
+from autograder.cli import main
+from autograder.isolation import LAYERS, probe
+from autograder.items import KIT_ROOT, find_assignment
+from autograder.report import read_report
+from autograder.sandbox import STRICT
+from autograder.text import INVISIBLE
+
+ASSIGNMENT = find_assignment("policy_gradient")
+MODULE = f"{ASSIGNMENT.module}.py"
+RIGHT = """\
+import torch
+
+def ramp(x, factor):
+    return factor * torch.clamp(x, min=0)
+
+def shift(x, factor):
+    return x + factor
+"""
+WITHOUT_OVERRIDE = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # of root's rights, for permissions
+DRIVER = """\
+import sys
+from autograder.cli import main
+
+try:
+    main()
+except SystemExit as ended:
+    code = ended.code
+else:
+    code = 0
+heavy = {"torch", "einops", "matplotlib", "nbformat"} & set(sys.modules)
+print(f"imported: {sorted(heavy)}", file=sys.stderr)
+sys.exit(code)
+"""
+
+
+class Done(NamedTuple):
+    code: object
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """A function that runs the command line of the real kit, in this process."""
+
+    def call(*arguments: str | Path) -> Done:
+        monkeypatch.setattr("sys.argv", ["autograder", *map(str, arguments)])
+        code: object = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+        out, err = capsys.readouterr()
+        return Done(code or 0, out, of_no_strictness(err))
+
+    return call
+
+
+def from_kit(kit: Path, *arguments: str | Path, prefix: Sequence[str] = (), **environment: str) -> Done:
+    """Run the command line of the toy kit in a process of its own."""
+    done = subprocess.run(
+        [*prefix, sys.executable, "-m", "autograder", *map(str, arguments)],
+        cwd=kit,
+        env={**os.environ, "PYTHONPATH": str(kit), **environment},
+        capture_output=True,
+        text=True,
+    )
+    return Done(done.returncode, done.stdout, of_no_strictness(done.stderr))
+
+
+def of_no_strictness(err: str) -> str:
+    """What was said, but for the line that a machine without Landlock or seccomp must earn."""
+    return re.sub(r"^NOT STRICT: .*\n", "", err, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path) -> Path:
+    """A class that needs no sandbox: nobody handed in a line."""
+    for name in ("ada", "bela"):
+        put(tmp_path / "class" / name / MODULE)
+    return tmp_path / "class"
+
+
+@pytest.fixture
+def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+
+
+def put(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def has_unseen(text: str) -> bool:
+    return any(unicodedata.category(character) in INVISIBLE for character in text.replace("\n", ""))
+
+
+# Help
+
+
+@pytest.mark.parametrize(
+    ("verb", "named"),
+    [
+        ("", ["grade", "check", "release", "fixtures", "selfcheck", "doctor"]),
+        ("grade", ["paths", "--out", "--jobs", "--fresh", "--fixtures", "--assignment"]),
+        ("check", ["[DIR]", "--item", "--assignment"]),
+        ("release", ["--zip", "--assignment"]),
+        ("fixtures", ["regenerate", "verify", "show"]),
+        ("fixtures regenerate", ["--assignment"]),
+        ("fixtures verify", ["--assignment"]),
+        ("fixtures show", ["item", "--assignment"]),
+        ("selfcheck", ["--jobs", "--assignment"]),
+        ("doctor", ["--assignment"]),
+    ],
+)
+def test_help_of_every_verb_names_what_can_be_given(run: Callable[..., Done], verb: str, named: list[str]) -> None:
+    done = run(*verb.split(), "--help")
+    assert (done.code, done.err) == (0, "")
+    assert [name for name in named if name not in done.out] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["frobnicate"], ["grade"], ["grade", "."], ["fixtures", "show"], ["check", "--no"], ["grade", ".", "--jobs", "x"]],
+)
+def test_what_the_command_line_does_not_know_is_exit_code_2_and_a_way_to_the_help(
+    run: Callable[..., Done], arguments: list[str]
+) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "--help" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_module_and_the_script_are_one_command_line() -> None:
+    script = Path(sys.executable).with_name("autograder")
+    if not script.exists():
+        pytest.skip("the kit is not installed here")
+    for arguments in (["grade", "--help"], ["grade", "/no/such/folder", "--out", "x"]):
+        by_script, by_module = (
+            subprocess.run([*command, *arguments], cwd=KIT_ROOT, capture_output=True, text=True)
+            for command in ([str(script)], [sys.executable, "-m", "autograder"])
+        )
+        assert by_script.returncode == by_module.returncode
+        assert by_script.stdout == by_module.stdout.replace("python -m autograder", "autograder")
+        assert by_script.stderr == by_module.stderr
+
+
+# Grading
+
+
+def test_a_graded_class_is_printed_with_points_what_stands_out_and_where_to_look(
+    run: Callable[..., Done], unfinished: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "grades"
+    done = run("grade", unfinished, "--out", out)
+    assert (done.code, done.err) == (0, "")
+    printed = done.out.splitlines()
+    assert printed[0].strip() == "Policy gradient: 2 submissions"
+    (row,) = [line.split() for line in printed if line.split()[:1] == ["ada"]]
+    assert row[1:8] == ["0"] * 7
+    assert " ".join(row[8:]) == f"ada/{MODULE} is empty."
+    assert re.fullmatch(r"2 graded in \d+\.\d s\.", printed[-5])
+    assert printed[-4:] == [
+        f"  {out}/index.html  the class",
+        f"  {out}/feedback/  a page for each student",
+        f"  {out}/grades.csv  the gradebook",
+        f"  {out}/reports/  JSON",
+    ]
+    again = run("grade", unfinished, "--out", out)
+    assert ", 2 of them unchanged since the last run." in again.out
+    fresh = run("grade", unfinished, "--out", out, "--fresh")
+    assert "unchanged" not in fresh.out
+
+
+def test_the_command_line_grades_without_importing_what_students_use(kit: Path, tmp_path: Path) -> None:
+    put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
+    put(kit / "autograder" / "__main__.py", DRIVER)
+    done = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", "--jobs", "1")
+    assert (done.code, done.err) == (0, "imported: []\n")
+    (row,) = [line.split() for line in done.out.splitlines() if line.split()[:1] == ["ada"]]
+    assert row == ["ada", "10", "6", "4"]
+
+
+def test_the_results_of_an_earlier_run_are_no_student(run: Callable[..., Done], unfinished: Path) -> None:
+    for _ in range(2):
+        done = run("grade", unfinished, "--out", unfinished / "grades")
+        assert (done.code, done.err) == (0, "")
+    lines = (unfinished / "grades" / "grades.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["student", "ada", "bela"]
+
+
+def test_code_runs_without_isolation_only_where_that_is_asked_for_twice_and_it_is_said_loudly(
+    run: Callable[..., Done], kit: Path, unfinished: Path, tmp_path: Path
+) -> None:
+    put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
+    arguments = ["grade", tmp_path / "class", "--out", tmp_path / "grades", "--isolation", "none", "--jobs", "1"]
+    refused = from_kit(kit, *arguments)
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "--trust-this-code" in refused.err
+    assert not (tmp_path / "grades").exists()
+    trusted = toy_kit.autograder(kit, *arguments, "--trust-this-code")
+    assert trusted.returncode == 0
+    assert trusted.stderr.startswith("NOT STRICT: without landlock and seccomp, student code can read your files")
+    assert trusted.stderr.count("\n") == 1
+    report = read_report(tmp_path / "grades" / "reports" / "ada.json")
+    assert report is not None
+    assert report.points == 10
+    assert not set(report.isolation) & set(LAYERS)
+    again = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", "--jobs", "1")
+    assert again.code == 0
+    assert "unchanged" not in again.out
+
+
+def test_strict_isolation_is_what_runs_or_the_run_is_refused(
+    run: Callable[..., Done], unfinished: Path, tmp_path: Path
+) -> None:
+    done = run("grade", unfinished, "--out", tmp_path / "grades", "--isolation", "strict")
+    missing = [layer for layer in STRICT if probe()[layer]]
+    if missing:
+        assert (done.code, done.out) == (3, "")
+        assert done.err.startswith(f"autograder: Strict isolation is asked for, but this machine lacks {missing[0]}")
+        assert not list(tmp_path.glob("grades/reports/*"))
+    else:
+        report = read_report(tmp_path / "grades" / "reports" / "ada.json")
+        assert (done.code, done.err) == (0, "")
+        assert report is not None
+        assert set(STRICT) <= set(report.isolation)
+
+
+def test_files_and_folders_can_be_given_one_by_one(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
+    single = put(tmp_path / "chidi.py")
+    done = run("grade", single, unfinished / "ada", "--out", tmp_path / "grades")
+    assert (done.code, done.err) == (0, "")
+    assert sorted(path.stem for path in (tmp_path / "grades" / "reports").iterdir()) == ["ada", "chidi"]
+
+
+def test_another_set_of_fixtures_is_graded_with_and_named_in_the_report(
+    run: Callable[..., Done], unfinished: Path, tmp_path: Path
+) -> None:
+    term = shutil.copytree(ASSIGNMENT.folder, tmp_path / "term")
+    manifest = term / "manifest.json"
+    manifest.write_text(manifest.read_text() + "\n")
+    assert run("grade", unfinished, "--out", tmp_path / "ours").code == 0
+    assert run("grade", unfinished, "--out", tmp_path / "term's", "--fixtures", term).code == 0
+    ours, of_term = (read_report(tmp_path / name / "reports" / "ada.json") for name in ("ours", "term's"))
+    assert ours is not None
+    assert of_term is not None
+    assert ours.fixtures != of_term.fixtures
+
+
+# What cannot be read
+
+
+def with_permissions_that_hold(folder: Path) -> list[str]:
+    """What to put before a command so that it may not read what its user may not; skips where that cannot be had."""
+    shut = put(folder / "shut.txt")
+    shut.chmod(0)
+    for prefix in ([], WITHOUT_OVERRIDE):
+        with contextlib.suppress(FileNotFoundError):
+            tried = subprocess.run([*prefix, "cat", str(shut)], capture_output=True, text=True)
+            if "Permission denied" in tried.stderr:
+                return prefix
+    pytest.skip("this user may read everything, and cannot give that up")
+
+
+def test_a_file_that_may_not_be_read_costs_nobody_a_point_and_is_said_loudly(kit: Path, tmp_path: Path) -> None:
+    prefix = with_permissions_that_hold(tmp_path)
+    put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
+    put(tmp_path / "class" / "be[b]la\x1b[2J" / "toy.py", RIGHT).chmod(0)
+    done = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", "--jobs", "1", prefix=prefix)
+    assert done.code == 3
+    assert re.search(r"^1 graded in ", done.out, re.MULTILINE)
+    assert done.err == (
+        r"NOT GRADED, through no fault of theirs: be[b]la\x1b[2J. be[b]la\x1b[2J could not be read "
+        "(Permission denied): see to it and grade it again.\n"
+    )
+    assert list(csv.reader((tmp_path / "grades" / "grades.csv").read_text().splitlines()))[1:] == [
+        ["ada", "10", "10", "graded", "6", "4"],
+        [r"be[b]la\x1b[2J", "", "10", "not_graded", "", ""],
+    ]
+
+
+def test_a_folder_that_may_not_be_read_or_written_is_a_sentence(kit: Path, tmp_path: Path) -> None:
+    prefix = with_permissions_that_hold(tmp_path)
+    work = put(tmp_path / "ada" / "toy.py").parent
+    shut, closed = tmp_path / "class", tmp_path / "closed"
+    put(shut / "ada" / "toy.py")
+    shut.chmod(0)
+    closed.mkdir()
+    closed.chmod(0o555)
+    for arguments, said in [
+        (["grade", shut, "--out", tmp_path / "x"], "class may not be read by this user: change its permissions"),
+        (["check", shut], "class may not be read by this user: change its permissions"),
+        (["grade", work, "--out", closed / "x"], "closed/x cannot be written: Permission denied. Give another folder"),
+        (["grade", work, "--out", tmp_path / "x", "--fixtures", shut], "class holds no readable manifest.json"),
+    ]:
+        done = from_kit(kit, *arguments, prefix=prefix)
+        assert (done.code, done.out) == (2, ""), done.err
+        assert re.fullmatch(rf"autograder: \S+/{re.escape(said)}.*\n", done.err)
+    closed.chmod(0o755)
+    shut.chmod(0o755)
+
+
+# Wrong use of grade: one sentence, nothing written
+
+
+def no_such_folder(folder: Path) -> list[str | Path]:
+    return [folder / "nowhere"]
+
+
+def empty_folder(folder: Path) -> list[str | Path]:
+    (folder / "class").mkdir()
+    return [folder / "class"]
+
+
+def no_submission(folder: Path) -> list[str | Path]:
+    put(folder / "class" / "notes.txt")
+    return [folder / "class"]
+
+
+def other_file(folder: Path) -> list[str | Path]:
+    return [put(folder / "class.tar")]
+
+
+def twice(folder: Path) -> list[str | Path]:
+    put(folder / "class" / "ada" / MODULE)
+    put(folder / "class" / "ada.py")
+    return [folder / "class"]
+
+
+def unknown_assignment(folder: Path) -> list[str | Path]:
+    return [put(folder / "ada.py"), "--assignment", "nix"]
+
+
+def no_jobs(folder: Path) -> list[str | Path]:
+    return [put(folder / "ada.py"), "--jobs", "0"]
+
+
+def negative_jobs(folder: Path) -> list[str | Path]:
+    return [put(folder / "ada.py"), "--jobs", "-3"]
+
+
+def fixtures_nowhere(folder: Path) -> list[str | Path]:
+    return [put(folder / "ada.py"), "--fixtures", folder / "nowhere"]
+
+
+def fixtures_of_something_else(folder: Path) -> list[str | Path]:
+    return [put(folder / "ada.py"), "--fixtures", folder]
+
+
+def fixtures_that_are_none(folder: Path) -> list[str | Path]:
+    put(folder / "term" / "manifest.json", "{}")
+    return [put(folder / "ada.py"), "--fixtures", folder / "term"]
+
+
+def flipped_byte(folder: Path) -> list[str | Path]:
+    term = shutil.copytree(ASSIGNMENT.folder, folder / "term")
+    toy_kit.flip_a_byte(term / "hidden" / "kl-values.safetensors")
+    return [put(folder / "ada.py"), "--fixtures", term]
+
+
+def results_alone(folder: Path) -> list[str | Path]:
+    (folder / "grades").mkdir()
+    return [folder]
+
+
+def unseen_characters(folder: Path) -> list[str | Path]:
+    return [folder / "no\x1b[2Jwhere\u202e\nat all"]
+
+
+def unseen_characters_in_an_option(folder: Path) -> list[str | Path]:
+    return [put(folder / "ada.py"), "--fixtures", folder / "no\x1b[2Jwhere\u202e\nat all"]
+
+
+@pytest.mark.parametrize(
+    ("prepare", "code", "says"),
+    [
+        (no_such_folder, 2, r"There is no file or folder .*nowhere: check the path\."),
+        (empty_folder, 2, r"class is empty: give a folder that holds submissions\."),
+        (no_submission, 2, r"class holds no submission: give a folder that holds a folder, \.zip, \.py or \.ipynb"),
+        (other_file, 2, r"class\.tar cannot be graded: give a folder, or a \.py, \.ipynb or \.zip file\."),
+        (twice, 2, r"ada handed in twice: .*class/ada and .*class/ada\.py\. Keep one of them\."),
+        (unknown_assignment, 2, r"There is no assignment 'nix'\. Name one with --assignment: policy_gradient\."),
+        (no_jobs, 2, r"--jobs 0 would grade nothing: give 1 or more\."),
+        (negative_jobs, 2, r"--jobs -3 would grade nothing: give 1 or more\."),
+        (fixtures_nowhere, 2, r"nowhere holds no readable manifest\.json: give --fixtures a folder with a set of"),
+        (fixtures_of_something_else, 2, r"holds no readable manifest\.json"),
+        (fixtures_that_are_none, 3, r"term/manifest\.json is not a manifest of fixtures\. Restore it"),
+        (flipped_byte, 3, r"hidden/kl-values\.safetensors is not the file that .* Restore it"),
+        (results_alone, 2, r"There is nothing to grade but .*grades, which is where the results go\."),
+        (unseen_characters, 2, r"no\\x1b\[2Jwhere\\u202e\\nat all: check the path\."),
+        (unseen_characters_in_an_option, 2, r"no\\x1b\[2Jwhere\\u202e\\nat all holds no readable manifest"),
+    ],
+)
+def test_what_cannot_be_graded_is_one_sentence_that_says_what_to_do(
+    run: Callable[..., Done],
+    tmp_path: Path,
+    prepare: Callable[[Path], list[str | Path]],
+    code: int,
+    says: str,
+) -> None:
+    done = run("grade", *prepare(tmp_path), "--out", tmp_path / "grades")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.count("\n") == 1
+    assert re.match(rf"autograder: .*{says}", done.err)
+    assert done.err.endswith(".\n")
+    assert not has_unseen(done.err)
+    assert not list(tmp_path.glob("grades/*"))
+
+
+def test_results_cannot_go_into_a_file(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
+    done = run("grade", unfinished, "--out", put(tmp_path / "grades", "mine"))
+    sentence = f"autograder: {tmp_path}/grades cannot be written: Not a directory. Give another folder with --out.\n"
+    assert done == Done(2, "", sentence)
+    assert (tmp_path / "grades").read_text() == "mine"
+
+
+# Names
+
+
+def test_no_name_of_a_student_reaches_the_terminal_raw(
+    run: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["\x1b[31mred", "\u202efdp", "[b]x", ":bug:", "two\nlines", "back\\", "\udcff", "Nguyễn Văn An"]
+    for name in names:
+        put(tmp_path / "class" / name / MODULE)
+    monkeypatch.chdir(tmp_path)
+    done = run("grade", "class", "--out", "[red]:bug:\x1b[2J")
+    assert (done.code, done.err) == (0, "")
+    assert not has_unseen(done.out)
+    for shown in (r"\x1b[31mred", r"\u202efdp", "[b]x ", ":bug:", r"two\nlines", "back\\ ", r"\xff", "Nguyễn"):
+        assert re.search(rf"^ *{re.escape(shown)}", done.out, re.MULTILINE), shown
+    assert r"  [red]:bug:\x1b[2J/index.html  the class" in done.out.splitlines()
+
+
+def test_a_terminal_without_the_letters_of_a_name_shows_them_as_escapes(kit: Path, tmp_path: Path) -> None:
+    put(tmp_path / "class" / "Nguyễn" / "toy.py")
+    done = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", PYTHONIOENCODING="ascii")
+    assert (done.code, done.err) == (0, "")
+    assert r"Nguy\u1ec5n" in done.out
+
+
+# The terminal
+
+
+def test_a_progress_bar_is_shown_on_a_terminal_and_taken_away_again(kit: Path, tmp_path: Path) -> None:
+    for name in ("ada", "bela"):
+        put(tmp_path / "class" / name / "toy.py")
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "autograder", "grade", tmp_path / "class", "--out", tmp_path / "grades"],
+            cwd=kit,
+            env={**os.environ, "PYTHONPATH": str(kit), "TERM": "xterm", "COLUMNS": "100"},
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+        )
+    finally:
+        os.close(theirs)
+    shown = read_all(ours)
+    assert done.returncode == 0
+    assert "grading" in shown
+    assert "2/2" in shown
+    assert shown[shown.rindex("2/2") :].count("\x1b[2K")  # the line of the bar is cleared
+    assert b"\x1b" not in done.stdout
+
+
+def read_all(descriptor: int) -> str:
+    shown = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while chunk := os.read(descriptor, 4096):
+            shown += chunk
+    os.close(descriptor)
+    return shown.decode()
+
+
+def test_ctrl_c_in_a_verb_that_waits_for_another_process_is_one_word(kit: Path) -> None:
+    cases = kit / "fixtures" / "toy" / "cases.py"
+    pause = f"import pathlib, time\npathlib.Path({str(kit / 'started')!r}).touch()\ntime.sleep(600)\n"
+    put(cases, pause + cases.read_text())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "autograder", "fixtures", "verify"],
+        cwd=kit,
+        env={**os.environ, "PYTHONPATH": str(kit)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (kit / "started").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=30) == (b"", b"autograder: stopped.\n")
+        assert process.returncode == 130
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+# Other verbs
+
+
+def test_release_writes_the_handout_and_a_zip_of_it(kit: Path, tmp_path: Path) -> None:
+    shutil.rmtree(kit / "handout")
+    done = toy_kit.autograder(kit, "release", "--zip", tmp_path / "toy.zip")
+    assert (done.returncode, done.stderr) == (0, "")
+    with zipfile.ZipFile(tmp_path / "toy.zip") as archive:
+        zipped = {name.removeprefix("toy/"): archive.read(name) for name in archive.namelist()}
+    handout = kit / "handout" / "toy"
+    files = {path.relative_to(handout).as_posix(): path.read_bytes() for path in handout.rglob("*") if path.is_file()}
+    assert files == zipped
+    first, second = done.stdout.splitlines()
+    assert first == f"{handout}: {len(files)} files. No line of the solution and no hidden case is in them."
+    assert second.startswith(f"{tmp_path}/toy.zip: {(tmp_path / 'toy.zip').stat().st_size:,} bytes.")
+
+
+def test_a_zip_that_cannot_be_written_and_a_handout_that_cannot_be_made_are_sentences(kit: Path) -> None:
+    done = toy_kit.autograder(kit, "release", "--zip", kit / "nowhere" / "toy.zip")
+    assert done.returncode == 2
+    advice = "No such file or directory. Give another file with --zip."
+    assert done.stderr == f"autograder: {kit}/nowhere/toy.zip cannot be written: {advice}\n"
+    toy_kit.change(kit / "solution" / "toy" / "README.md", "# Toy", "    return factor * torch.clamp(x, min=0)")
+    before = (kit / "handout" / "toy" / "README.md").read_bytes()
+    done = toy_kit.autograder(kit, "release")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("autograder: The handout's README.md would hold a line of the solution")
+    assert (kit / "handout" / "toy" / "README.md").read_bytes() == before
+
+
+def test_show_prints_the_cases_of_an_item(run: Callable[..., Done]) -> None:
+    done = run("fixtures", "show", "baseline-example")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("baseline-example  ")
+    assert "[[11.  9.]" in done.out
+
+
+def test_an_unknown_item_is_a_sentence_that_lists_the_items(run: Callable[..., Done]) -> None:
+    done = run("fixtures", "show", "nix")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert all(item.id in done.err for item in ASSIGNMENT.items)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of(kit: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "autograder", "fixtures", "show", "ramp-values"],
+            cwd=kit,
+            env={**os.environ, "PYTHONPATH": str(kit)},
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        os.close(writing)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_handout_has_no_other_verb_than_check_and_names_the_package_that_it_lacks(kit: Path, tmp_path: Path) -> None:
+    handout = kit / "handout" / "toy"
+    whole = from_kit(handout, "--help")
+    assert whole.code == 0
+    assert "{check}" in whole.out
+    done = toy_kit.autograder(handout, "check", packages=toy_kit.packages_without("numpy", tmp_path))
+    sentence = "autograder: the package numpy is missing. Install what requirements.txt asks for.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", sentence)
+
+
+def test_the_whole_command_line_names_the_package_that_it_lacks(kit: Path, tmp_path: Path) -> None:
+    done = toy_kit.autograder(kit, "doctor", packages=toy_kit.packages_without("rich", tmp_path))
+    sentence = "autograder: the package rich is missing. Install what README.md asks for.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", sentence)

@@ -1,0 +1,124 @@
+"""Doctor: what it finds on this machine, and what it says where something is missing."""
+
+from __future__ import annotations
+
+import io
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import toy_kit
+from rich.console import Console
+
+from autograder.cli import main
+from autograder.doctor import Examined, package
+from autograder.isolation import LAYERS, probe
+from autograder.table import doctor_table
+
+
+def rows(printed: str) -> dict[str, str]:
+    """The state of each thing in a printed table."""
+    return dict(re.findall(r"^ (\w+) +(ok|warning|missing) ", printed, re.MULTILINE))
+
+
+def on_one_line(printed: str) -> str:
+    return " ".join(printed.split())
+
+
+# This machine
+
+
+def test_everything_that_grading_needs_is_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["autograder", "doctor"])
+    code: object = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
+    found = rows(capsys.readouterr().out)
+    packages = ["torch", "einops", "numpy", "safetensors", "nbformat", "matplotlib", "tqdm", "typer", "rich", "jinja2"]
+    assert not code
+    assert list(found) == [*packages, "machine", "sandbox", *LAYERS, "fixtures", "handout"]
+    of_this_machine = {*LAYERS, "handout"}  # what it lacks of these is a warning
+    assert {name for name, state in found.items() if state != "ok"} <= of_this_machine
+    assert "missing" not in found.values()
+    assert {name for name in LAYERS if found[name] == "ok"} == {name for name, why in probe().items() if not why}
+
+
+# One package
+
+
+def test_a_package_that_is_there_is_ok_with_its_version() -> None:
+    assert package("numpy>=2.0") == Examined("numpy", "ok", version("numpy"))
+    assert package("numpy") == Examined("numpy", "ok", version("numpy"))
+
+
+def test_a_build_of_the_pinned_version_is_that_version() -> None:
+    pinned = version("torch").split("+")[0]
+    assert package(f"torch=={pinned}") == Examined("torch", "ok", version("torch"))
+
+
+def test_another_version_than_the_pinned_one_is_a_warning_that_says_what_to_install() -> None:
+    found = package("torch==1.2.3")
+    assert (found.what, found.state, found.found) == ("torch", "warning", version("torch"))
+    assert found.advice == "Stored tensors were made with 1.2.3: python -m pip install 'torch==1.2.3'"
+
+
+def test_an_older_version_than_the_least_one_is_a_warning_that_says_what_to_install() -> None:
+    found = package("numpy>=1000.1")
+    assert (found.state, found.found) == ("warning", version("numpy"))
+    assert found.advice == "The kit was written for 1000.1 or newer: python -m pip install 'numpy>=1000.1'"
+
+
+def test_versions_are_compared_as_numbers_and_not_as_text() -> None:
+    major = version("pytest").split(".")[0]
+    assert package(f"pytest>={int(major) - 1}.10").state == "ok"
+    assert package(f"pytest>=0{major}.0").state == "ok"
+
+
+def test_a_package_that_is_not_there_is_missing_with_the_command_that_installs_it() -> None:
+    expected = Examined("no-such-package", "missing", "not installed", "python -m pip install 'no-such-package>=1.0'")
+    assert package("no-such-package>=1.0") == expected
+
+
+# Another machine
+
+
+def test_without_torch_with_an_altered_fixture_and_a_stale_handout_each_is_said_with_what_to_do(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kit = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+    toy_kit.flip_a_byte(kit / "fixtures" / "toy" / "hidden" / "ramp-values.safetensors")
+    (kit / "handout" / "toy" / "requirements.txt").unlink()
+    done = toy_kit.autograder(kit, "doctor", packages=toy_kit.packages_without("torch", tmp_path))
+    found, text = rows(done.stdout), on_one_line(done.stdout)
+    assert done.returncode == 3
+    assert {name for name, state in found.items() if state == "missing"} == {"torch", "sandbox", "fixtures"}
+    assert "python -m pip install 'torch==" in text
+    assert "ModuleNotFoundError" in text
+    assert "its SHA-256 differs" in text
+    assert "Restore it, or run `autograder fixtures regenerate`." in text
+    assert found["handout"] == "warning"
+    assert done.stderr == ""
+
+
+def test_a_stale_handout_alone_is_a_warning_and_no_failure(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kit = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+    (kit / "handout" / "toy" / "toy.py").write_text("# of last term\n")
+    done = toy_kit.autograder(kit, "doctor")
+    assert done.returncode == 0, done.stderr
+    found = rows(done.stdout)
+    assert (found["handout"], found["sandbox"], found["fixtures"]) == ("warning", "ok", "ok")
+    assert "The handout is not what release makes (toy.py)" in on_one_line(done.stdout)
+
+
+def test_what_is_found_is_printed_as_it_is_and_never_as_markup() -> None:
+    table = doctor_table([Examined("a[b]", "missing", "[red]\x1b[2J:bug:", "[/]")])
+    stream = io.StringIO()
+    Console(file=stream, width=110, force_terminal=False).print(table)
+    assert re.search(r" a\[b\] +missing +\[red\]\\x1b\[2J:bug: +\[/\]", stream.getvalue())

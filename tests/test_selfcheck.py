@@ -1,0 +1,216 @@
+"""Selfcheck: the grader's exam on the real kit, and what it says of a toy kit in which just one thing is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import toy_kit
+from toy_kit import change, toy_assignment
+
+from autograder.fixtures import read_fixtures
+from autograder.items import KIT_ROOT
+from autograder.selfcheck import Exam, Finding, Known, known_mistakes, selfcheck, stale_handout
+from autograder.table import exam_table
+
+EXTRA = """
+MISTAKES += (
+    Mistake("harmless", "ramp", "", "def ramp(x, factor): return x.clamp(min=0) * factor"),
+    Mistake("kink-again", "ramp", "", "def ramp(x, factor): return x * factor"),
+    Mistake("of-a-kind-unknown", "shift", "", "def shift(x, factor): return x * 0"),
+    Mistake("both", "shift", "", "def shift(x, factor): return x - factor\\n\\ndef ramp(x, factor): return x * 0"),
+)
+"""
+
+
+@pytest.fixture
+def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+
+
+def hold(kit: Path) -> Exam:
+    return selfcheck(toy_assignment(kit), read_fixtures(toy_assignment(kit)))
+
+
+# The real kit
+
+
+@pytest.fixture(scope="module")
+def real() -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "autograder", "selfcheck", "--jobs", "2"]
+    return subprocess.run(command, cwd=KIT_ROOT, capture_output=True, text=True)
+
+
+def test_the_solution_earns_all_the_handout_nothing_and_every_known_mistake_is_caught(
+    real: subprocess.CompletedProcess[str],
+) -> None:
+    lines = real.stdout.splitlines()
+    assert lines[:2] == ["solution: 100 of 100 points", "untouched handout: 0 of 100 points"]
+    row = next(line for line in lines if line.split()[:1] == ["all"])
+    mistakes, caught, rightly, wrongly, unnamed, elsewhere = map(int, row.split()[1:])
+    assert mistakes == caught == rightly + unnamed == 197
+    assert (wrongly, elsewhere) == (0, 0)
+
+
+def test_the_kit_passes_its_own_exam(real: subprocess.CompletedProcess[str]) -> None:
+    assert (real.returncode, real.stderr) == (0, ""), real.stdout
+
+
+# A toy kit
+
+
+def test_an_exam_that_is_passed_has_no_complaint_and_tells_its_progress(kit: Path) -> None:
+    done: list[int] = []
+    assignment = toy_assignment(kit)
+    exam = selfcheck(assignment, read_fixtures(assignment), progress=lambda: done.append(1))
+    assert exam.complaints == ()
+    assert (exam.solution.points, exam.handout.points) == (10, 0)
+    assert [(finding.known.slug, finding.naming) for finding in exam.findings] == [
+        ("no-kink", "rightly"),
+        ("not-scaled", "rightly"),
+        ("wrong-way", "rightly"),
+    ]
+    assert len(done) == 5
+
+
+def test_a_mistake_that_is_not_caught_or_named_wrongly_or_felt_elsewhere_is_told_by_name(kit: Path) -> None:
+    mistakes = kit / "fixtures" / "toy" / "mistakes.py"
+    mistakes.write_text(mistakes.read_text() + EXTRA)
+    exam = hold(kit)
+    assert exam.complaints == (
+        "harmless is not caught.",
+        "kink-again is called no-kink.",
+        "both loses 6 points on other functions than shift.",
+        "both is called wrong-way.",
+    )
+    found = {finding.known.slug: finding for finding in exam.findings}
+    assert [found[slug].naming for slug in ("harmless", "kink-again", "of-a-kind-unknown", "no-kink")] == [
+        "not",
+        "wrongly",
+        "not",
+        "rightly",
+    ]
+    assert (found["no-kink"].lost, found["no-kink"].spilt) == (6, 0)
+
+
+def test_a_solution_that_fails_and_a_handout_that_is_finished_are_told(kit: Path) -> None:
+    change(kit / "solution" / "toy" / "toy.py", "factor * torch.clamp(x, min=0)", "factor * torch.clamp(x, min=0.1)")
+    (kit / "handout" / "toy" / "toy.py").write_text("def ramp(x, factor):\n    return factor * x.clamp(min=0)\n")
+    exam = hold(kit)
+    assert [complaint.splitlines()[0] for complaint in exam.complaints] == [
+        "The solution fails ramp-values: the ramp   float64[row=2 column=3]",
+        "The untouched handout is not told that it is unfinished in ramp-values.",
+        "The handout is not what release makes (toy.py): run `autograder release`.",
+        "wrong-way loses 6 points on other functions than shift.",
+    ]
+
+
+def test_an_exam_that_the_grader_fails_itself_is_its_fault_and_catches_no_mistake(
+    kit: Path, tmp_path: Path
+) -> None:
+    done = toy_kit.autograder(kit, "selfcheck", packages=toy_kit.packages_without("torch", tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert re.match(r"autograder: The exam could not be held: .*No module named 'torch'", done.stderr)
+
+
+def test_the_command_line_prints_each_complaint_and_exits_with_3(kit: Path) -> None:
+    (kit / "handout" / "toy" / "requirements.txt").write_text("torch\n")
+    change(kit / "fixtures" / "toy" / "mistakes.py", '"no-kink"', '"[red]\\x1b[2J"')
+    done = toy_kit.autograder(kit, "selfcheck", "--jobs", "1")
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[:2] == ["solution: 10 of 10 points", "untouched handout: 0 of 10 points"]
+    assert done.stdout.splitlines()[-2:] == [
+        "  The handout is not what release makes (requirements.txt): run `autograder release`.",
+        r"  [red]\x1b[2J is called no-kink.",
+    ]
+    assert done.stderr == "autograder: the kit does not pass its own exam; do not release it.\n"
+
+
+def test_the_catalogue_is_read_in_another_process(kit: Path) -> None:
+    change(kit / "fixtures" / "toy" / "mistakes.py", '"no-kink"', 'str(__import__("os").getpid())')
+    first, *others = (known.slug for known in known_mistakes(toy_assignment(kit)))
+    assert int(first) != os.getpid()
+    assert others == ["not-scaled", "wrong-way"]
+
+
+def test_a_broken_catalogue_is_no_pass(kit: Path) -> None:
+    (kit / "fixtures" / "toy" / "mistakes.py").write_text("MISTAKES = (\n")
+    with pytest.raises(SyntaxError):
+        hold(kit)
+
+
+# The handout
+
+
+def test_a_handout_that_release_has_just_made_is_not_stale(kit: Path) -> None:
+    caches = kit / "handout" / "toy" / "__pycache__"
+    caches.mkdir()
+    (caches / "toy.cpython-311.pyc").write_bytes(b"")
+    (kit / "handout" / "toy" / ".pytest_cache").mkdir()
+    (kit / "handout" / "toy" / ".pytest_cache" / "README.md").write_text("")
+    assert stale_handout(toy_assignment(kit)) == []
+
+
+def test_changed_missing_and_unknown_files_of_the_handout_are_told(kit: Path) -> None:
+    handout = kit / "handout" / "toy"
+    (handout / "toy.py").write_text("")
+    assert stale_handout(toy_assignment(kit)) == [complaint("toy.py")]
+    (handout / "README.md").unlink()
+    assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py")]
+    (handout / "autograder" / "oracle.py").write_text("")
+    assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py, autograder/oracle.py")]
+    (handout / "fixtures" / "toy" / "hidden").mkdir()
+    (handout / "fixtures" / "toy" / "hidden" / "x.safetensors").write_text("")
+    assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py, autograder/oracle.py and 1 more")]
+
+
+def complaint(names: str) -> str:
+    return f"The handout is not what release makes ({names}): run `autograder release`."
+
+
+def test_a_handout_that_was_never_made_is_stale(kit: Path) -> None:
+    toy_assignment(kit).handout.rename(kit / "elsewhere")
+    assert len(stale_handout(toy_assignment(kit))) == 1
+
+
+def test_a_change_of_the_solutions_text_makes_the_handout_stale(kit: Path) -> None:
+    change(kit / "solution" / "toy" / "toy.py", "Return x + factor.", "Return the sum.")
+    assert stale_handout(toy_assignment(kit)) == [complaint("fixtures/toy/untouched.py, toy.py")]
+
+
+def test_a_handout_that_cannot_be_made_is_told_as_it_is(kit: Path) -> None:
+    (kit / "solution" / "toy" / "experiments.py").unlink()
+    (told,) = stale_handout(toy_assignment(kit))
+    assert "experiments.py cannot be read" in told
+
+
+# Sums
+
+
+def test_the_table_counts_by_function_and_over_all(kit: Path) -> None:
+    def finding(function: str, lost: float, spilt: float, *named: str) -> Finding:
+        return Finding(Known("own", function, ""), lost, spilt, frozenset(named))
+
+    findings = [
+        finding("ramp", 6, 0, "own"),
+        finding("ramp", 6, 0, "other", "own"),
+        finding("ramp", 3, 1, "other"),
+        finding("shift", 0, 0),
+    ]
+    assert counted(findings, kit) == {
+        "ramp": ["3", "3", "2", "1", "0", "1"],
+        "shift": ["1", "0", "0", "0", "1", "0"],
+        "all": ["4", "3", "2", "1", "1", "1"],
+    }
+
+
+def counted(findings: Sequence[Finding], kit: Path) -> dict[str, list[str]]:
+    table = exam_table(findings, toy_assignment(kit))
+    columns = [[str(cell) for cell in column.cells] for column in table.columns]
+    return {name: list(counts) for name, *counts in zip(*columns, strict=True)}

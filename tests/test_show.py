@@ -1,0 +1,133 @@
+"""Show: stored cases as staff read them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from autograder.fixtures import Case, Expectation, Fixtures, read_fixtures
+from autograder.items import Item, find_assignment
+from autograder.observation import Observation, Raised
+from autograder.show import case_lines, item_text
+
+ASSIGNMENT = find_assignment("policy_gradient")
+
+
+@pytest.fixture(scope="module")
+def fixtures() -> Fixtures:
+    return read_fixtures(ASSIGNMENT)
+
+
+def shown(case: Case) -> str:
+    return "\n".join(case_lines(case)) + "\n"
+
+
+def stored(**changed: object) -> Case:
+    case = Case(
+        id="ramp-small",
+        item="ramp-values",
+        function="ramp",
+        title="two rows",
+        visibility="hidden",
+        probe="ramp",
+        params={},
+        inputs={"x": np.array([[1.5, -2.0], [0.25, 4.0], [0.0, 1.0]])},
+        expected=(),
+        mistakes={},
+    )
+    return dataclasses.replace(case, **changed)
+
+
+RAMP = Expectation(
+    "value", "ramp", "the ramp", ("row", "column"), "float32", rtol=1e-4, atol=2e-6, array=np.array([[3.0, 0.0]])
+)
+
+
+def test_a_case_is_shown_with_its_call_its_inputs_what_is_expected_and_the_mistakes_that_fail_it() -> None:
+    case = stored(
+        params={"factor": 2.5},
+        expected=(RAMP, Expectation("unchanged", "x", "x", array=np.zeros(1))),
+        mistakes={"no-kink": Observation({}, {}), "adds": Raised(("TypeError",), "", None, "")},
+    )
+    assert shown(case) == """\
+ramp-small  (hidden)  two rows
+  probe     ramp({"factor": 2.5})
+  given     x   float64[3, 2]
+            [[ 1.5  -2.  ]
+             [ 0.25  4.  ]
+             [ 0.    1.  ]]
+  expected  the ramp   float32[row=1 column=2]
+            allowed: 0.0001 relative, 2e-06 absolute
+            [[3. 0.]]
+  unchanged x
+  separates 2 mistakes: adds, no-kink
+"""
+
+
+def test_a_case_without_parameters_and_mistakes_is_shown_in_short() -> None:
+    assert shown(stored(inputs={})) == "ramp-small  (hidden)  two rows\n  probe     ramp\n  separates 0 mistakes\n"
+
+
+def test_an_expected_error_and_an_expected_fact_are_shown_with_what_they_must_say() -> None:
+    error = Expectation("error", "raised", "ramp with no factor", value={"type": "ValueError", "mentions": ["factor"]})
+    fact = Expectation("fact", "calls", "the number of calls", value=[1, "one"])
+    lines = shown(stored(expected=(error, fact))).splitlines()
+    assert '  expected  ramp with no factor: {"type": "ValueError", "mentions": ["factor"]}' in lines
+    assert '  expected  the number of calls: [1, "one"]' in lines
+
+
+def test_a_trace_that_only_explains_is_not_shown_as_expected() -> None:
+    trace = Expectation("fact", "calls", "the trace", value=1, message="yours: {observed}", diagnosis=True)
+    assert "the trace" not in shown(stored(expected=(trace,)))
+
+
+def test_a_number_is_shown_without_axes_and_a_long_array_by_its_corners() -> None:
+    number = dataclasses.replace(RAMP, axes=(), array=np.array(-1.25))
+    long = dataclasses.replace(RAMP, axes=("step",), array=np.arange(1000.0))
+    text = shown(stored(inputs={}, expected=(number, long)))
+    assert "float32[]\n            allowed: 0.0001 relative, 2e-06 absolute\n            -1.25\n" in text
+    assert "float32[step=1000]\n" in text
+    assert "[  0.   1. ... 998. 999.]\n" in text
+
+
+def test_infinite_and_missing_values_are_shown_as_such() -> None:
+    text = shown(stored(inputs={"x": np.array([np.inf, -np.inf, np.nan, 1e-30])}))
+    assert all(word in text for word in (" inf", "-inf", "nan", "1.e-30"))
+
+
+def test_an_item_is_headed_by_its_points_and_the_number_of_its_cases(fixtures: Fixtures) -> None:
+    several, one = ASSIGNMENT.item("deltas-centered"), ASSIGNMENT.item("baseline-example")
+    head, count, blank, first = item_text(several, fixtures).splitlines()[:4]
+    assert head == f"deltas-centered  {several.title}"
+    assert count == f"compute_deltas, {several.points:g} points, {len(several.public) + len(several.hidden)} cases"
+    assert (blank, first.split()[0]) == ("", several.public[0])
+    assert item_text(one, fixtures).splitlines()[1] == f"compute_deltas, {one.points:g} points, 1 case"
+
+
+@pytest.mark.parametrize("item", ASSIGNMENT.items, ids=lambda item: item.id)
+def test_every_item_is_shown_whole_on_lines_that_fit(fixtures: Fixtures, item: Item) -> None:
+    text = item_text(item, fixtures)
+    cases = fixtures.of_item(item.id)
+    assert [line.split()[0] for line in text.splitlines() if re.search(r"  \((public|hidden)\)  ", line)] == [
+        *item.public,
+        *item.hidden,
+    ]
+    for case in cases:
+        assert f"{case.id}  ({case.visibility})  {case.title}\n" in text
+        for expectation in case.expected:
+            if expectation.kind != "unchanged" and not expectation.diagnosis:
+                assert f"  expected  {expectation.what}" in text
+        assert all(slug in text for slug in case.mistakes)
+    assert max(map(len, text.splitlines())) <= 120
+    assert not [line for line in text.splitlines() if line != line.rstrip()]
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+
+
+def test_the_named_example_is_shown_with_its_numbers(fixtures: Fixtures) -> None:
+    text = item_text(ASSIGNMENT.item("baseline-example"), fixtures)
+    assert "[[11.  9.]\n             [ 0.  2.]]" in text
+    assert "1.1547005" in text
