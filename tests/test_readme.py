@@ -21,6 +21,8 @@ from pathlib import Path
 
 import pytest
 
+from autograder.isolation import probe
+
 KIT = Path(__file__).resolve().parent.parent
 README = KIT / "README.md"
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
@@ -93,13 +95,15 @@ def copy_of_the_kit(folder: Path) -> Shell:
 def comparable(text: str) -> list[str]:
     for pattern, instead in MEASURED:
         text = pattern.sub(instead, text)
-    return [line.strip() for line in text.splitlines()]
+    return [line.strip() for line in text.splitlines() if not line.startswith("NOT STRICT")]
 
 
 @pytest.mark.parametrize(("heading", "listed"), sections(), ids=[heading for heading, _ in sections()])
 def test_each_command_prints_what_the_readme_shows(heading: str, listed: list[Step], tmp_path: Path) -> None:
     shell = copy_of_the_kit(tmp_path)
     for step in listed:
+        if step.command == "autograder doctor" and any(probe().values()):
+            continue  # it is shown for a machine with every layer of isolation
         shown, printed = comparable(step.output), comparable(shell.run(step.command))
         difference = "\n".join(difflib.unified_diff(shown, printed, "README.md", step.command, lineterm=""))
         assert shown == printed, f"{difference}\n\nIf this is meant: python tests/test_readme.py"
