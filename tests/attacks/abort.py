@@ -1,0 +1,7 @@
+"""Aborts."""
+
+import os
+
+
+def compute_deltas(rewards, mode):
+    os.abort()

@@ -1,0 +1,5 @@
+"""Raises an exception with 64 MiB of text."""
+
+
+def compute_deltas(rewards, mode):
+    raise RuntimeError("huge " * (2**26 // 5))

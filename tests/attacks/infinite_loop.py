@@ -1,0 +1,6 @@
+"""Never returns."""
+
+
+def compute_deltas(rewards, mode):
+    while True:
+        pass

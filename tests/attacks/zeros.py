@@ -1,0 +1,5 @@
+"""Returns zeros."""
+
+
+def compute_deltas(rewards, mode):
+    return rewards * 0

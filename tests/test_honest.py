@@ -1,0 +1,276 @@
+"""Honest code never suffers: whatever homework does gives the same verdicts and the same bits at every level."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import safetensors.numpy
+
+from autograder.build import solution_source
+from autograder.errors import SandboxError
+from autograder.fixtures import read_fixtures
+from autograder.grading import Grader
+from autograder.items import find_assignment
+from autograder.report import Report, without_times
+from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.submission import Submission
+
+ASSIGNMENT = find_assignment("policy_gradient")
+FIXTURES = read_fixtures(ASSIGNMENT)
+SOLUTION = solution_source(ASSIGNMENT)
+PROBES = "def call(student, inputs, params):\n    return {'y': student.work()}, {}\n"
+LEVELS = ("strict", "best", "none", "fresh")
+
+# What homework does; each `work` returns a tensor.
+HONEST = {
+    "prints": """
+        import sys
+        def work():
+            for step in range(2000):
+                print("step", step, "loss", step / 7, flush=step % 100 == 0)
+                print("to the other stream", file=sys.stderr)
+            return torch.rand(5)
+    """,
+    "prints nowhere": """
+        import contextlib, os
+        def work():
+            with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+                print("quiet")
+            return torch.rand(5)
+    """,
+    "warnings": """
+        import logging, warnings
+        def work():
+            warnings.warn("an old way to call it")
+            logging.getLogger("homework").error("loss is %s", 1.0)
+            return torch.tensor([1.0, 2.0]) / torch.tensor([3.0, 0.0])
+    """,
+    "a progress bar": """
+        from tqdm.auto import tqdm
+        def work():
+            return torch.tensor([float(step) for step in tqdm(range(500), desc="epoch")]).sqrt()
+    """,
+    "seeds": """
+        import random
+        import numpy
+        def work():
+            torch.manual_seed(7); numpy.random.seed(8); random.seed(9)
+            generator = torch.Generator().manual_seed(10)
+            drawn = [random.random(), numpy.random.rand(), numpy.random.default_rng(1).normal()]
+            return torch.cat([torch.tensor(drawn), torch.randn(4), torch.randperm(4, generator=generator)])
+    """,
+    "no seeds": """
+        import random
+        import numpy
+        def work():
+            return torch.cat([torch.rand(3), torch.tensor([random.random(), numpy.random.rand()])])
+    """,
+    "global state": """
+        import functools
+        torch.set_default_dtype(torch.float64)
+        torch.set_printoptions(precision=10)
+        torch.autograd.set_detect_anomaly(True)
+        counter = 0
+        @functools.lru_cache
+        def once():
+            global counter
+            counter += 1
+            return torch.ones(3, dtype=torch.float64) / 3
+        def work():
+            return once() + once() * counter
+    """,
+    "a figure in memory": """
+        import io
+        import matplotlib.pyplot as plt
+        def work():
+            plt.plot([1, 4, 9], label="reward")
+            plt.legend()
+            image = io.BytesIO()
+            plt.savefig(image, metadata={"Software": None})
+            plt.close("all")
+            return torch.tensor(list(image.getvalue()), dtype=torch.uint8)
+    """,
+    "threads": """
+        from concurrent.futures import ThreadPoolExecutor
+        def part(start):
+            generator = torch.Generator().manual_seed(start)
+            return torch.randn(50, 50, generator=generator) @ torch.ones(50)
+        def work():
+            with ThreadPoolExecutor(8) as threads:
+                return torch.stack(list(threads.map(part, range(16))))
+    """,
+    "a thread left running": """
+        import threading, time
+        def work():
+            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+            return torch.ones(2).log_softmax(-1)
+    """,
+    "four threads in torch": """
+        def work():
+            torch.set_num_threads(4)
+            left, right = torch.rand(300, 300, requires_grad=True), torch.rand(300, 300)
+            ((left @ right).softmax(-1).log().sum() + torch.rand(10**6).exp().sum()).backward()
+            return torch.cat([left.grad.flatten(), torch.tensor([float(torch.get_num_threads())])])
+    """,
+    "a gigabyte of memory": """
+        def work():
+            large = torch.ones(2**28)
+            return torch.stack([large.sum(), large[::4096].mean()])
+    """,
+    "saving to memory and copying": """
+        import copy, io, pickle
+        def work():
+            model = torch.nn.Linear(4, 3)
+            buffer = io.BytesIO()
+            torch.save(model.state_dict(), buffer)
+            buffer.seek(0)
+            other = copy.deepcopy(model)
+            other.load_state_dict(torch.load(buffer))
+            return pickle.loads(pickle.dumps(other(torch.ones(4)).detach()))
+    """,
+    "training": """
+        def work():
+            model = torch.nn.Sequential(torch.nn.Embedding(5, 10), torch.nn.Linear(10, 5))
+            optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+            for _ in range(20):
+                optimizer.zero_grad()
+                log_probs = model(torch.randint(5, (4, 3))).log_softmax(-1)
+                torch.einsum("bpv,bpv->", log_probs.exp(), log_probs).backward()
+                optimizer.step()
+            return torch.cat([parameter.flatten() for parameter in model.parameters()])
+    """,
+    "modules imported late": """
+        def work():
+            import dataclasses, decimal, fractions, itertools, statistics, unittest
+            from einops import rearrange
+            import torch.distributions, torch.nn.utils.rnn
+            spread = statistics.stdev([1, 2, 4]) + float(decimal.Decimal(1) / 3) + float(fractions.Fraction(1, 7))
+            return rearrange(torch.distributions.Categorical(logits=torch.ones(4)).probs * spread, "(a b) -> a b", a=2)
+    """,
+    "asking about the machine": """
+        import os, sys, time, platform
+        def work():
+            os.cpu_count(), os.getpid(), time.time(), platform.machine(), sys.stdout.isatty(), torch.cuda.is_available()
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            return torch.arange(3.0, device=device)
+    """,
+    "an exception that it handles": """
+        import signal
+        def work():
+            try:
+                open("/nowhere/at/all")
+            except OSError:
+                return torch.tensor([1.0])
+    """,
+}
+
+
+def open_sandbox(level: str) -> Sandbox:
+    if level == "fresh":
+        return Sandbox(fork=False)
+    try:
+        return Sandbox(isolation=level)  # type: ignore[arg-type]
+    except SandboxError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", params=LEVELS if sys.platform == "linux" else LEVELS[2:])
+def level(request: pytest.FixtureRequest) -> Iterator[tuple[str, Sandbox]]:
+    with open_sandbox(request.param) as running:
+        yield request.param, running
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[Sandbox]:
+    """What the others are held against."""
+    with Sandbox(isolation="best") as running:
+        yield running
+
+
+@functools.cache
+def run(sandbox: Sandbox, source: str) -> Outcome:
+    program = Program("homework", "import torch\n" + textwrap.dedent(source), {}, PROBES)
+    request = Request("item", "work", "call", {}, safetensors.numpy.save({}), 60.0)
+    return sandbox.run(program, [request], load_timeout=60.0)[0]
+
+
+def bits(outcome: Outcome) -> tuple[str, tuple[int, ...], bytes]:
+    assert outcome.status == "observed", outcome
+    assert outcome.observation is not None
+    returned = outcome.observation.returned["y"]
+    assert returned.array is not None, returned
+    return returned.dtype, returned.shape, returned.array.tobytes()
+
+
+@pytest.mark.parametrize("habit", HONEST)
+def test_a_habit_gives_the_same_bits_at_every_level(level: tuple[str, Sandbox], reference: Sandbox, habit: str) -> None:
+    assert bits(run(level[1], HONEST[habit])) == bits(run(reference, HONEST[habit]))
+
+
+NOISE = """
+import logging, random, sys, threading, warnings
+import matplotlib.pyplot as plt
+import numpy
+from tqdm.auto import tqdm
+
+print("importing")
+warnings.warn("a warning at import")
+torch.manual_seed(1); numpy.random.seed(2); random.seed(3)
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(2)
+threading.Thread(target=print, args=("from a thread",)).start()
+plt.plot([1, 2, 3])
+calls = []
+quiet = dict(globals())
+
+def noisy(function):
+    def call(*given, **named):
+        calls.append(function.__name__)
+        for _ in tqdm(range(3)):
+            print("calling", function.__name__, len(calls), file=random.choice([sys.stdout, sys.stderr]))
+        logging.warning("still here")
+        return function(*given, **named)
+    return call
+
+for name in ("compute_reward", "compute_deltas", "compute_log_probs", "compute_loss", "compute_kl_penalty"):
+    globals()[name] = noisy(quiet[name])
+torch.set_default_dtype(torch.float32)
+"""
+WRONG = "\ndef compute_kl_penalty(log_probs, ref_log_probs):\n    return (log_probs - ref_log_probs).mean()\n"
+
+
+def grade(sandbox: Sandbox, source: str) -> Report:
+    items = [item for item in ASSIGNMENT.items if item.function != "compute_loss"]
+    submission = Submission("ada", "ada/policy_gradient.py", "0" * 64, source, "", "")
+    return without_times(Grader.of(ASSIGNMENT, FIXTURES).grade(submission, sandbox, items=items))
+
+
+def test_a_noisy_submission_gets_the_report_of_a_quiet_one_at_every_level(
+    level: tuple[str, Sandbox], reference: Sandbox
+) -> None:
+    quiet = grade(reference, SOLUTION + WRONG)
+    noisy = grade(level[1], SOLUTION + WRONG + NOISE)
+    assert quiet.points is not None
+    assert 0 < quiet.points < quiet.max_points
+    assert replace(noisy, isolation=quiet.isolation) == quiet
+
+
+def test_a_noisy_right_submission_earns_everything_at_every_level(level: tuple[str, Sandbox]) -> None:
+    report = grade(level[1], SOLUTION + NOISE)
+    assert [(item.item, item.message) for item in report.items if item.verdict != "passed"] == []
+    assert report.points == report.max_points
+
+
+def test_memory_within_reason_is_enough_and_far_more_is_refused_where_there_is_a_limit(reference: Sandbox) -> None:
+    assert (
+        run(reference, "def work():\n    return torch.zeros(3 * 2**30, dtype=torch.uint8)[:1].clone()").status
+        == "observed"
+    )
+    if "rlimits" in reference.layers:
+        refused = run(reference, "def work():\n    return torch.zeros(5 * 2**30, dtype=torch.uint8)")
+        assert refused.status == "out_of_memory"
