@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from mistakes import MISTAKES
 
 from autograder.isolation import probe
+from autograder.items import find_assignment
 
 KIT = Path(__file__).resolve().parent.parent
 README = KIT / "README.md"
@@ -127,6 +129,14 @@ def test_every_file_and_folder_that_the_readme_links_or_lists_exists() -> None:
         assert (KIT / name).is_dir()
     for anchor in re.findall(r"\]\(#([\w-]+)\)", text):
         assert anchor in {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)}
+
+
+def test_the_numbers_that_the_readme_gives_of_the_kit_are_right() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert f"{len(MISTAKES)} known mistakes are told apart" in text
+    assert f"all {len(find_assignment('policy_gradient').items)} items" in text
+    assert f"{len(list((KIT / 'tests' / 'variants').glob('*.py')))} correct submissions" in text
+    assert f"{len(list((KIT / 'tests' / 'attacks').glob('*.py')))} attacks" in text
 
 
 def renew() -> None:
