@@ -152,6 +152,7 @@ def test_the_requirements_carry_the_versions_of_the_kit() -> None:
 def test_the_table_of_points_in_the_text_is_the_list_of_items(assignment: Assignment, files: dict[str, bytes]) -> None:
     table = points_table(assignment)
     assert table in files["README.md"].decode()
+    assert table in (assignment.solution / "README.md").read_text(encoding="utf-8")
     for item in assignment.items:
         assert f"| `{item.id}` | {item.title} | {item.points:g} |" in table
     assert table.splitlines()[-1] == "| **all** | | **100** |"
