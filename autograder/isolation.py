@@ -310,12 +310,14 @@ def probe() -> dict[str, str]:
     """Each layer, and why it does not hold on this machine; "" where it does. Tried once, in a process of its own."""
     if sys.platform != "linux":
         return dict.fromkeys(LAYERS, "only Linux has it")
-    with tempfile.NamedTemporaryFile() as secret:
-        code = "import sys; sys.path.append(sys.argv[1]); from autograder.isolation import answer; answer(sys.argv[2])"
-        command = [sys.executable, "-S", "-s", "-P", "-B", "-c", code, str(Path(__file__).parent.parent), secret.name]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    code = "import sys; sys.path.append(sys.argv[1]); from autograder.isolation import answer; answer(sys.argv[2])"
+    command = [sys.executable, "-S", "-s", "-P", "-B", "-c", code, str(Path(__file__).parent.parent)]
     try:
+        with tempfile.NamedTemporaryFile() as secret:
+            done = subprocess.run([*command, secret.name], capture_output=True, text=True, timeout=60)
         return dict(json.loads(done.stdout))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return dict.fromkeys(LAYERS, f"it could not be tried: {error}")
     except ValueError:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         return dict.fromkeys(LAYERS, f"the process that tried it ended: {last}")
