@@ -151,6 +151,9 @@ def ends_soon(pid: int) -> bool:
 
 
 def descriptors(pid: int | str = "self") -> int:
+    """How many a process has open; 0 of another's for an ordinary user, from whom the server hides its own."""
+    if pid != "self" and os.geteuid() != 0:
+        return 0
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
