@@ -13,7 +13,7 @@ from autograder.errors import FixtureError, UsageError
 
 KIT_ROOT = Path(__file__).resolve().parent.parent
 UNTOUCHED = "untouched.py"
-ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "load_timeout", "item"})
+ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "also", "load_timeout", "item"})
 ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
 
 
@@ -43,6 +43,7 @@ class Assignment:
     folder    fixtures/<name>, which holds items.toml, manifest.json, probes.py, public/ and hidden/
     module    the name that students define their functions in, without .py
     given     modules handed to students whole; grading uses the kit's own copies
+    also      files of the solution's folder that students get besides; grading needs none of them
     """
 
     name: str
@@ -52,6 +53,7 @@ class Assignment:
     given: tuple[str, ...]
     load_timeout: float
     items: tuple[Item, ...]
+    also: tuple[str, ...] = ()
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -154,6 +156,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         given=tuple(_list(data, "given", str, "the assignment")),
         load_timeout=_positive(data, "load_timeout", "the assignment"),
         items=items,
+        also=tuple(_list({"also": [], **data}, "also", str, "the assignment")),
     )
 
 

@@ -56,6 +56,7 @@ def handout_files(assignment: Assignment) -> Files:
     }
     texts["README.md"] = with_points(texts["README.md"], assignment)
     files = {name: text.encode() for name, text in texts.items()}
+    files |= {name: _data(assignment.solution / name) for name in assignment.also}
     fixtures = read_fixtures(assignment)
     files |= _public_fixtures(assignment, fixtures, stubs)
     refuse_leaks(files, solution, fixtures)
@@ -233,7 +234,11 @@ def secret_arrays(fixtures: Fixtures) -> set[bytes]:
 
 
 def _text(path: Path) -> str:
+    return _data(path).decode()
+
+
+def _data(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise ReleaseError(f"{path} cannot be read ({error.strerror}); the handout is made from it.") from error

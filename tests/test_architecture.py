@@ -18,7 +18,7 @@ ENGINE = Path(__file__).resolve().parent.parent / "autograder"
 # From the bottom up. A module may import from lines above its own, never from its own line or one below.
 LAYERS = (
     ("__init__",),
-    ("errors", "frames", "isolation", "observation", "report"),
+    ("catalogue", "errors", "frames", "isolation", "observation", "report"),
     ("text", "items", "apart"),
     ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook"),
     ("compare", "detect", "submission", "pages"),
