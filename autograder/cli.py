@@ -21,11 +21,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
+from autograder.choice import assignment_of_item, assignment_of_submissions, assignments_to_release
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading import Grader
-from autograder.items import Assignment, find_assignment
+from autograder.items import Assignment, find_assignments
 from autograder.release import handout_files, write_handout, zip_bytes
 from autograder.report import Report
 from autograder.sandbox import STRICT
@@ -65,7 +66,7 @@ PAGE_WIDTH = 110
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
 CORES = max(1, os.cpu_count() or 1)
 AssignmentOption = Annotated[
-    str | None, typer.Option("--assignment", help="Which assignment; needed where there are several.")
+    str | None, typer.Option("--assignment", help="Which assignment; without it, all, or what the files say.")
 ]
 
 
@@ -111,7 +112,7 @@ def grade(
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
-    chosen = find_assignment(assignment)
+    chosen = _of_submissions(paths, assignment)
     candidates = _candidates(paths, chosen.module, out)
     grader = Grader.of(chosen, _fixtures(chosen, fixtures))
     with _progress("grading", len(candidates)) as advance:
@@ -131,6 +132,14 @@ def grade(
     _say_isolation(run.reports)
     if any(report.status == "not_graded" for report in run.reports):
         raise SystemExit(3)
+
+
+def _of_submissions(paths: Sequence[Path], name: str | None) -> Assignment:
+    try:
+        return assignment_of_submissions(paths, name)
+    except UsageError:
+        find(paths, "")  # a path that leads nowhere is said first
+        raise
 
 
 def _fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
@@ -218,13 +227,13 @@ def release(
     assignment: AssignmentOption = None,
 ) -> None:
     """Make the handout from the solution: stubs, given files, public cases, the checker."""
-    chosen = find_assignment(assignment)
-    files = handout_files(chosen)
-    write_handout(files, chosen.handout)
-    print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
-    if zip_file is not None:
-        _write_zip(zip_file, zip_bytes(files, chosen.name))
-        print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
+    for chosen in assignments_to_release(zip_file, assignment):
+        files = handout_files(chosen)
+        write_handout(files, chosen.handout)
+        print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
+        if zip_file is not None:
+            _write_zip(zip_file, zip_bytes(files, chosen.name))
+            print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
 
 
 def _write_zip(path: Path, data: bytes) -> None:
@@ -237,26 +246,33 @@ def _write_zip(path: Path, data: bytes) -> None:
 @fixtures_app.command("regenerate")
 def fixtures_regenerate(assignment: AssignmentOption = None) -> None:
     """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
-    chosen = find_assignment(assignment)
-    with Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
-        count = regenerate_into(chosen.folder, chosen.folder)
-    print(f"{count} cases stored in {chosen.folder}. Oracle and solution agree; every known mistake is separated.")
+    for chosen in find_assignments(assignment):
+        with Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
+            count = regenerate_into(chosen.folder, chosen.folder)
+        print(f"{count} cases stored in {chosen.folder}. Oracle and solution agree; every known mistake is separated.")
 
 
 @fixtures_app.command("verify")
 def fixtures_verify(assignment: AssignmentOption = None) -> None:
     """Check every stored hash, make all fixtures anew elsewhere, and compare byte for byte."""
-    chosen = find_assignment(assignment)
+    different = [chosen.name for chosen in find_assignments(assignment) if not _verified(chosen)]
+    if different:
+        advice = "if cases, oracle, probes, solution or mistakes were meant to change."
+        print(f"Run `autograder fixtures regenerate` {advice}")
+        raise SystemExit(3)
+
+
+def _verified(assignment: Assignment) -> bool:
     with Console(stderr=True).status("making all fixtures anew, to compare"):
-        found = verify_fixtures(chosen)
+        found = verify_fixtures(assignment)
     for name, (then, here) in found.versions.items():
         print(f"{name} was {then} when they were made, and is {here} here.")
-    if not found.different:
-        print(f"{found.files} files: every hash is right, and a regeneration makes the same bytes.")
-        return
-    print(f"{len(found.different)} of {found.files} files would be made otherwise now:", *found.different, sep="\n  ")
-    print("Run `autograder fixtures regenerate` if cases, oracle, probes, solution or mistakes were meant to change.")
-    raise SystemExit(3)
+    if found.different:
+        what = f"{len(found.different)} of {found.files} files of {assignment.name} would be made otherwise now:"
+        print(what, *found.different, sep="\n  ")
+        return False
+    print(f"{found.files} files of {assignment.name}: every hash is right, and a regeneration makes the same bytes.")
+    return True
 
 
 @fixtures_app.command("show")
@@ -264,27 +280,30 @@ def fixtures_show(
     item: Annotated[str, typer.Argument(help="The item whose cases to print.")], assignment: AssignmentOption = None
 ) -> None:
     """Print the cases of an item, hidden ones too, as a person would want to read them."""
-    chosen = find_assignment(assignment)
+    chosen = assignment_of_item(item, assignment)
     print(item_text(chosen.item(item), read_fixtures(chosen)), end="")
 
 
 @app.command()
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
     """The grader's own exam: solution, untouched handout, every known mistake. Exits with 3 where it fails."""
-    chosen = find_assignment(assignment)
-    with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
-        exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
-    _say_exam(exam, _console())
-    if exam.complaints:
+    complaints = 0
+    for chosen in find_assignments(assignment):
+        with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
+            exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
+        _say_exam(exam, chosen, _console())
+        complaints += len(exam.complaints)
+    if complaints:
         print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
         raise SystemExit(3)
 
 
-def _say_exam(exam: Exam, console: Console) -> None:
+def _say_exam(exam: Exam, assignment: Assignment, console: Console) -> None:
+    console.print(assignment.title, style="bold", highlight=False)
     for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
-    console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
+    console.print(exam_table(exam.findings, assignment))
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
 
@@ -292,7 +311,7 @@ def _say_exam(exam: Exam, console: Console) -> None:
 @app.command()
 def doctor(assignment: AssignmentOption = None) -> None:
     """Which packages, isolation layers and fixtures this machine has, and what to do about what is missing."""
-    examined = examine(find_assignment(assignment))
+    examined = examine(find_assignments(assignment))
     _console().print(doctor_table(examined))
     if any(one.state == "missing" for one in examined):
         raise SystemExit(3)

@@ -119,18 +119,26 @@ def load_assignment(folder: Path) -> Assignment:
         raise FixtureError(f"{path} cannot be used: {error}.") from error
 
 
-def find_assignment(name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
-    """The assignment `name` under `root`, or the only one there; raises UsageError where it is not clear which."""
+def find_assignments(name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
+    """All assignments under `root`, or `name` alone; raises UsageError where there is none of that name."""
     folders = sorted(path.parent for path in (root / "fixtures").glob("*/items.toml"))
     names = [folder.name for folder in folders]
     if not folders:
         raise FixtureError(f"There is no assignment under {root / 'fixtures'}: no folder there holds items.toml.")
-    if name is None and len(folders) == 1:
-        return load_assignment(folders[0])
+    if name is None:
+        return [load_assignment(folder) for folder in folders]
     if name not in names:
-        asked = f"There is no assignment {name!r}" if name else "There are several assignments"
-        raise UsageError(f"{asked}. Name one with --assignment: {', '.join(names)}.")
-    return load_assignment(folders[names.index(name)])
+        raise UsageError(f"There is no assignment {name!r}. Name one with --assignment: {', '.join(names)}.")
+    return [load_assignment(folders[names.index(name)])]
+
+
+def find_assignment(name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+    """The assignment `name` under `root`, or the only one there; raises UsageError where it is not clear which."""
+    found = find_assignments(name, root)
+    if len(found) > 1:
+        names = ", ".join(assignment.name for assignment in found)
+        raise UsageError(f"There are several assignments. Name one with --assignment: {names}.")
+    return found[0]
 
 
 def nearest_root(start: Path) -> Path:

@@ -20,7 +20,7 @@ LAYERS = (
     ("__init__",),
     ("catalogue", "errors", "frames", "isolation", "observation", "report"),
     ("text", "items", "apart"),
-    ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook"),
+    ("choice", "worker", "fixtures", "sandbox", "notebook", "render", "gradebook"),
     ("compare", "detect", "submission", "pages"),
     ("feedback", "reasons", "build"),
     ("grading", "show", "verify", "release"),
