@@ -112,7 +112,7 @@ def grade(
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
-    chosen = _of_submissions(paths, assignment)
+    chosen = assignment_of_submissions(paths, assignment)
     candidates = _candidates(paths, chosen.module, out)
     grader = Grader.of(chosen, _fixtures(chosen, fixtures))
     with _progress("grading", len(candidates)) as advance:
@@ -132,14 +132,6 @@ def grade(
     _say_isolation(run.reports)
     if any(report.status == "not_graded" for report in run.reports):
         raise SystemExit(3)
-
-
-def _of_submissions(paths: Sequence[Path], name: str | None) -> Assignment:
-    try:
-        return assignment_of_submissions(paths, name)
-    except UsageError:
-        find(paths, "")  # a path that leads nowhere is said first
-        raise
 
 
 def _fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
@@ -255,23 +247,24 @@ def fixtures_regenerate(assignment: AssignmentOption = None) -> None:
 @fixtures_app.command("verify")
 def fixtures_verify(assignment: AssignmentOption = None) -> None:
     """Check every stored hash, make all fixtures anew elsewhere, and compare byte for byte."""
-    different = [chosen.name for chosen in find_assignments(assignment) if not _verified(chosen)]
+    chosen = find_assignments(assignment)
+    different = [one.name for one in chosen if not _verified(one, f" of {one.name}" if len(chosen) > 1 else "")]
     if different:
         advice = "if cases, oracle, probes, solution or mistakes were meant to change."
         print(f"Run `autograder fixtures regenerate` {advice}")
         raise SystemExit(3)
 
 
-def _verified(assignment: Assignment) -> bool:
+def _verified(assignment: Assignment, of: str) -> bool:
     with Console(stderr=True).status("making all fixtures anew, to compare"):
         found = verify_fixtures(assignment)
     for name, (then, here) in found.versions.items():
         print(f"{name} was {then} when they were made, and is {here} here.")
     if found.different:
-        what = f"{len(found.different)} of {found.files} files of {assignment.name} would be made otherwise now:"
+        what = f"{len(found.different)} of {found.files} files{of} would be made otherwise now:"
         print(what, *found.different, sep="\n  ")
         return False
-    print(f"{found.files} files of {assignment.name}: every hash is right, and a regeneration makes the same bytes.")
+    print(f"{found.files} files{of}: every hash is right, and a regeneration makes the same bytes.")
     return True
 
 
@@ -288,18 +281,20 @@ def fixtures_show(
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
     """The grader's own exam: solution, untouched handout, every known mistake. Exits with 3 where it fails."""
     complaints = 0
-    for chosen in find_assignments(assignment):
+    several = find_assignments(assignment)
+    for chosen in several:
         with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
             exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
-        _say_exam(exam, chosen, _console())
+        _say_exam(exam, chosen, _console(), title=len(several) > 1)
         complaints += len(exam.complaints)
     if complaints:
         print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
         raise SystemExit(3)
 
 
-def _say_exam(exam: Exam, assignment: Assignment, console: Console) -> None:
-    console.print(assignment.title, style="bold", highlight=False)
+def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool) -> None:
+    if title:
+        console.print(escape(assignment.title), style="bold", highlight=False)
     for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from autograder.errors import UsageError
 from autograder.items import KIT_ROOT, Assignment, find_assignments
+from autograder.submission import find
 
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 8
@@ -35,6 +36,8 @@ def assignment_of_submissions(paths: Sequence[Path], name: str | None = None, ro
     found = _by_name(files, known) or _by_function(files, known)
     if len(found) == 1:
         return found[0]
+    for path in paths:
+        _refuse_unreachable(path)
     asked = "There are submissions of several assignments" if found else "Nothing here says of which assignment it is"
     raise UsageError(f"{asked}. Name one with --assignment: {_names(found or known)}.")
 
@@ -45,8 +48,10 @@ def assignment_of_item(item_id: str, name: str | None = None, root: Path = KIT_R
     found = [assignment for assignment in known if any(item.id == item_id for item in assignment.items)]
     if len(found) == 1 or len(known) == 1:
         return (found or known)[0]
-    asked = f"There is no item {item_id!r}" if not found else f"Several assignments have an item {item_id!r}"
-    raise UsageError(f"{asked}. Name an assignment with --assignment: {_names(found or known)}.")
+    if found:
+        raise UsageError(f"Several assignments have an item {item_id!r}. Name one with --assignment: {_names(found)}.")
+    items = "; ".join(f"of {one.name}: {', '.join(item.id for item in one.items)}" for one in known)
+    raise UsageError(f"There is no item {item_id!r}. The items are, {items}.")
 
 
 def assignments_to_release(zip_file: Path | None, name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
@@ -58,6 +63,14 @@ def assignments_to_release(zip_file: Path | None, name: str | None = None, root:
     if not found:
         raise UsageError(f"{zip_file} holds one handout. Name its assignment with --assignment: {_names(known)}.")
     return found
+
+
+def _refuse_unreachable(path: Path) -> None:
+    """A path that leads nowhere is said first."""
+    try:
+        path.stat()
+    except (OSError, ValueError):
+        find([path], "")
 
 
 def _names(assignments: Iterable[Assignment]) -> str:
