@@ -1,12 +1,12 @@
-"""Those that are compared. Each grades copies of one right submission, item by item, and must find every one of them right.
+"""Those that are compared. Each grades copies of one right submission, item by item, and must find them all right.
 
     kit        python -m autograder grade, at `strict` and without any layer
     pytest     a generated test module, in a fresh process per submission
     nbgrader   nbgrader autograde, all submissions in one command, a locked test cell per item
     otter      otter run, a test file per item, one command per submission, as it takes no more
 
-The last three judge through `course_checks`, in the process that runs the submission. Preparing is not timed. None of
-them is slowed down: threads are limited to one, which is fastest here, and pytest loads no plug-in that it does not need.
+The last three judge through `course_checks`, in the process that runs the submission. Preparing is not timed. None is
+slowed down: threads are limited to one, which is fastest here, and pytest loads no plug-in that it does not need.
 """
 
 from __future__ import annotations
@@ -264,9 +264,7 @@ def write_notebook(path: Path, workshop: Workshop, answer: str) -> None:
     nbformat.write(notebook, path)
 
 
-def _graded_cell(
-    name: str, text: str, *, solution: bool = False, points: float | None = None
-) -> nbformat.NotebookNode:
+def _graded_cell(name: str, text: str, *, solution: bool = False, points: float | None = None) -> nbformat.NotebookNode:
     locked = points is not None
     settings = {"grade": locked, "grade_id": name, "locked": locked, "schema_version": 3, "solution": solution}
     extra = {"points": points} if locked else {}

@@ -1,7 +1,8 @@
-"""The graded items as a course would test them in process: call, then compare with NumPy. No sandbox, no names for mistakes.
+"""The graded items as a course would test them in process: call, then compare with NumPy.
 
-A copy of this file lies in the workspace of every contender beside copies of probes.py, the given modules, items.toml
-and the stored tensors, and imports nothing of the kit. pytest, nbgrader and Otter all call `check(item, module)`.
+No sandbox, no names for mistakes. A copy of this file lies in the workspace of each contender, beside copies of the
+probes, the given modules, items.toml and the stored tensors. It imports nothing of the kit; pytest, nbgrader and Otter
+all call `check(item, module)`.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ FOLDER = Path(__file__).resolve().parent
 torch.set_num_threads(1)  # as fast as these small tensors allow: a second thread slows them down
 
 
-def items(folder: Path = FOLDER) -> dict[str, float]:
+def items() -> dict[str, float]:
     """Every item's id with its points."""
-    listed = tomllib.loads((folder / "items.toml").read_text(encoding="utf-8"))["item"]
+    listed = tomllib.loads((FOLDER / "items.toml").read_text(encoding="utf-8"))["item"]
     return {item["id"]: item["points"] for item in listed}
 
 
-def check(item: str, student: Any, folder: Path = FOLDER) -> None:
+def check(item: str, student: Any) -> None:
     """Raise AssertionError unless every case of the item holds; what student code raises comes through."""
-    for stored, case in cases(item, folder):
+    for stored, case in cases(item):
         wrong = run(stored, case, student)
         assert not wrong, f"{case['case']}: {wrong}"
 
 
-def cases(item: str, folder: Path = FOLDER) -> list[tuple[Any, dict[str, Any]]]:
+def cases(item: str) -> list[tuple[Any, dict[str, Any]]]:
     """The cases of an item: the open file that holds their tensors, and what is said of each."""
     found = []
     for visibility in ("public", "hidden"):
-        path = folder / visibility / f"{item}.safetensors"
+        path = FOLDER / visibility / f"{item}.safetensors"
         if path.exists():
             stored = safe_open(path, framework="pt")
             found += [(stored, case) for case in json.loads(stored.metadata()["cases"])]

@@ -1,7 +1,7 @@
 """The floor: the calls that grading a submission makes, in one warm process, with no isolation and no comparison.
 
 Nothing is copied, described, sent or judged, and no state is put back between calls: no grader could do the same calls
-in less. As a program it answers each line of stdin, a submission's path, with the seconds that loading it and calling it took.
+in less. As a program it answers each line of stdin, a submission's path, with the seconds that it took.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-import torch
+import torch  # noqa: E402
 
-from autograder import worker
-from autograder.fixtures import Case, read_fixtures
-from autograder.items import Assignment, find_assignment
+from autograder import worker  # noqa: E402
+from autograder.fixtures import Case, read_fixtures  # noqa: E402
+from autograder.items import Assignment, find_assignment  # noqa: E402
 
 
 class Floor:
@@ -31,7 +31,7 @@ class Floor:
     def __init__(self, assignment: Assignment, cases: Sequence[Case]) -> None:
         """Load what does not change from one submission to the next."""
         for name, source in assignment.given_sources().items():
-            sys.modules[name] = _module(name, source)
+            _module(name, source, listed=True)
         self._probes = _module("probes", assignment.probes_source())
         self._name = assignment.module
         self._cases = [(case, _tensors(case)) for case in cases]

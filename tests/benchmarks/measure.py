@@ -17,7 +17,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 MIB = 2**20
 
 
-class CommandFailed(Exception):
+class CommandFailed(Exception):  # noqa: N818 (what happened to it)
     """A command that is measured must succeed: how fast something fails says nothing."""
 
 
@@ -60,7 +60,7 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str] | N
 
 
 def side_by_side(jobs: Sequence[Callable[[], Measured]], at_a_time: int) -> Measured:
-    """All of these, so many at a time, as one: wall time of the whole; peaks as if those that ran together peaked so."""
+    """All of these, so many at a time, as one: wall time of the whole, and peaks that add up."""
     started = time.perf_counter()
     with ThreadPoolExecutor(at_a_time) as pool:
         done = list(pool.map(lambda job: job(), jobs))
