@@ -3,9 +3,9 @@
     pip install -e '.[test,bench]'
     python tests/benchmarks [--submissions N] [--rounds N] [--sizes 10,100,1000] [--only TABLE,…] [--json FILE]
 
-One run measures all of it on one machine, so that the ratios mean something; they are steadiest where nothing else runs.
-nbgrader and Otter may also live in an environment of their own: --tools PATH/TO/ITS/python. What is not there has a line
-that says so. Every contender must give every submission all of its points, or it has failed.
+One run measures all of it on one machine, so that the ratios mean something; they are steadiest where nothing else
+runs. nbgrader and Otter may also live in an environment of their own: --tools PATH/TO/ITS/python. What is not there has
+a line that says so. Every contender must give every submission all of its points, or it has failed.
 """
 
 from __future__ import annotations
