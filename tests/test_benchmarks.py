@@ -304,8 +304,8 @@ def test_the_text_holds_machine_versions_and_all_three_tables() -> None:
         assert part in text
     assert "nbgrader autograde                      1      6.000       30.0      3.000       30.0      1,234" in text
     assert f"{'otter':<44}not installed" in text
-    assert "fork + all of them                    14.0      +4.0" in text
-    assert "graded, strict                    0.140     0.100      1.40" in text
+    assert f"{'fork + all of them':<32}     14.0      +4.0" in text
+    assert f"{'graded, strict':<32}    0.140     0.100      1.40" in text
     assert "       1,000       100.0      0.1000      0.1000          60" in text
     assert max(map(len, text.splitlines())) <= 110
 
