@@ -135,7 +135,7 @@ def test_the_numbers_that_the_readme_gives_of_the_kit_are_right() -> None:
     text = README.read_text(encoding="utf-8")
     assert f"{len(MISTAKES)} known mistakes are told apart" in text
     assert f"all {len(find_assignment('policy_gradient').items)} items" in text
-    assert f"{len(list((KIT / 'tests' / 'variants').glob('*.py')))} correct submissions" in text
+    assert f"{len(list((KIT / 'fixtures' / 'policy_gradient' / 'variants').glob('*.py')))} correct submissions" in text
     assert f"{len(list((KIT / 'tests' / 'attacks').glob('*.py')))} attacks" in text
 
 
