@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import linecache
@@ -104,6 +105,8 @@ def warm() -> None:
     torch.multinomial(torch.softmax(weight.detach(), dim=-1), 2, replacement=True)
     safetensors.torch.load(safetensors.torch.save({"weight": weight.detach()}))
     numpy.asarray(weight.detach())
+    gc.collect()
+    gc.freeze()  # a collection in a child then writes to no page that it shares with this process
 
 
 def _quiet_torch() -> None:
