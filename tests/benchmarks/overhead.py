@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from autograder.details import write_details
 from autograder.errors import SandboxError
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
@@ -144,9 +145,10 @@ def _whole(
     def seconds() -> float:
         started = time.perf_counter()
         submission = read(candidate, grader.assignment.module)
-        report = grader.grade(submission, sandbox)
+        report, details = grader.grade_and_show(submission, sandbox)
+        write_details(details, folder / "details.json")
         write_report(report, folder / "one.json")
-        write_atomically(folder / "one.html", feedback_page(report, submission.notes))
+        write_atomically(folder / "one.html", feedback_page(report, submission.notes, details))
         took = time.perf_counter() - started
         assert report.points == report.max_points, "the submission that is timed must be right"
         inside.setdefault(level, []).append(sum(item.seconds for item in report.items))
