@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from test_readme import EXAM, comparable, sections
 from toy_kit import change, toy_assignment
 
 from autograder.build import solution_source
@@ -75,6 +76,11 @@ def test_right_answers_in_other_styles_earn_all_and_mutants_of_the_solution_do_n
     assert right[0] >= 40
     assert mutants[1] >= 0.99 * mutants[0] > 200
     assert equal == [len([one for one in MUTANTS if one.reason])] * 2 + [0]
+
+
+def test_the_readme_shows_this_exam(real: subprocess.CompletedProcess[str]) -> None:
+    (shown,) = [step.output for _, steps in sections() for step in steps if step.command == EXAM]
+    assert comparable(shown) == comparable(real.stdout)
 
 
 def test_the_kit_passes_its_own_exam(real: subprocess.CompletedProcess[str]) -> None:
