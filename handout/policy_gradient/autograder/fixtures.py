@@ -10,6 +10,7 @@ One safetensors file holds the cases of one item and visibility: `public/<item>.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -82,6 +83,10 @@ class Case:
 
     def input_bytes(self) -> bytes:
         """The inputs as a worker receives them."""
+        return self._encoded
+
+    @functools.cached_property
+    def _encoded(self) -> bytes:
         return safetensors.numpy.save({name: np.array(array, order="C") for name, array in self.inputs.items()})
 
 
