@@ -112,7 +112,7 @@ def whole_over_floor(assignment: Assignment, source: str, times: int) -> dict[st
         }
         for name, seconds in found.items()
     }
-    return {"times": times, "rows": rows}
+    return {"times": times, "curves": statistics.median(inside["curves"][-times:]), "rows": rows}
 
 
 @contextlib.contextmanager
@@ -131,6 +131,7 @@ def _floor(process: subprocess.Popen[str], path: Path, inside: dict[str, list[fl
         process.stdin.flush()
         answer = json.loads(process.stdout.readline())
         inside.setdefault("floor", []).append(answer["calls"])
+        inside.setdefault("curves", []).append(answer["curves"])
         return float(answer["load"] + answer["calls"])
 
     return seconds

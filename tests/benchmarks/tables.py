@@ -52,7 +52,8 @@ def _comparison(found: Mapping[str, Any]) -> str:
     notes = (
         "s each: the whole run over its submissions, start included. s further: each further submission of a long",
         "class, the start left out. ratio: how many times as long as this kit at strict. Peak memory sums what the",
-        "processes hold; pages that a forked worker shares with its server count twice.",
+        "processes hold; pages that a forked worker shares with its server count twice. This kit runs each",
+        "submission's learning curve as well, which the others do not.",
     )
     return "\n".join([*lines, "", *notes])
 
@@ -80,7 +81,9 @@ def _floor(found: Mapping[str, Any]) -> str:
     ]
     for name, row in found["rows"].items():
         lines.append(f"{names[name]:<32}{row['seconds']:>9.3f}{row['calls']:>10.3f}{row['over_floor']:>10.2f}")
-    return "\n".join(lines)
+    return "\n".join(
+        [*lines, "", f"Of the floor, {found['curves']:.3f} s draw the learning curve, which is not judged."]
+    )
 
 
 def _sizes(found: Mapping[str, Any]) -> str:
