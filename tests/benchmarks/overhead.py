@@ -130,7 +130,7 @@ def _floor(process: subprocess.Popen[str], path: Path, inside: dict[str, list[fl
         process.stdin.write(f"{path}\n")
         process.stdin.flush()
         answer = json.loads(process.stdout.readline())
-        inside.setdefault("floor", []).append(answer["calls"])
+        inside.setdefault("floor", []).append(answer["calls"] - answer["curves"])
         inside.setdefault("curves", []).append(answer["curves"])
         return float(answer["load"] + answer["calls"])
 

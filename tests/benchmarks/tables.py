@@ -76,7 +76,7 @@ def _floor(found: Mapping[str, Any]) -> str:
     lines = [
         f"A right submission over its floor; median of {found['times']}, interleaved",
         "",
-        f"{'':<32}{'s':>9}{'in calls':>10}{'x floor':>10}",
+        f"{'':<32}{'s':>9}{'in items':>10}{'x floor':>10}",
         _rule(61),
     ]
     for name, row in found["rows"].items():
