@@ -87,9 +87,14 @@ class Attack:
 UNSAFE = "not tried: without layers it would harm this machine"
 PASSED, FAILED, RAISED, CRASHED = "passed passed", "failed passed", "raised passed", "crashed passed"
 HUNG, FULL = "timed_out passed", "out_of_memory passed"
+UNSEEN = "(raised|passed) passed"  # refused, or in namespaces not there to be tried
 SHORT = 0.4
 QUIET: dict[str, Any] = {"capture_output": True, "text": True}
-REFUSED = "PermissionError|Operation not permitted|Permission denied"
+REFUSED = (
+    "PermissionError|Operation not permitted|Permission denied"  # seccomp, Landlock
+    "|FileNotFoundError|No such file or directory|No such process|Read-only file system"  # namespaces
+    "|ProcessLookupError"
+)
 
 
 def notices(*witnesses: str) -> frozenset[str]:
@@ -132,7 +137,7 @@ ATTACKS = (
     Attack("fork_bomb", RAISED, REFUSED, process=UNSAFE),
     Attack("fork_by_raw_system_call", RAISED, REFUSED, process=CRASHED),
     Attack("fork_by_vfork", RAISED, REFUSED, process=UNSAFE, machine="x86_64"),
-    Attack("thread_bomb", "(crashed|raised) passed", "started more than 512 threads|can't start new thread"),
+    Attack("thread_bomb", "(crashed|raised) passed", "deltas started more than 512 threads|can't start new thread"),
     Attack("memory_by_torch", FULL, "more memory than it may have", process=UNSAFE),
     Attack("memory_by_numpy", FULL, "more memory than it may have", process=UNSAFE),
     Attack("memory_in_small_pieces", FULL, "more memory than it may have", process=UNSAFE),
@@ -146,12 +151,12 @@ ATTACKS = (
     Attack("own_limits_raised", RAISED, "ValueError", process="(passed|raised) passed"),
     Attack("disk_fill", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("thousands_of_files", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("gigabyte_to_stdout", CRASHED, "printed more than 64 MiB"),
-    Attack("printing_for_ever", CRASHED, "printed more than 64 MiB"),
+    Attack("gigabyte_to_stdout", CRASHED, "compute_deltas printed more than 8 MiB"),
+    Attack("printing_for_ever", CRASHED, "compute_deltas printed more than 8 MiB"),
     Attack("two_hundred_pipes", RAISED, "Too many open files", process="(passed|raised) passed"),
     Attack("result_of_ten_gibibytes_claimed", CRASHED, "compute_deltas ended the Python process"),
     Attack("result_too_large", FAILED, r"shape \[3000, 3000\]"),
-    Attack("flood_of_frames", "missing missing"),
+    Attack("flood_of_frames", CRASHED, "it answered a question that it was not asked"),
     # Other processes
     Attack("neighbour_slowed_by_priority", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
     Attack("neighbour_slowed_by_scheduler", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
@@ -189,7 +194,8 @@ ATTACKS = (
     Attack("replaced_modules", "(failed|crashed) (passed|crashed)"),
     Attack("replaced_worker", "failed failed"),
     Attack("forged_frame", CRASHED),
-    Attack("forged_observation", "failed failed"),
+    Attack("forged_observation", CRASHED, "it answered a question that it was not asked"),
+    Attack("forged_observation_in_turn", CRASHED, "returned nothing where deltas should be"),  # the next answer is late
     Attack("forged_loading", "crashed crashed"),
     Attack("garbage_on_every_descriptor", CRASHED),
     Attack("pipes_closed", CRASHED),
@@ -256,8 +262,8 @@ ATTACKS = (
     Attack("file_overwritten", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("file_truncated", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("file_truncated_by_reading", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("file_deleted", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("file_renamed", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("file_deleted", UNSEEN, process=PASSED, does=notices("file")),
+    Attack("file_renamed", UNSEEN, process=PASSED, does=notices("file")),
     Attack("file_made_unreadable", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("file_dated_back", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("file_with_an_attribute", RAISED, REFUSED, process="(passed|raised) passed", does=notices("file")),
@@ -440,7 +446,10 @@ class Arena:
         self.victim.close()
 
     def _server(self) -> set[int]:
-        return {pid for pid in processes_like_workers() if parent(pid) == os.getpid()}
+        """The server, and in namespaces the process that waits for it."""
+        ours = processes_like_workers()
+        waiting = {pid for pid in ours if parent(pid) == os.getpid()}
+        return waiting | {pid for pid in ours if parent(pid) in waiting and is_first_of_a_namespace(pid)}
 
     def _targets(self) -> str:
         targets = {
@@ -467,11 +476,20 @@ def processes_like_workers() -> set[int]:
         with contextlib.suppress(OSError):
             if b"worker.main_on_stdio()" in path.read_bytes():
                 found.add(int(path.parent.name))
-    return {pid for pid in found if parent(pid) in {1, os.getpid(), *children_of_ours(found)}}
+    return {pid for pid in found if parent(pid) == 1 or is_below_us(pid)}
 
 
-def children_of_ours(pids: set[int]) -> set[int]:
-    return {pid for pid in pids if parent(pid) == os.getpid()}
+def is_below_us(pid: int) -> bool:
+    while pid > 1 and pid != os.getpid():
+        pid = parent(pid)
+    return pid == os.getpid()
+
+
+def is_first_of_a_namespace(pid: int) -> bool:
+    """Whether it is process 1 of a namespace of processes below ours: a server in namespaces."""
+    with contextlib.suppress(OSError):
+        return bool(re.search(r"^NSpid:\s\d+\s1$", Path(f"/proc/{pid}/status").read_text(errors="replace"), re.M))
+    return False
 
 
 def parent(pid: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from autograder.calls import Outcome, Program
 from autograder.compare import compare, matching_mistakes
 from autograder.errors import GraderFault
 from autograder.feedback import about_exception, about_mismatch, about_outcome, hint_for
@@ -13,7 +14,7 @@ from autograder.items import Assignment, Item
 from autograder.observation import Observation, Raised
 from autograder.reasons import explain
 from autograder.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Sandbox
 from autograder.submission import Submission
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
@@ -64,7 +65,7 @@ class Grader:
             return [self._nothing_to_grade(item, submission.problem) for item in items]
         cases = [case for item in items for case in self.fixtures.of_item(item.id)]
         cases.sort(key=lambda case: case.visibility == "hidden")  # last: what public cases show cannot tell of them
-        requests = [_request(case, self.assignment.item(case.item)) for case in cases]
+        requests = [case.request(self.assignment.item(case.item)) for case in cases]
         program = Program(self.assignment.module, submission.source, self.given, self.probes)
         outcomes = sandbox.run(program, requests, load_timeout=self.assignment.load_timeout)
         by_case = dict(zip((case.id for case in cases), outcomes, strict=True))
@@ -122,10 +123,6 @@ class Grader:
         return [slug for slug in slugs if slug in fitting]
 
 
-def _request(case: Case, item: Item) -> Request:
-    return Request(item.id, item.function, case.probe, case.params, case.input_bytes(), item.timeout)
-
-
 def _seen(outcome: Outcome) -> Observation | Raised | None:
     return outcome.observation if outcome.observation is not None else outcome.raised
 
@@ -159,6 +156,8 @@ def _load_failure(module: str, outcomes: Sequence[Outcome]) -> str:
     name = f"{module}.py"
     if failed.raised is not None:
         return f"{name} could not be imported. " + about_exception("Importing it", failed.raised, reveal=True)
+    if failed.exceeded:
+        return f"{name} could not be imported: importing it {failed.exceeded}."
     if failed.status == "timed_out":
         return f"{name} had not finished importing in time. Does code at its top level train a model or wait?"
     return f"{name} could not be imported: it ended the Python process ({failed.detail})."

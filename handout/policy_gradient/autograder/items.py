@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autograder.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES
 from autograder.errors import FixtureError, UsageError
 
 KIT_ROOT = Path(__file__).resolve().parent.parent
 UNTOUCHED = "untouched.py"
 ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "load_timeout", "item"})
+BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
 ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
 
 
@@ -21,9 +23,12 @@ ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "
 class Item:
     """One thing that earns points.
 
-    points    float    2 to 8
-    timeout   float    seconds of wall clock for one case
-    hint      str      what to think about where no known mistake explains the answer
+    points             float    2 to 8
+    timeout            float    seconds of wall clock for one case
+    cpu                float    seconds of processor time for one case, over all threads; twice `timeout` if not given
+    memory_megabytes   float    what one case may hold beyond what torch takes
+    output_megabytes   float    what one case may print
+    hint               str      what to think about where no known mistake explains the answer
     """
 
     id: str
@@ -34,6 +39,9 @@ class Item:
     hint: str
     public: tuple[str, ...]
     hidden: tuple[str, ...]
+    cpu: float = math.inf
+    memory_megabytes: float = MEMORY_MEGABYTES
+    output_megabytes: float = OUTPUT_MEGABYTES
 
 
 @dataclass(frozen=True)
@@ -140,8 +148,9 @@ def nearest_root(start: Path) -> Path:
 
 
 def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
-    _refuse_unknown(data, ASSIGNMENT_KEYS, "the assignment")
-    items = tuple(_item(entry) for entry in _list(data, "item", dict, "the assignment"))
+    _refuse_unknown(data, ASSIGNMENT_KEYS | BUDGETS, "the assignment")
+    usual = {name: _positive(data, name, "the assignment") for name in BUDGETS & data.keys()}
+    items = tuple(_item({**usual, **entry}) for entry in _list(data, "item", dict, "the assignment"))
     _refuse_twice((item.id for item in items), "item")
     _refuse_twice((case for item in items for case in (*item.public, *item.hidden)), "case")
     if not items:
@@ -159,16 +168,19 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
 
 def _item(entry: Mapping[str, Any]) -> Item:
     name = _text(entry, "id", "an item")
-    _refuse_unknown(entry, ITEM_KEYS, name)
+    _refuse_unknown(entry, ITEM_KEYS | BUDGETS, name)
+    timeout = _positive(entry, "timeout", name)
+    budgets = {"cpu": 2 * timeout, "memory_megabytes": MEMORY_MEGABYTES, "output_megabytes": OUTPUT_MEGABYTES, **entry}
     item = Item(
         id=name,
         function=_text(entry, "function", name),
         title=_text(entry, "title", name),
         points=_positive(entry, "points", name),
-        timeout=_positive(entry, "timeout", name),
+        timeout=timeout,
         hint=_text(entry, "hint", name),
         public=tuple(_list(entry, "public", str, name)),
         hidden=tuple(_list({"hidden": [], **entry}, "hidden", str, name)),  # a handout's items have none
+        **{budget: _positive(budgets, budget, name) for budget in BUDGETS},
     )
     if not item.public and not item.hidden:
         raise ValueError(f"{name} has no case")
