@@ -787,6 +787,38 @@ def _bytes_of(outcome: Outcome) -> dict[str, bytes]:
     return {name: value.array.tobytes() for name, value in returned.items() if value.array is not None}
 
 
+def test_every_kind_of_fault_is_told_apart_in_a_fresh_interpreter_too() -> None:
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": 7}, NOTHING)
+    source = f"""
+        def burn():
+            while True: pass
+        def hold():
+            held = [bytearray(2**20) for _ in range(900)]
+            time.sleep(60)
+        def shout():
+            while True: print("x" * 2**16)
+        def forge():
+            write_everywhere({forged!r})
+        def close():
+            os.closerange(3, 64)
+            time.sleep(60)
+        def refuse():
+            raise MemoryError
+    """
+    names = ("burn", "hold", "shout", "forge", "close", "refuse")
+    requests = [within(call(name), cpu=5, memory_megabytes=400, output_megabytes=1, timeout=60) for name in names]
+    with Sandbox(fork=False) as fresh:
+        outcomes = run(fresh, source, *requests, load_timeout=60.0)
+        at_load = [run(fresh, f"{line}\n", fact("pid"), load_timeout=60.0)[0] for line in ("os._exit(3)", "1 / 0")]
+    assert statuses(outcomes) == ["timed_out", "out_of_memory", "crashed", "crashed", "crashed", "out_of_memory"]
+    assert [outcome.exceeded for outcome in outcomes[:3]] == [
+        "used more than 5 s of processor time",
+        "used more than 400 MiB of memory",
+        "printed more than 1 MiB",
+    ]
+    assert [(outcome.status, outcome.loading) for outcome in at_load] == [("crashed", True), ("raised", True)]
+
+
 def test_each_way_of_running_names_the_layers_it_has() -> None:
     assert "process" in Sandbox(fork=False).layers
     assert set(Sandbox(fork=False).layers) < set(Sandbox(fork=True).layers)
