@@ -16,7 +16,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 VARIABLE = "AUTOGRADER_CGROUP"
@@ -51,7 +50,7 @@ class Group:
         try:
             for path in self._paths:
                 path.mkdir()
-            self._write(("pids.max",), tasks)
+            self._write("pids.max", tasks)
             self.allow(megabytes)
         except OSError:
             self.close()
@@ -60,9 +59,10 @@ class Group:
     def allow(self, megabytes: float) -> None:
         """Let it hold at least so much memory."""
         if megabytes > self._megabytes:
+            names = ("memory.swap.max", "memory.max", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
+            for name in reversed(names) if self._megabytes else names:  # with swap may never be less than without
+                self._write(name, 0 if name == "memory.swap.max" else int(megabytes * 2**20))
             self._megabytes = megabytes
-            self._write(("memory.swap.max",), 0)
-            self._write(("memory.max", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), int(megabytes * 2**20))
 
     def add(self, pid: int) -> None:
         """Put a process into it; its children follow."""
@@ -76,11 +76,10 @@ class Group:
             while not _remove(path) and time.monotonic() < deadline:
                 time.sleep(0.005)
 
-    def _write(self, names: Sequence[str], value: int) -> None:
+    def _write(self, name: str, value: int) -> None:
         for path in self._paths:
-            for name in names:
-                if (path / name).exists():
-                    (path / name).write_text(str(value), encoding="ascii")
+            if (path / name).exists():
+                (path / name).write_text(str(value), encoding="ascii")
 
 
 def parents(mounted: Path = MOUNTED) -> list[Path]:

@@ -18,10 +18,10 @@ from typing import Literal, Self
 from autograder.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES, Outcome, Program, Request
 from autograder.errors import SandboxError
 from autograder.isolation import AROUND, LAYERS, probe
+from autograder.text import STRICT
 from autograder.workers import Budget, ForkedWorker, FreshWorker, Server, Worker
 
 Isolation = Literal["strict", "best", "none"]
-STRICT = ("landlock", "seccomp")
 WARMED_ON_DEMAND = ("matplotlib.pyplot", "tqdm.auto")
 NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item ended the worker")
 

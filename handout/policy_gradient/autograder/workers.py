@@ -32,6 +32,7 @@ START_SECONDS = 120.0
 TOUCHED_MEGABYTES = 256  # pages of torch that a worker touches later than others, and need not answer for
 SERVER_MEGABYTES = 1024.0  # torch itself included
 MAX_THREADS = 512
+SERVER_THREADS = 64
 WATCH_SECONDS = 0.05
 CLOSE_SECONDS = 1.0
 OUTPUT_KEPT = 4096
@@ -404,7 +405,7 @@ class Server:
 
 def _group() -> cgroup.Group:
     try:
-        return cgroup.Group(2 * MAX_THREADS, SERVER_MEGABYTES)
+        return cgroup.Group(MAX_THREADS + SERVER_THREADS, SERVER_MEGABYTES)
     except OSError as error:
         raise SandboxError(f"A control group could not be made: {error}. {DOCTOR}") from error
 
