@@ -1,8 +1,8 @@
 """Run untrusted code on a case: source and inputs in, an Outcome out. Nothing that comes out is trusted.
 
 On Linux a warm server (see `worker`) forks a worker for each submission; elsewhere each worker is a fresh interpreter.
-A worker is killed from outside when a call exceeds its deadline. What follows a kill or a crash runs in a new worker,
-so a fault stays with the item that caused it.
+A worker is killed from outside (see `workers`) when a call exceeds a budget of its item: wall clock, processor time,
+memory, output. What follows a kill or a crash runs in a new worker, so a fault stays with the item that caused it.
 """
 
 from __future__ import annotations
