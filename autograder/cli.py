@@ -30,13 +30,12 @@ from autograder.grading import Grader
 from autograder.items import Assignment, find_assignment
 from autograder.release import handout_files, write_handout, zip_bytes
 from autograder.report import Report
-from autograder.sandbox import STRICT
 from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
 from autograder.submission import Candidate, find
 from autograder.table import class_table, doctor_table, exam_table, variants_table
-from autograder.text import number, visible
+from autograder.text import STRICT, number, visible
 from autograder.verify import regenerate_into
 from autograder.verify import verify as verify_fixtures
 

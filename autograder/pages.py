@@ -25,7 +25,7 @@ from autograder.details import Details
 from autograder.drawing import grid, plot
 from autograder.gradebook import Summary, summary
 from autograder.report import VERDICTS, ItemResult, Report, Verdict, file_stem
-from autograder.text import VERDICT_WORDS, number, visible
+from autograder.text import STRICT, VERDICT_WORDS, isolation_line, number, visible
 
 NO_VALUE = "–"
 SLOWEST = 10
@@ -240,9 +240,9 @@ def _histogram(figures: Summary) -> dict[str, Any] | None:
 
 def _warnings(reports: Sequence[Report], run: Mapping[str, Any]) -> list[Warn]:
     warnings = []
-    if reports and not _isolation(reports, run):
+    if reports and (missing := [layer for layer in STRICT if layer not in _isolation(reports, run)]):
         text = "They could read and change whatever the grading account can. Trust the grades accordingly."
-        warnings.append(Warn("Submissions ran without isolation", text))
+        warnings.append(Warn(f"Submissions ran below strict isolation, without {' and '.join(missing)}", text))
     if len({report.fixtures for report in reports}) > 1:
         text = "Reports of different fixtures are not comparable. Grade the class again with --fresh."
         warnings.append(Warn("Not everybody was graded on the same fixtures", text))
@@ -311,6 +311,7 @@ def _environment() -> jinja2.Environment:
         discrimination_word=_discrimination_word,
         duration=_duration,
         href=_href,
+        isolation=isolation_line,
         line=visible,
         number=number,
         percent=lambda share: f"{100 * share:.0f}%",

@@ -15,7 +15,7 @@ from autograder.selfcheck import Exam, Finding
 from autograder.text import VERDICT_WORDS, number, visible
 
 MAX_ROWS = 60
-STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
+STYLES = {"ok": "green", "absent": "dim", "warning": "yellow", "missing": "bold red"}
 
 
 def class_table(reports: Sequence[Report], assignment: Assignment) -> Table:

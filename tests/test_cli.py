@@ -25,8 +25,7 @@ from autograder.cli import main
 from autograder.isolation import LAYERS, probe
 from autograder.items import KIT_ROOT, find_assignment
 from autograder.report import read_report
-from autograder.sandbox import STRICT
-from autograder.text import INVISIBLE
+from autograder.text import INVISIBLE, STRICT
 
 ASSIGNMENT = find_assignment("policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from autograder.build import solution_source
+from autograder.calls import Outcome
 from autograder.compare import right_places
 from autograder.details import MAX_CELLS, MAX_STEPS, Curve, Details, Picture, Series, read_details, write_details
 from autograder.drawing import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
@@ -21,7 +22,7 @@ from autograder.items import find_assignment
 from autograder.observation import Observation, Raised, Returned
 from autograder.pages import feedback_page
 from autograder.pictures import LARGEST, curve_of, picture_of
-from autograder.sandbox import Outcome, Sandbox
+from autograder.sandbox import Sandbox
 from autograder.submission import Submission
 
 ASSIGNMENT = find_assignment("policy_gradient")

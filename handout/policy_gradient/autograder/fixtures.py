@@ -23,6 +23,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from autograder.calls import Request
 from autograder.errors import FixtureError
 from autograder.items import Assignment, Item
 from autograder.observation import Array, Observation, Raised, Returned
@@ -80,6 +81,11 @@ class Case:
     inputs: Mapping[str, Array]
     expected: tuple[Expectation, ...]
     mistakes: Mapping[str, Observation | Raised]
+
+    def request(self, item: Item) -> Request:
+        """The call that a worker makes for this case, within the budgets of its item."""
+        budgets = item.timeout, item.cpu, item.memory_megabytes, item.output_megabytes
+        return Request(item.id, item.function, self.probe, self.params, self.input_bytes(), *budgets)
 
     def input_bytes(self) -> bytes:
         """The inputs as a worker receives them."""
