@@ -63,34 +63,29 @@ class Bench:
             return self._grader.grade(submission, sandbox)
 
     def close(self) -> None:
-        """Stop every server that is not at work, and each of the others when it is done."""
+        """Stop every server that is not at work, and each of the others once it has nothing to do."""
         self._closed = True
         self._rest()
 
     @contextlib.contextmanager
     def _sandbox(self) -> Iterator[Sandbox]:
-        self._idle.cancel()
         with self._lock:
+            self._idle.cancel()
             sandbox = self._free.pop() if self._free else Sandbox(isolation=self._isolation)
         try:
             yield sandbox
         finally:
             with self._lock:
                 self._free.append(sandbox)
-            if self._closed:
-                self._rest()
-            else:
-                self._wait()
-
-    def _wait(self) -> None:
-        """Let the servers go if nothing comes for a while: the grader may have been killed."""
-        self._idle = threading.Timer(IDLE_SECONDS, self._rest)
-        self._idle.daemon = True
-        self._idle.start()
+                self._idle.cancel()
+                self._idle = threading.Timer(0 if self._closed else IDLE_SECONDS, self._rest)
+                self._idle.daemon = True
+                self._idle.start()
 
     def _rest(self) -> None:
-        self._idle.cancel()
+        """Stop the servers that have nothing to do: the run has ended, or its grader was killed."""
         with self._lock:
+            self._idle.cancel()
             free, self._free = self._free, []
         for sandbox in free:
             sandbox.close()

@@ -26,7 +26,7 @@ from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
 from autograder.items import KIT_ROOT, find_assignment
 from autograder.report import Report
-from autograder.submission import Candidate, find
+from autograder.submission import Candidate, Submission, find
 
 REAL = find_assignment("policy_gradient")
 SAMPLES = ("emeka", "hana", "luca", "o'brien, sean")  # mistakes, a syntax error, an end of the process, a comma
@@ -170,16 +170,20 @@ def test_workers_that_are_killed_in_mid_run_lose_nothing(
 ) -> None:
     pids = list(cluster.workers().values())
     told: list[str] = []
+    servers: set[int] = set()
 
     def progress(candidate: Candidate, report: Report) -> None:
         told.append(candidate.student)
-        if len(told) in (1, 4):  # seven at least are still to be done: both workers have one under way
+        if len(told) in (1, 4):  # six at least are still to be done: both workers have one under way
+            servers.update(descendants(pids[-1]))
             os.kill(pids.pop(), signal.SIGKILL)
 
     run = grade(grader, toys, tmp_path / "grades", scheduler=cluster.address, progress=progress)
     assert pids == []
     assert (run.figures.students, run.figures.graded) == (10, 10)
     assert sorted(told) == sorted(path.name for path in toys.iterdir())
+    assert servers
+    wait_for(lambda: not any(map(is_running, servers)))
     assert comparable(tmp_path / "grades") == at_home
 
 
@@ -309,7 +313,18 @@ def test_without_dask_the_sentence_says_what_to_install(
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
 
 
-# In a Dask worker with several threads
+# In a Dask worker
+
+
+def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grader that was killed dismisses nobody."""
+    monkeypatch.setattr(clusters, "IDLE_SECONDS", 0.1)
+    bench = clusters.Bench(grader, "best")
+    right = Submission("ada", "toy.py", "00", RIGHT.format(seconds=0))
+    assert bench.grade(right).points == 10
+    wait_for(lambda: not bench._free)
+    assert bench.grade(right).points == 10
+    bench.close()
 
 
 def test_each_thread_at_work_has_a_sandbox_of_its_own_and_keeps_it_for_the_next(grader: Grader) -> None:
@@ -319,7 +334,5 @@ def test_each_thread_at_work_has_a_sandbox_of_its_own_and_keeps_it_for_the_next(
             assert first is not second
         with bench._sandbox() as third:
             assert third in (first, second)
-        bench.close()
-        assert bench._free == []
     finally:
         bench.close()
