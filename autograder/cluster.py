@@ -160,6 +160,7 @@ class Cluster:
         """Connect, and introduce every worker that is there."""
         self._client = _connect(self._address)
         try:
+            self._check_scheduler()
             self._await_a_worker()
             self._introduce(sorted(self._client.nthreads()))
         except BaseException:
@@ -231,6 +232,13 @@ class Cluster:
             self._seen = self._looked if self._threads else self._seen
         return self._threads
 
+    def _check_scheduler(self) -> None:
+        """Raise GraderFault where the scheduler cannot read what it hands on to workers."""
+        try:
+            self._client.run_on_scheduler(kit)
+        except Exception as error:
+            raise _without_kit("scheduler", self._address, error) from None
+
     def _await_a_worker(self) -> None:
         try:
             self._client.wait_for_workers(1, timeout=WORKER_SECONDS)
@@ -261,8 +269,7 @@ class Cluster:
         answers = self._client.run(function, *arguments, workers=list(workers), on_error="return")
         for address, answer in answers.items():
             if isinstance(answer, Exception) and not isinstance(answer, OSError):
-                fact = f"{type(answer).__name__}: {visible(str(answer), 200)}"
-                raise GraderFault(f"The Dask worker at {address} cannot run this kit ({fact}): install it there.")
+                raise _without_kit("worker", address, answer)
         return {address: answer for address, answer in answers.items() if not isinstance(answer, Exception)}
 
     def _received(self, submission: Submission, worker: str, data: bytes) -> Report:
@@ -291,6 +298,11 @@ class Cluster:
 
     def _lost(self) -> GraderFault:
         return GraderFault(f"The Dask scheduler at {self._address} does not answer any more. {GO_ON}")
+
+
+def _without_kit(what: str, address: str, error: Exception) -> GraderFault:
+    fact = f"{type(error).__name__}: {visible(str(error), 200)}"
+    return GraderFault(f"The Dask {what} at {address} cannot run this kit ({fact}): install it there.")
 
 
 def _connect(address: str) -> distributed.Client:

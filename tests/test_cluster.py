@@ -301,6 +301,19 @@ def test_a_scheduler_without_a_worker_is_a_sentence(
         empty.stop()
 
 
+def test_a_scheduler_that_lacks_the_kit_is_refused_by_its_address(grader: Grader, toys: Path, tmp_path: Path) -> None:
+    (tmp_path / "other" / "autograder").mkdir(parents=True)
+    (tmp_path / "other" / "autograder" / "__init__.py").touch()
+    bare = Cluster(tmp_path)
+    try:
+        bare.start(PYTHONPATH=str(tmp_path / "other"))
+        says = f"The Dask scheduler at {bare.address} cannot run this kit .*autograder.cluster.*: install it there"
+        with pytest.raises(GraderFault, match=says):
+            grade(grader, toys, tmp_path / "grades", scheduler=bare.address)
+    finally:
+        bare.stop()
+
+
 def test_without_dask_the_sentence_says_what_to_install(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
