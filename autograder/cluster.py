@@ -14,6 +14,7 @@ import atexit
 import contextlib
 import hashlib
 import itertools
+import logging
 import queue
 import threading
 import time
@@ -310,6 +311,8 @@ def _connect(address: str) -> distributed.Client:
         from distributed import Client
     except ModuleNotFoundError:
         raise UsageError("--scheduler needs Dask, which is not installed: `pip install -e '.[dask]'`.") from None
+    for name in ("distributed", "distributed.client"):  # what they would log, the run says in a sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError):

@@ -276,6 +276,30 @@ def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys
     assert not [path for path in out.rglob("*") if path.name.startswith(".writing-") or path.name == "grades.csv"]
 
 
+def test_a_scheduler_that_is_killed_ends_the_run_with_one_sentence_and_what_is_done_is_kept(
+    grader: Grader,
+    toys: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    at_home: dict[str, list[str]],
+) -> None:
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 5.0)
+    doomed, out = Cluster(tmp_path), tmp_path / "grades"
+    try:
+        doomed.start()
+        doomed.add_workers(1)
+        with pytest.raises(GraderFault, match=r"does not answer any more\. Run the same command again to go on"):
+            grade(grader, toys, out, scheduler=doomed.address, progress=lambda *_: doomed.processes[0].kill())
+    finally:
+        doomed.stop()
+    assert capfd.readouterr() == ("", "")
+    done = len(list((out / "reports").glob("*.json")))
+    assert 0 < done < 10
+    assert grade(grader, toys, out).reused == done
+    assert comparable(out) == at_home
+
+
 # What cannot be graded on
 
 
