@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from autograder.build import versions
 from autograder.cluster import Cluster
+from autograder.details import Details
 from autograder.gradebook import Summary
 from autograder.grading import Grader
 from autograder.report import Report
@@ -92,7 +93,7 @@ class _Desk:
     def grade(self, candidate: Candidate, sandbox: Sandbox) -> Kept:
         """Grade one candidate in a sandbox of this machine."""
         submission, kept = self.open(candidate, [sandbox.layers])
-        return kept or self.close(candidate, submission, self.grader.grade(submission, sandbox))
+        return kept or self.close(candidate, submission, *self.grader.grade_and_show(submission, sandbox))
 
     def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
         """The submission, and what is kept of it where its report is there already."""
@@ -100,9 +101,16 @@ class _Desk:
         known = None if self.fresh else self.results.known(submission, layers)
         return submission, self.close(candidate, submission, *known) if known else None
 
-    def close(self, candidate: Candidate, submission: Submission, report: Report, digest: bytes | None = None) -> Kept:
+    def close(
+        self,
+        candidate: Candidate,
+        submission: Submission,
+        report: Report,
+        details: Details,
+        digest: bytes | None = None,
+    ) -> Kept:
         """Write what is of this submission, and tell of it."""
-        kept = self.results.keep(submission, report, digest)
+        kept = self.results.keep(submission, report, details, digest)
         with self.lock:
             self.progress(candidate, report)
         return kept
@@ -121,8 +129,8 @@ def _on_cluster(desk: _Desk, candidates: Sequence[Candidate], cluster: Cluster) 
                 done[index] = kept
 
     with cluster:
-        for index, submission, report in cluster.grade(unknown()):
-            done[index] = desk.close(candidates[index], submission, report)
+        for index, submission, report, details in cluster.grade(unknown()):
+            done[index] = desk.close(candidates[index], submission, report, details)
     return [done[index] for index in range(len(candidates))], cluster.threads
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
+from autograder.check import watch as watch_folder
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
@@ -28,11 +30,11 @@ from autograder.grading import Grader
 from autograder.items import Assignment, find_assignment
 from autograder.release import handout_files, write_handout, zip_bytes
 from autograder.sandbox import STRICT
-from autograder.selfcheck import Exam, known_mistakes
+from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
 from autograder.submission import Candidate, find
-from autograder.table import class_table, doctor_table, exam_table
+from autograder.table import class_table, doctor_table, exam_table, variants_table
 from autograder.text import number, visible
 from autograder.verify import regenerate_into
 from autograder.verify import verify as verify_fixtures
@@ -116,7 +118,8 @@ def grade(
     chosen = find_assignment(assignment)
     candidates = _candidates(paths, chosen.module, out)
     grader = Grader.of(chosen, _fixtures(chosen, fixtures))
-    with _progress("grading", len(candidates)) as advance:
+    done = count(1)
+    with _progress("grading") as advance:
         run = batch.grade_all(
             grader,
             candidates,
@@ -126,7 +129,7 @@ def grade(
             fresh=fresh,
             untouched=chosen.untouched_source(),
             isolation=isolation.value,
-            progress=lambda candidate, report: advance(),
+            progress=lambda candidate, report: advance(next(done), len(candidates)),
         )
     console = _console()
     console.print(class_table(run.reports, run.figures, chosen))
@@ -156,13 +159,13 @@ def _console() -> Console:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr, and the function that moves it on by one."""
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, and the function that says how many of how many are done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda: progress.advance(task)
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
@@ -205,10 +208,13 @@ def check(
         Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
     ] = Path(),
     item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
+    ] = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
-    raise SystemExit(check_folder(path, item or (), assignment))
+    raise SystemExit((watch_folder if watching else check_folder)(path, item or (), assignment))
 
 
 @app.command()
@@ -271,9 +277,9 @@ def fixtures_show(
 
 @app.command()
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
-    """The grader's own exam: solution, untouched handout, every known mistake. Exits with 3 where it fails."""
+    """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
     chosen = find_assignment(assignment)
-    with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
+    with _progress("examining") as advance:
         exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
     _say_exam(exam, _console())
     if exam.complaints:
@@ -286,6 +292,7 @@ def _say_exam(exam: Exam, console: Console) -> None:
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
+    console.print(variants_table(exam))
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from autograder.build import versions
+from autograder.details import Details
 from autograder.errors import GraderFault, KitError, UsageError
 from autograder.grading import Grader, not_graded
 from autograder.report import Report, SubmissionInfo, from_bytes, to_bytes
@@ -58,10 +59,10 @@ class Bench:
         self._closed = False
         self._idle = threading.Timer(IDLE_SECONDS, self._rest)
 
-    def grade(self, submission: Submission) -> Report:
-        """The report of one submission."""
+    def grade(self, submission: Submission) -> tuple[Report, Details]:
+        """The report of one submission, and what its page shows besides."""
         with self._sandbox() as sandbox:
-            return self._grader.grade(submission, sandbox)
+            return self._grader.grade_and_show(submission, sandbox)
 
     def close(self) -> None:
         """Stop every server that is not at work, and each of the others once it has nothing to do."""
@@ -115,12 +116,15 @@ def introduce(run: str, grader: Grader, isolation: Isolation) -> tuple[str, ...]
         return str(fault)
 
 
-def grade_here(run: str, submission: Submission) -> tuple[str, bytes | None]:
-    """This worker's address, and the report as JSON; None where it has not been introduced to the run."""
+def grade_here(run: str, submission: Submission) -> tuple[str, tuple[bytes, Details] | None]:
+    """This worker's address, the report as JSON and its details; None where it has not been introduced to the run."""
     from distributed import get_worker
 
     bench = _benches.get(run)
-    return get_worker().address, None if bench is None else to_bytes(bench.grade(submission))
+    if bench is None:
+        return get_worker().address, None
+    report, details = bench.grade(submission)
+    return get_worker().address, (to_bytes(report), details)
 
 
 def dismiss(run: str) -> None:
@@ -177,7 +181,7 @@ class Cluster:
         with contextlib.suppress(Exception):
             self._client.close(timeout=5)
 
-    def grade(self, submissions: Iterable[tuple[int, Submission]]) -> Iterator[tuple[int, Submission, Report]]:
+    def grade(self, submissions: Iterable[tuple[int, Submission]]) -> Iterator[tuple[int, Submission, Report, Details]]:
         """The report of each submission, with its number, in the order in which they are done.
 
         Submissions are taken from the iterable as there is room for them: no more than `AHEAD` times the cluster's
@@ -200,16 +204,16 @@ class Cluster:
         self._under_way[key] = (future, number, submission)
         future.add_done_callback(self._done.put)
 
-    def _next(self) -> tuple[int, Submission, Report] | None:
+    def _next(self) -> tuple[int, Submission, Report, Details] | None:
         """The next submission that is done; None where it had to be given out again."""
         future, number, submission = self._under_way.pop(self._await().key)
         if future.status == "cancelled":
             raise self._lost()
         if future.status == "error":
-            return number, submission, self._failed(submission, future.exception())
-        worker, data = future.result()
-        if data is not None:
-            return number, submission, self._received(submission, worker, data)
+            return number, submission, *self._failed(submission, future.exception())
+        worker, made = future.result()
+        if made is not None:
+            return number, submission, *self._received(submission, worker, *made)
         self._introduce([worker])
         self._submit(number, submission)
         return None
@@ -273,13 +277,13 @@ class Cluster:
                 raise _without_kit("worker", address, answer)
         return {address: answer for address, answer in answers.items() if not isinstance(answer, Exception)}
 
-    def _received(self, submission: Submission, worker: str, data: bytes) -> Report:
+    def _received(self, submission: Submission, worker: str, data: bytes, details: Details) -> tuple[Report, Details]:
         report = from_bytes(data)
         if report is None or (report.student, report.submission.sha256) != (submission.student, submission.sha256):
             return self._not_graded(submission, f"The Dask worker at {worker} sent no report of this submission.")
-        return report
+        return report, details
 
-    def _failed(self, submission: Submission, error: BaseException | None) -> Report:
+    def _failed(self, submission: Submission, error: BaseException | None) -> tuple[Report, Details]:
         died = getattr(error, "last_worker", None)
         if died is not None:
             reason = f"Each Dask worker that graded this came to an end, the last at {died.address}"
@@ -287,8 +291,8 @@ class Cluster:
             reason = f"A Dask worker failed while grading ({type(error).__name__}: {visible(str(error), 200)})"
         return self._not_graded(submission, f"{reason}. Its log may say why.")
 
-    def _not_graded(self, submission: Submission, reason: str) -> Report:
-        return Report(
+    def _not_graded(self, submission: Submission, reason: str) -> tuple[Report, Details]:
+        report = Report(
             student=submission.student,
             assignment=self._grader.assignment.name,
             submission=SubmissionInfo(submission.path, submission.sha256),
@@ -296,6 +300,7 @@ class Cluster:
             isolation=next(iter(self._layers.values()), ()),
             items=tuple(not_graded(item, reason) for item in self._grader.assignment.items),
         )
+        return report, Details(submission.sha256, self._grader.fixtures.sha256)
 
     def _lost(self) -> GraderFault:
         return GraderFault(f"The Dask scheduler at {self._address} does not answer any more. {GO_ON}")

@@ -1,6 +1,6 @@
 """The folder that a run writes, and its reading back: a report and a page for each student, then the whole class.
 
-    reports/<student>.json   feedback/<student>.html   index.html   grades.csv   run.json
+    reports/<student>.json   details/<student>.json   feedback/<student>.html   index.html   grades.csv   run.json
 
 Reports are on disk and nowhere else: what is of the whole class is made from their files, one at a time.
 """
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from autograder.details import Details, read_details, write_details
 from autograder.errors import GraderFault, UsageError
 from autograder.gradebook import Gradebook, Summary, name_cell, points_cell
 from autograder.grading import Grader
@@ -27,7 +28,7 @@ from autograder.report import WRITING, Report, file_stem, from_bytes, replacing,
 from autograder.submission import Submission
 from autograder.text import visible
 
-FOLDERS = ("reports", "feedback")
+FOLDERS = ("reports", "feedback", "details")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,10 @@ class Results:
         """Let other runs write here."""
         self._lock.close()
 
-    def known(self, submission: Submission, layers: Collection[tuple[str, ...]]) -> tuple[Report, bytes] | None:
-        """The report that is there and its digest, where it was made of the same bytes in the same way.
+    def known(
+        self, submission: Submission, layers: Collection[tuple[str, ...]]
+    ) -> tuple[Report, Details, bytes] | None:
+        """The report that is there, its details and its digest, where they were made of the same bytes in the same way.
 
         layers   the isolation that a report of this run may have
         """
@@ -123,21 +126,24 @@ class Results:
             data = self._report(submission.student).read_bytes()
         except OSError:
             return None
-        report = from_bytes(data)
-        if report is None or not self._fits(report, submission, layers):
+        report, details = from_bytes(data), read_details(self._details(submission.student))
+        if report is None or details is None or not self._fits(report, submission, layers):
             return None
-        return report, hashlib.sha256(data).digest()
+        if (details.submission, details.fixtures) != (submission.sha256, self._grader.fixtures.sha256):
+            return None
+        return report, details, hashlib.sha256(data).digest()
 
-    def keep(self, submission: Submission, report: Report, digest: bytes | None = None) -> Kept:
-        """Write the report, unless it is there with that digest, and the page for the student."""
+    def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:
+        """Write report and details, unless they are there and the report has that digest, and the student's page."""
         reused = digest is not None
         page = self._out / "feedback" / f"{file_stem(submission.student)}.html"
-        text = feedback_page(report, submission.notes)
+        text = feedback_page(report, submission.notes, details)
         with self._writing():
             if digest is None:
                 data = to_bytes(report)
                 digest = hashlib.sha256(data).digest()
-                write_atomically(self._report(submission.student), data.decode())
+                write_details(details, self._details(submission.student))
+                write_atomically(self._report(submission.student), data.decode())  # last: one that is there has all
             if _text(page) != text:  # a run that was killed may have left the page of an earlier report
                 write_atomically(page, text)
         return Kept(submission.student, digest, reused)
@@ -187,6 +193,9 @@ class Results:
 
     def _report(self, student: str) -> Path:
         return self._out / "reports" / f"{file_stem(student)}.json"
+
+    def _details(self, student: str) -> Path:
+        return self._out / "details" / f"{file_stem(student)}.json"
 
     def _fits(self, known: Report, submission: Submission, layers: Collection[tuple[str, ...]]) -> bool:
         return (

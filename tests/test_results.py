@@ -134,7 +134,7 @@ def test_a_report_that_changes_before_the_gradebook_is_written_ends_the_run_loud
     candidates = nobody_handed_in_a_line(tmp_path / "class", 3)
     with pytest.raises(GraderFault, match=rf"{path} {says}.*: somebody changed it meanwhile\."):
         grade_all(grader, candidates, out, progress=progress)
-    assert {path.name for path in out.iterdir()} == {"reports", "feedback"}
+    assert {path.name for path in out.iterdir()} == {"reports", "feedback", "details"}
     assert grade_all(grader, candidates, out).figures.graded == 3
 
 
