@@ -29,7 +29,6 @@ from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading import Grader
 from autograder.items import Assignment, find_assignment
 from autograder.release import handout_files, write_handout, zip_bytes
-from autograder.report import Report
 from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
@@ -107,6 +106,9 @@ def grade(
     fixtures: Annotated[
         Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
     ] = None,
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
+    ] = "",
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
@@ -122,16 +124,17 @@ def grade(
             candidates,
             out,
             jobs=jobs,
+            scheduler=scheduler,
             fresh=fresh,
             untouched=chosen.untouched_source(),
             isolation=isolation.value,
             progress=lambda candidate, report: advance(next(done), len(candidates)),
         )
     console = _console()
-    console.print(class_table(run.reports, chosen))
+    console.print(class_table(run.reports, run.figures, chosen))
     _say_where(console, run, out)
-    _say_isolation(run.reports)
-    if any(report.status == "not_graded" for report in run.reports):
+    _say_isolation(run)
+    if run.figures.graded < run.figures.students:
         raise SystemExit(3)
 
 
@@ -165,9 +168,8 @@ def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
-    lost = [report for report in run.reports if report.status == "not_graded"]
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
-    console.print(f"{len(run.reports) - len(lost)} graded in {run.seconds:.1f} s{again}.", highlight=False)
+    console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
         ("index.html", "the class"),
         ("feedback", "a page for each student"),
@@ -176,14 +178,13 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-    if lost:
-        _say_lost(lost)
+    if run.figures.not_graded:
+        _say_lost(run)
 
 
-def _say_isolation(reports: Sequence[Report]) -> None:
+def _say_isolation(run: batch.Run) -> None:
     """What must not be missed where the code that was graded could do more than it should."""
-    layers = {layer for report in reports for layer in report.isolation}
-    missing = [layer for layer in STRICT if layer not in layers]
+    missing = [layer for layer in STRICT if layer not in run.isolation]
     if missing:
         sentence = (
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
@@ -192,11 +193,11 @@ def _say_isolation(reports: Sequence[Report]) -> None:
         Console(stderr=True).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
-def _say_lost(lost: list[Report]) -> None:
-    names = ", ".join(visible(report.student, 40) for report in lost[:10])
-    more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
-    reason = visible(lost[0].items[0].message, 300)
-    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {reason}"
+def _say_lost(run: batch.Run) -> None:
+    names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
+    lost = run.figures.students - run.figures.graded
+    more = f" and {lost - 10} more" if lost > 10 else ""
+    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {visible(run.fault, 300)}"
     Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
