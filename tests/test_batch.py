@@ -557,7 +557,8 @@ def test_each_name_gets_files_of_its_own_inside_the_folder(hostile: tuple[Path, 
         files = list((out / folder).iterdir())
         assert len(files) == len(HOSTILE)
         assert all(path.is_file() and path.suffix == suffix and len(path.name.encode()) <= 255 for path in files)
-    assert {path.name for path in out.iterdir()} == {"feedback", "grades.csv", "index.html", "reports", "run.json"}
+    found = {path.name for path in out.iterdir()}
+    assert found == {"details", "feedback", "grades.csv", "index.html", "reports", "run.json"}
     assert sorted(path.name for path in out.parent.iterdir()) == ["class", "out"]
     for name in HOSTILE:
         report = read_report(out / "reports" / f"{file_stem(name)}.json")

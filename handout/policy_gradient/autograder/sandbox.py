@@ -84,7 +84,7 @@ class Sandbox:
             if requests[len(outcomes)].item in lost:
                 outcomes.append(NOT_AGAIN)
                 continue
-            with self._conversation() as worker:
+            with self._conversation(program) as worker:
                 loaded = worker.load(program, loading)
                 if loaded is not None:
                     spent += loaded.seconds
@@ -109,15 +109,15 @@ class Sandbox:
                 return
 
     @contextlib.contextmanager
-    def _conversation(self) -> Iterator[Worker]:
-        worker = self._start_worker()
+    def _conversation(self, program: Program) -> Iterator[Worker]:
+        worker = self._start_worker(program)
         try:
             worker.await_ready()
             yield worker
         finally:
             worker.close()
 
-    def _start_worker(self) -> Worker:
+    def _start_worker(self, program: Program) -> Worker:
         if not self._fork:
             return FreshWorker()
         if self._server is None or not self._server.alive:
@@ -125,6 +125,7 @@ class Sandbox:
             self._server = Server(self._layers)
         for module in self._wanted:
             self._server.warm(module)
+        self._server.compile(program)
         return ForkedWorker(self._server, self._megabytes, self._seconds)
 
 

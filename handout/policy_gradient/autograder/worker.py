@@ -45,6 +45,7 @@ SENDABLE = {
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
 }
 PROBES = "probes"
+COMPILED: dict[tuple[str, str], types.CodeType] = {}  # by file name and source: by the text itself, not its name alone
 GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
@@ -72,10 +73,14 @@ def main_on_stdio() -> None:
 def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
-    Messages are JSON: {"fork": {megabytes, seconds}} with three descriptors (requests, answers, output) is answered by
-    {"pid": …};
-    {"end": pid} kills that worker and all that it started, waits for it, and is answered by {"status": wait status};
-    {"warm": module} imports a module that the next submission names. `layers` and `readable` are for `isolation.apply`.
+    Messages are JSON:
+
+        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …}
+        {"end": pid}         kills that worker and all that it started, and waits for it       ← {"status": wait status}
+        {"warm": module}     imports a module that the next submission names                  ← {}
+        {"compile": true} and one descriptor, a file of {file name: source}: see compile_once  ← {}
+
+    `layers` and `readable` are for `isolation.apply`.
     """
     processes.guard()
     processes.adopt()
@@ -93,6 +98,10 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 for descriptor in descriptors:
                     os.close(descriptor)
                 channel.send(json.dumps({"pid": pid}).encode())
+            elif "compile" in request:
+                with os.fdopen(descriptors[0], "rb") as file:
+                    compile_once(json.load(file))
+                channel.send(b"{}")
             elif "warm" in request:
                 with contextlib.suppress(ImportError):
                     importlib.import_module(request["warm"])
@@ -115,6 +124,13 @@ def warm() -> None:
     numpy.asarray(weight.detach())
     gc.collect()
     gc.freeze()  # a collection in a child then writes to no page that it shares with this process
+
+
+def compile_once(sources: Mapping[str, str]) -> None:
+    """Keep the code of these files, which workers that are forked later run without compiling it again."""
+    for filename, source in sources.items():
+        COMPILED[filename, source] = compile(source, filename, "exec", dont_inherit=True)
+    gc.freeze()
 
 
 def _quiet_torch() -> None:
@@ -217,7 +233,8 @@ def _define(module: types.ModuleType, source: str, filename: str, *, listed: boo
     module.__file__ = filename
     if listed:
         sys.modules[module.__name__] = module
-    exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+    code = COMPILED.get((filename, source))
+    exec(compile(source, filename, "exec", dont_inherit=True) if code is None else code, module.__dict__)
     return module
 
 

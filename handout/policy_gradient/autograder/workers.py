@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -311,6 +312,7 @@ class Server:
         self.has_own_processes = "namespaces" in layers
         self._group = _group() if "cgroup" in layers else None
         self._warmed: set[str] = set()
+        self._compiled: dict[str, str] = {}
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
@@ -349,6 +351,17 @@ class Server:
             self._warmed.add(module)
             self._ask({"warm": module})
 
+    def compile(self, program: Program) -> None:
+        """Let the kit's own modules be compiled once, not in every worker. It reads them; it does not run them."""
+        sources = {f"{name}.py": source for name, source in {**program.given, "probes": program.probes}.items()}
+        if sources != self._compiled:
+            with tempfile.TemporaryFile() as file:
+                file.write(json.dumps(sources).encode())
+                file.seek(0)
+                self._send_with((file.fileno(),), {"compile": True})
+                self._receive()
+            self._compiled = sources
+
     def fork(self, descriptors: tuple[int, int, int], megabytes: float, seconds: float) -> int:
         """The process id, as the server sees it, of a new worker that holds these (requests, answers, output).
 
@@ -356,12 +369,14 @@ class Server:
         """
         if self._group is not None:
             self._group.allow(SERVER_MEGABYTES + megabytes)
-        message = json.dumps({"fork": {"megabytes": megabytes, "seconds": seconds}}).encode()
+        self._send_with(descriptors, {"fork": {"megabytes": megabytes, "seconds": seconds}})
+        return int(self._receive()["pid"])
+
+    def _send_with(self, descriptors: Sequence[int], message: dict[str, Any]) -> None:
         try:
-            socket.send_fds(self._socket, [message], descriptors)
+            socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
         except OSError as error:
             raise SandboxError(self._explain()) from error
-        return int(self._receive()["pid"])
 
     def end(self, pid: int) -> int:
         """Kill a worker and its process group; its wait status."""
