@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
+from autograder.cli_exports import bundle_app, export_app
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
@@ -49,6 +50,8 @@ fixtures_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify or read them."
 )
 app.add_typer(fixtures_app, name="fixtures")
+app.add_typer(export_app, name="export")
+app.add_typer(bundle_app, name="bundle")
 
 
 

@@ -101,7 +101,7 @@ def to_csv(reports: Iterable[Report], items: Sequence[str]) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([_text_cell(name) for name in (*COLUMNS, *items)])
+    writer.writerow([text_cell(name) for name in (*COLUMNS, *items)])
     writer.writerows(_row(report, items) for report in sorted(reports, key=lambda report: report.student))
     return stream.getvalue()
 
@@ -133,7 +133,7 @@ def _row(report: Report, items: Sequence[str]) -> list[str]:
             "which the assignment lacks: it was graded with another version. Grade again with --fresh."
         )
     most = number(report.max_points)
-    total = [_text_cell(report.student), _points_cell(report.points), most, report.status]
+    total = [text_cell(report.student), _points_cell(report.points), most, report.status]
     return total + [_points_cell(results[item].points) if item in results else "" for item in items]
 
 
@@ -141,13 +141,14 @@ def _points_cell(points: float | None) -> str:
     return "" if points is None else number(points)
 
 
-def _text_cell(text: str) -> str:
+def text_cell(text: str) -> str:
     """`text` as a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
     shown = visible(text, newlines=True)
-    return f"'{shown}" if _reads_as_formula(text) else shown
+    return f"'{shown}" if reads_as_formula(text) else shown
 
 
-def _reads_as_formula(text: str) -> bool:
+def reads_as_formula(text: str) -> bool:
+    """Whether some spreadsheet would take `text` for a formula."""
     if text.startswith(("\t", "\r")):
         return True
     seen = next((character for character in text if not _is_skipped(character)), "")
