@@ -38,9 +38,13 @@ class Table:
 
     def text(self, rows: Iterable[Sequence[str]]) -> str:
         """These rows in the manner of the file, header included where it is among them."""
+        lines = [self._line(row) + self.newline for row in rows]
+        return ("\N{BYTE ORDER MARK}" if self.bom else "") + "".join(lines)
+
+    def _line(self, row: Sequence[str]) -> str:
         stream = io.StringIO()
-        csv.writer(stream, delimiter=self.delimiter, lineterminator=self.newline).writerows(rows)
-        return ("\N{BYTE ORDER MARK}" if self.bom else "") + stream.getvalue()
+        csv.writer(stream, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)  # so that it quotes both
+        return stream.getvalue().removesuffix("\r\n")
 
 
 @dataclass(frozen=True)

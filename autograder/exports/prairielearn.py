@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from autograder.render import item_lines
@@ -44,7 +45,7 @@ def _results(report: Report, notes: Sequence[str], length: int) -> dict[str, Any
 
 
 def _test(item: ItemResult, length: int) -> dict[str, Any]:
-    output = "\n".join(item_lines(item)[1:]) if item.verdict != "passed" else ""
+    output = "\n".join(item_lines(replace(item, message=item.message[:length]))[1:])
     return {
         "name": item.item,
         "description": item.title,
