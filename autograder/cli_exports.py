@@ -20,9 +20,7 @@ from autograder.report import Report, file_stem, write_atomically
 from autograder.roster import Roster, read_roster, read_table
 from autograder.text import visible
 
-export_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform."
-)
+export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")
 bundle_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What to upload to a platform so that it grades by itself."
 )
