@@ -26,8 +26,9 @@ from test_exports import validate
 
 from autograder.errors import FixtureError
 from autograder.exports import bundles
-from autograder.exports.harness import students_of
+from autograder.exports.harness import GUARDS, students_of
 from autograder.fixtures import read_fixtures
+from autograder.isolation import probe
 from autograder.items import KIT_ROOT, find_assignment
 from autograder.release import STUDENT_MODULES, answer_lines, secret_arrays, zip_bytes
 from autograder.report import read_report
@@ -39,6 +40,10 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/
 # What docker leaves to root in a container, in which nobody may make namespaces.
 CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service",
                 "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap")  # fmt: skip
+
+
+GUARDED = all(any(not probe()[layer] for layer in guards) for guards in GUARDS)
+in_a_container = pytest.mark.skipif(not GUARDED, reason="no layer of isolation here guards the hidden cases")
 
 
 class Done(NamedTuple):
@@ -137,6 +142,7 @@ def results(container: Container) -> dict[str, Any]:
     return found
 
 
+@in_a_container
 def test_gradescope_gets_the_golden_grades_of_a_submission(autograder: Container) -> None:
     hand_in("emeka", autograder.folder / "submission")
     done = autograder.run("run_autograder")
@@ -151,6 +157,7 @@ def test_gradescope_gets_the_golden_grades_of_a_submission(autograder: Container
     assert "\u202e" not in done.stdout
 
 
+@in_a_container
 def test_nothing_of_a_hidden_case_comes_out_of_gradescopes_container(autograder: Container) -> None:
     hand_in("emeka", autograder.folder / "submission")
     done = autograder.run("run_autograder")
@@ -184,6 +191,7 @@ if SEEN:
 """
 
 
+@in_a_container
 def test_student_code_in_gradescopes_container_reads_no_hidden_case_and_writes_no_result(autograder: Container) -> None:
     hand_in("ada", autograder.folder / "submission")
     path = autograder.folder / "submission" / MODULE
@@ -195,6 +203,7 @@ def test_student_code_in_gradescopes_container_reads_no_hidden_case_and_writes_n
     assert found["score"] == 100
 
 
+@in_a_container
 def test_an_empty_submission_is_a_zero_that_says_why(autograder: Container) -> None:
     (autograder.folder / "submission").mkdir()
     assert autograder.run("run_autograder").code == 0
@@ -203,6 +212,7 @@ def test_an_empty_submission_is_a_zero_that_says_why(autograder: Container) -> N
     assert f"holds no {MODULE}" in json.dumps(found)
 
 
+@in_a_container
 @pytest.mark.parametrize(
     "broken",
     [
@@ -282,6 +292,16 @@ def test_no_bundle_holds_a_line_of_the_solution(all_bundles: dict[str, dict[str,
         assert not re.search(r"(oracle|mistakes\w*|cases)\.py$", name)
 
 
+@pytest.mark.parametrize("script", ["setup.sh", "run_autograder"])
+def test_the_scripts_of_gradescope_are_bash_and_may_be_run(
+    gradescope_files: dict[str, bytes], tmp_path: Path, script: str
+) -> None:
+    path = unpack(gradescope_files, tmp_path / "source") / script
+    assert os.access(path, os.X_OK)
+    assert subprocess.run(["bash", "-n", path], capture_output=True).returncode == 0
+    assert path.read_bytes().startswith(b"#!/usr/bin/env bash\n")
+
+
 def test_a_students_repository_holds_no_hidden_case(all_bundles: dict[str, dict[str, bytes]]) -> None:
     files = all_bundles["classroom"]
     fixtures = read_fixtures(ASSIGNMENT)
@@ -348,6 +368,7 @@ def test_a_question_of_prairielearn_has_what_it_must(all_bundles: dict[str, dict
     assert {name.partition("/")[0] for name in files} == {"info.json", "question.html", "tests"}
 
 
+@in_a_container
 def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container) -> None:
     hand_in("farah", question.folder / "student")
     done = question.run("tests/run.sh")
@@ -359,6 +380,7 @@ def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container
     assert path.stat().st_size < 1_000_000
 
 
+@in_a_container
 def test_a_submission_that_cannot_be_read_costs_no_attempt_in_prairielearn(question: Container) -> None:
     (question.folder / "student").mkdir()
     (question.folder / "student" / MODULE).write_bytes(b"\xff\xfe\x00")
@@ -368,6 +390,7 @@ def test_a_submission_that_cannot_be_read_costs_no_attempt_in_prairielearn(quest
     assert "UTF-16" in found["format_errors"][0]
 
 
+@in_a_container
 def test_a_fault_of_the_grader_costs_no_attempt_in_prairielearn(question: Container) -> None:
     hand_in("ada", question.folder / "student")
     (question.folder / "tests" / "kit" / "fixtures" / "policy_gradient" / "manifest.json").write_bytes(b"{}")

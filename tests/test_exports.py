@@ -197,6 +197,14 @@ def test_what_hidden_cases_did_stands_in_hidden_tests_alone() -> None:
     assert "SECRET MESSAGE" in hidden["output"]
 
 
+def test_a_public_case_that_failed_shows_its_message_and_the_hint() -> None:
+    cases = (CaseResult("p", "public", "failed", "wrong sign"), CaseResult("h", "hidden", "failed", "also wrong"))
+    one = report("ada", item("a", 0.0, 4.0, "failed", cases, "wrong sign", "Which way?"))
+    public, hidden = gradescope.results(one, (), "hidden")["tests"]
+    assert public["output"] == "```text\nwrong sign\n```\n\nWhich way?\n"
+    assert hidden["output"] == "```text\nalso wrong\n```\n"
+
+
 def test_a_report_that_is_not_graded_has_no_result_for_gradescope() -> None:
     with pytest.raises(GraderFault, match="ada is not graded: The sandbox could not be started"):
         gradescope.results(not_graded("ada"))

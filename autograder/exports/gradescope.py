@@ -51,9 +51,10 @@ def _tests(item: ItemResult, at: int, hidden_cases: Visibility) -> list[dict[str
     most = round(item.max_points * len(public) / len(item.cases), 2)
     passed = sum(case.verdict == "passed" for case in public)
     earned = min(round(item.max_points * passed / len(item.cases), 2), item.points or 0.0)
+    shown = item_markdown(item) if passed < len(public) else ""  # the message is of the first case that failed
     rest, rest_most = round((item.points or 0.0) - earned, 2), round(item.max_points - most, 2)
     return [
-        _test(item, f"{at}.1", ", public cases", min(earned, most), most, _said(public), "visible"),
+        _test(item, f"{at}.1", ", public cases", min(earned, most), most, shown, "visible"),
         _test(item, f"{at}.2", ", hidden cases", min(rest, rest_most), rest_most, _said(hidden), hidden_cases),
     ]
 

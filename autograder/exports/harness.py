@@ -74,6 +74,7 @@ def run_gradescope(base: Path, hidden_cases: gradescope.Visibility = "visible") 
 def run_prairielearn(base: Path) -> None:
     """Grade `base/student` into `base/results/results.json`; where that fails, say there that nothing was graded."""
     target = base / PRAIRIELEARN.results
+    target.unlink(missing_ok=True)
     try:
         submission, report = grade(base / PRAIRIELEARN.submission, "student")
         unread = submission.problem and [submission.problem]
