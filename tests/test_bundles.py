@@ -201,6 +201,8 @@ def test_student_code_in_gradescopes_container_reads_no_hidden_case_and_writes_n
     found = results(autograder)
     assert "I have read" not in json.dumps(found)
     assert found["score"] == 100
+    stored = autograder.folder / "source" / "kit" / "fixtures"
+    assert not [path for path in stored.rglob("*") if path.stat().st_mode & 0o077]  # nor without any isolation
 
 
 @in_a_container

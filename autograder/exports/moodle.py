@@ -76,7 +76,7 @@ def moodle_csv(
 
 def feedback_folder(name: str, participant: str) -> str:
     """The folder that Moodle's importer takes for this participant's, named as its download of submissions is."""
-    return f"{file_stem(name.replace('_', ' ')).replace('_', ' ')}_{participant}_assignsubmission_file_"
+    return f"{file_stem(name.replace('_', ' '))}_{participant}_assignsubmission_file_"
 
 
 def feedback_zip(folders: Mapping[str, str], pages: Path) -> bytes:
