@@ -228,4 +228,4 @@ def _write_bytes(path: Path, data: bytes) -> None:
 
 def _write_bundle(path: Path, files: Files, folder: str) -> None:
     _write_bytes(path, zip_bytes(files, folder))
-    print(f"{path}: {len(files)} files, {path.stat().st_size:,} bytes.")
+    print(f"{path}: {path.stat().st_size:,} bytes.")
