@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from autograder.details import Details, read_details, write_details
 from autograder.errors import UsageError
 from autograder.gradebook import to_csv
 from autograder.grading import Grader
 from autograder.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
-from autograder.report import Report, file_stem, read_report, write_atomically, write_report
+from autograder.report import Report, SubmissionInfo, file_stem, read_report, write_atomically, write_report
 from autograder.sandbox import Isolation, Sandbox
-from autograder.submission import Candidate, read
+from autograder.submission import Candidate, Submission, read
 
 Progress = Callable[[Candidate, Report], None]
 Task = TypeVar("Task")
@@ -61,7 +62,7 @@ def grade_all(
     """
     started, began = _now(), time.perf_counter()
     with _writing(out):
-        for name in ("reports", "feedback"):
+        for name in ("reports", "feedback", "details"):
             (out / name).mkdir(parents=True, exist_ok=True)
         before = _text(out / "grades.csv")
 
@@ -148,19 +149,17 @@ def _grade_one(
 ) -> tuple[Report, bool]:
     submission = read(candidate, grader.assignment.module, untouched)
     stem = file_stem(candidate.student)
-    path, page = out / "reports" / f"{stem}.json", out / "feedback" / f"{stem}.html"
-    known = None if fresh else read_report(path)
-    report = known if known is not None and _same(known, grader, submission.sha256, submission.path, sandbox) else None
-    was_there = report is not None
-    if report is None:
-        report = grader.grade(submission, sandbox)
-    text = feedback_page(report, submission.notes)
+    path, beside = out / "reports" / f"{stem}.json", out / "details" / f"{stem}.json"
+    known = None if fresh else _known(path, beside, grader, submission, sandbox)
+    report, details = known or grader.grade_and_show(submission, sandbox)
+    page, text = out / "feedback" / f"{stem}.html", feedback_page(report, submission.notes, details)
     with _writing(out):
-        if not was_there:
-            write_report(report, path)
+        if known is None:
+            write_details(details, beside)
+            write_report(report, path)  # last: a report that is there has all that belongs to it
         if _text(page) != text:  # a run that was killed may have left the page of an earlier report
             write_atomically(page, text)
-    return report, was_there
+    return report, known is not None
 
 
 def _text(path: Path) -> str | None:
@@ -169,15 +168,21 @@ def _text(path: Path) -> str | None:
     return None
 
 
-def _same(known: Report, grader: Grader, sha256: str, path: str, sandbox: Sandbox) -> bool:
-    return (
-        known.status == "graded"
-        and known.submission.sha256 == sha256
-        and known.submission.path == path
-        and known.fixtures == grader.fixtures.sha256
-        and known.isolation == sandbox.layers
-        and [item.item for item in known.items] == [item.id for item in grader.assignment.items]
+def _known(
+    path: Path, beside: Path, grader: Grader, submission: Submission, sandbox: Sandbox
+) -> tuple[Report, Details] | None:
+    """What an earlier run found of the same submission, fixtures and isolation; None where there is no such thing."""
+    report, details = read_report(path), read_details(beside)
+    if report is None or details is None or report.status != "graded":
+        return None
+    same = (
+        report.submission == SubmissionInfo(submission.path, submission.sha256)
+        and details.submission == submission.sha256
+        and report.fixtures == details.fixtures == grader.fixtures.sha256
+        and report.isolation == sandbox.layers
+        and [item.item for item in report.items] == [item.id for item in grader.assignment.items]
     )
+    return (report, details) if same else None
 
 
 def _write_summary(grader: Grader, run: Run, out: Path, started: str, jobs: int, before: str | None) -> None:

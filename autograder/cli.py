@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
+from autograder.check import watch as watch_folder
 from autograder.cli_exports import RosterOption, bundle_app, export_app
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
@@ -34,11 +36,11 @@ from autograder.release import handout_files, write_handout, zip_bytes
 from autograder.report import Report
 from autograder.roster import read_roster
 from autograder.sandbox import STRICT
-from autograder.selfcheck import Exam, known_mistakes
+from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
 from autograder.submission import Candidate
-from autograder.table import class_table, doctor_table, exam_table
+from autograder.table import class_table, doctor_table, exam_table, variants_table
 from autograder.text import number, visible
 from autograder.verify import regenerate_into
 from autograder.verify import verify as verify_fixtures
@@ -129,10 +131,11 @@ def grade(
     grader = Grader.of(chosen, _fixtures(chosen, fixtures))
     people = read_roster(roster) if roster else None
     moment = deadline.astimezone() if deadline else None  # of this machine's time zone, where it names none
+    done = count(1)
     with ExitStack() as stack:
         class_ = stack.enter_context(gathered(paths, chosen.module, people, moment, class_zip=class_zip))
         candidates = _candidates(class_, out)
-        advance = stack.enter_context(_progress("grading", len(candidates)))
+        advance = stack.enter_context(_progress("grading"))
         run = batch.grade_all(
             grader,
             candidates,
@@ -141,7 +144,7 @@ def grade(
             fresh=fresh,
             untouched=chosen.untouched_source(),
             isolation=isolation.value,
-            progress=lambda candidate, report: advance(),
+            progress=lambda candidate, report: advance(next(done), len(candidates)),
         )
     console = _console()
     console.print(class_table(run.reports, chosen))
@@ -172,13 +175,13 @@ def _console() -> Console:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr, and the function that moves it on by one."""
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, and the function that says how many of how many are done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda: progress.advance(task)
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
@@ -230,10 +233,13 @@ def check(
         Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
     ] = Path(),
     item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
+    ] = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
-    raise SystemExit(check_folder(path, item or (), assignment))
+    raise SystemExit((watch_folder if watching else check_folder)(path, item or (), assignment))
 
 
 @app.command()
@@ -296,9 +302,9 @@ def fixtures_show(
 
 @app.command()
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
-    """The grader's own exam: solution, untouched handout, every known mistake. Exits with 3 where it fails."""
+    """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
     chosen = find_assignment(assignment)
-    with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
+    with _progress("examining") as advance:
         exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
     _say_exam(exam, _console())
     if exam.complaints:
@@ -311,6 +317,7 @@ def _say_exam(exam: Exam, console: Console) -> None:
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
+    console.print(variants_table(exam))
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
 

@@ -123,7 +123,9 @@ def export_moodle(
         _write_bytes(feedback, moodle.feedback_zip(made.folders, grades / "feedback"))
         print(f"{feedback}: {len(made.folders)} feedback pages.")
     if made.locked:
-        _warn(f"Moodle does not let the grade of {named(made.locked)} be changed.")
+        _warn(
+            f"NOT EXPORTED, since Moodle has locked it or would drop it as too high: the grade of {named(made.locked)}."
+        )
     _say_unknown(made.unknown, str(worksheet))
 
 

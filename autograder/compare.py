@@ -141,11 +141,7 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
         return Mismatch("tensor", expectation, returned)
     wide, observed = _widen(expected), _widen(returned.array)
     finite = np.isfinite(observed)
-    with np.errstate(invalid="ignore", over="ignore"):
-        distance = np.abs(observed - wide)
-        right = finite & np.isfinite(wide) & (distance <= expectation.atol + expectation.rtol * np.abs(wide))
-    if expectation.rtol == expectation.atol == 0:  # float64 does not tell all integers apart
-        right &= returned.array == expected
+    right = right_places(expectation, returned.array)
     wrong = ~right
     if not wrong.any():
         return None
@@ -158,8 +154,20 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
         differing=len(indices),
         total=wide.size,
         shared=_shared_index(indices, expectation.axes, wide.shape),
-        relative=_greatest_relative(distance, wide) if finite.all() else None,
+        relative=_greatest_relative(np.abs(observed - wide), wide) if finite.all() else None,
     )
+
+
+def right_places(expectation: Expectation, observed: Array) -> Array:
+    """Where `observed` is within the tolerance: bool, of the shape of both."""
+    expected = _expected_array(expectation)
+    wide, seen = _widen(expected), _widen(observed)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near: Array = np.abs(seen - wide) <= expectation.atol + expectation.rtol * np.abs(wide)
+    near &= np.isfinite(seen) & np.isfinite(wide)
+    if expectation.rtol == expectation.atol == 0:  # float64 does not tell all integers apart
+        near &= observed == expected
+    return near
 
 
 def _widen(array: Array) -> Array:

@@ -21,6 +21,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from autograder.details import Details
+from autograder.drawing import grid, plot
 from autograder.gradebook import Summary, summary
 from autograder.report import VERDICTS, ItemResult, Report, Verdict, file_stem
 from autograder.text import VERDICT_WORDS, number, visible
@@ -99,9 +101,13 @@ class Warn:
     text: str
 
 
-def feedback_page(report: Report, notes: Sequence[str] = ()) -> str:
-    """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time."""
+def feedback_page(report: Report, notes: Sequence[str] = (), details: Details | None = None) -> str:
+    """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time.
+
+    details   curves and pictures of the same submission; a page without them has none
+    """
     graded = [item for item in report.items if item.points is not None]
+    shown = details or Details("", "")
     return _render(
         "feedback.html",
         policy=_POLICY,
@@ -112,6 +118,8 @@ def feedback_page(report: Report, notes: Sequence[str] = ()) -> str:
         open=[item for item in graded if item.verdict != "passed"],
         earned=sum(item.points or 0.0 for item in graded),
         gradable=sum(item.max_points for item in graded),
+        curves=[(curve, [plot(series) for series in curve.series]) for curve in shown.curves],
+        grids={picture.item: grid(picture) for picture in shown.pictures},
     )
 
 

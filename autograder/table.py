@@ -11,7 +11,7 @@ from rich.text import Text
 from autograder.doctor import Examined
 from autograder.items import Assignment
 from autograder.report import Report
-from autograder.selfcheck import Finding
+from autograder.selfcheck import Exam, Finding
 from autograder.text import VERDICT_WORDS, number, visible
 
 MAX_ROWS = 60
@@ -83,6 +83,28 @@ def _counts(findings: Sequence[Finding]) -> list[str]:
     caught = sum(finding.lost > 0 for finding in findings)
     spilt = sum(finding.spilt > 0 for finding in findings)
     return [str(n) for n in (len(findings), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
+
+
+def variants_table(exam: Exam) -> Table:
+    """How right answers in other styles and small changes of the solution fared."""
+    table = _table("Right answers in other styles, and small changes of the solution (mutants)")
+    table.add_column("", no_wrap=True)
+    for heading in ("tried", "as it should be", "not"):
+        table.add_column(heading, justify="right")
+    accepted = sum(variant.is_accepted for variant in exam.variants)
+    table.add_row("right answers that earn all", *_shares(accepted, len(exam.variants)))
+    fates = exam.fates or ()
+    equal = [fate.survived for fate in fates if fate.mutant.reason]
+    other = [not fate.survived for fate in fates if not fate.mutant.reason]
+    table.add_row("mutants that lose points", *_shares(sum(other), len(other)))
+    table.add_row("equivalent mutants that lose none", *_shares(sum(equal), len(equal)))
+    if exam.fates is None:
+        table.caption = "no mutants: mutmut is not installed (python -m pip install -e '.[test]')"
+    return table
+
+
+def _shares(good: int, tried: int) -> list[str]:
+    return [str(tried), str(good), str(tried - good)]
 
 
 def doctor_table(examined: Iterable[Examined]) -> Table:

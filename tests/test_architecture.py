@@ -19,10 +19,11 @@ ENGINE = Path(__file__).resolve().parent.parent / "autograder"
 LAYERS = (
     ("__init__",),
     ("errors", "frames", "isolation", "observation", "report"),
-    ("text", "items", "apart"),
-    ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook", "roster"),
+    ("text", "items", "apart", "details", "mutants"),
+    ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook", "drawing", "roster"),
     ("compare", "detect", "submission", "pages"),
     ("feedback", "reasons", "build"),
+    ("pictures",),
     ("grading", "show", "verify", "release", "gradescope_metadata", "downloads"),
     ("layouts",),
     ("check", "batch", "exports"),

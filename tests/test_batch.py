@@ -41,7 +41,7 @@ ASSIGNMENT = find_assignment("policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
 SAMPLES = ASSIGNMENT.folder / "submissions"
 STYLES = ("advanced_indexing", "categorical", "classes", "clip_by_sign", "cross_entropy", "functional_call")
-VARIANTS = [KIT_ROOT / "tests" / "variants" / f"{name}.py" for name in (*STYLES, "manual_std", "nll_loss", "one_hot")]
+VARIANTS = [ASSIGNMENT.folder / "variants" / f"{name}.py" for name in (*STYLES, "manual_std", "nll_loss", "one_hot")]
 PATIENCE = 60.0
 
 HOSTILE = (
@@ -165,6 +165,7 @@ def test_a_run_writes_exactly_what_the_design_lists(
     assert files == {
         *(f"reports/{name}.json" for name in names),
         *(f"feedback/{name}.html" for name in names),
+        *(f"details/{name}.json" for name in names),
         *("grades.csv", "index.html", "run.json"),
     }
     assert [row["student"] for row in rows(out)] == names

@@ -127,6 +127,35 @@ def test_the_reports_of_a_folder_come_in_the_order_of_the_students(tmp_path: Pat
     assert read_grades(tmp_path / "reports") == read_grades(tmp_path)
 
 
+def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
+    path = write_grades(tmp_path, report("ada"), report("ben")) / "reports"
+    for student, final, reason in (("ada", 3.2, "2 days late"), ("ben", None, "excused")):
+        data = json.loads((path / f"{student}.json").read_text(encoding="utf-8"))
+        data |= {"final": final, "adjustments": [{"reason": reason}]}
+        (path / f"{student}.json").write_text(json.dumps(data), encoding="utf-8")
+    class_ = read_grades(tmp_path)
+    assert [one.points for one in class_] == [3.2, None]
+    text = canvas.canvas_csv(class_, canvas_table("ada", "ben"), COLUMN).text
+    assert [line.rpartition(",")[2] for line in text.splitlines()[2:]] == ["3.2", ""]
+    assert plain.plain_csv(class_).splitlines()[1:] == ["ada,3.2,4,graded,4", "ben,,4,graded,4"]
+    found = gradescope.results(class_[0])
+    assert (found["score"], found["output"]) == (3.2, "2 days late")
+    with pytest.raises(GraderFault, match="ben is not graded: excused"):
+        gradescope.results(class_[1])
+    assert prairielearn.results(class_[0])["score"] == 0.8
+    assert [json.loads(line)["reasons"] for line in plain.json_lines(class_).splitlines()] == [
+        ["2 days late"],
+        ["excused"],
+    ]
+
+
+def test_a_final_grade_that_is_no_number_stops_the_export(tmp_path: Path) -> None:
+    path = write_grades(tmp_path, report("ada")) / "reports" / "ada.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "final": "all"}), encoding="utf-8")
+    with pytest.raises(GraderFault, match="final grade that is no number"):
+        read_grades(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["", "reports", "nowhere"])
 def test_a_folder_without_reports_is_the_callers_mistake(tmp_path: Path, name: str) -> None:
     (tmp_path / "reports").mkdir()

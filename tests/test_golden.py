@@ -212,4 +212,7 @@ def renew() -> None:
 
 
 if __name__ == "__main__":
+    from test_exports import renew as renew_exports
+
     renew()
+    renew_exports()

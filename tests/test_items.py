@@ -152,6 +152,38 @@ def test_an_assignment_is_what_its_file_says(tmp_path: Path) -> None:
     assert (first.public, first.hidden) == (("first-small",), ("first-wide",))
 
 
+CURVE = """
+[[curve]]
+id = "run"
+function = "f"
+title = "a run"
+timeout = 3
+"""
+
+
+def test_a_curve_is_an_item_that_earns_nothing_and_has_the_case_of_its_name(tmp_path: Path) -> None:
+    demo = load_assignment(write(tmp_path, HEAD + FIRST + CURVE))
+    (curve,) = demo.curves
+    assert (curve.id, curve.function, curve.points, curve.timeout) == ("run", "f", 0.0, 3.0)
+    assert (curve.public, curve.hidden) == (("run",), ())
+    assert demo.max_points == 2.5
+    assert [item.id for item in demo.items] == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (('id = "run"', 'id = "first"'), "the item 'first' is listed twice"),
+        (('id = "run"', 'id = "first-small"'), "the case 'first-small' is listed twice"),
+        (("timeout = 3", "timeout = 3\npoints = 1"), "run has the unknown entry 'points'"),
+        (('title = "a run"\n', ""), "'title' of run should be text, but is missing"),
+    ],
+)
+def test_a_curve_that_cannot_be_one_is_refused(tmp_path: Path, edit: tuple[str, str], said: str) -> None:
+    with pytest.raises(FixtureError, match=re.escape(said)):
+        load_assignment(write(tmp_path, HEAD + FIRST + CURVE.replace(*edit)))
+
+
 def test_functions_come_once_each_in_the_order_of_the_items(tmp_path: Path) -> None:
     demo = load_assignment(write(tmp_path))
     assert demo.functions == ("f", "g")

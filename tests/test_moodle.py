@@ -12,6 +12,7 @@ import pytest
 from sample_reports import item, not_graded, report
 
 from autograder.errors import UsageError
+from autograder.exports.grades import FinalReport
 from autograder.exports.moodle import feedback_folder, feedback_zip, moodle_csv
 from autograder.report import Report, file_stem
 from autograder.roster import Person, Roster, Table, keys_of, read_table
@@ -133,3 +134,9 @@ def test_each_feedback_page_lies_where_moodles_importer_looks_for_it(tmp_path: P
 def test_a_missing_feedback_page_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ada\.html cannot be read"):
         feedback_zip({"ada": feedback_folder("Ada", "7001")}, tmp_path)
+
+
+def test_a_final_grade_above_the_maximum_is_reported_since_moodle_would_drop_it() -> None:
+    bonus = FinalReport(**vars(points("Ada Lovelace", 4.0)), final=4.5, reasons=("bonus",))
+    made = moodle_csv([bonus], Table(HEADER, (ADA, BEN)))
+    assert (made.graded, made.locked) == (0, ("Ada Lovelace",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,19 @@ from autograder.errors import GraderFault, UsageError
 from autograder.report import Report, read_report
 from autograder.roster import Roster, alternatives, index, match
 from autograder.text import number, visible
+
+
+@dataclass(frozen=True)
+class FinalReport(Report):
+    """A report with what a course's rules made of its points; None where they leave no grade."""
+
+    final: float | None
+    reasons: tuple[str, ...]
+
+    @property
+    def points(self) -> float | None:
+        """The final grade, which is the one that platforms get."""
+        return self.final
 
 
 @dataclass(frozen=True)
@@ -41,10 +54,29 @@ def read_grades(folder: Path) -> list[Report]:
         report = read_report(path)
         if report is None:
             raise GraderFault(f"{path} is not a report, or is damaged: grade the class again, then export.")
-        found.append(report)
+        found.append(_with_final(report, path))
     if not found:
         raise UsageError(f"{folder} holds no reports: give the folder that `autograder grade … --out` wrote.")
     return sorted(found, key=lambda report: report.student)
+
+
+def _with_final(report: Report, path: Path) -> Report:
+    """The report with the final grade that its file gives besides, where it gives one."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if "final" not in data:
+        return report
+    final, listed = data["final"], data.get("adjustments", [])
+    reasons = tuple(str(one.get("reason", "")) for one in listed if isinstance(one, dict))
+    if final is not None and not isinstance(final, int | float):
+        raise GraderFault(f"{path} has a final grade that is no number: apply the rules again, then export.")
+    given = {each.name: getattr(report, each.name) for each in fields(report)}
+    return FinalReport(**given, final=final, reasons=reasons)
+
+
+def why_not_graded(report: Report) -> str:
+    """Why a report has no points to export."""
+    lost = next((item.message for item in report.items if item.points is None), "")
+    return lost or "; ".join(report.reasons if isinstance(report, FinalReport) else ())
 
 
 def find_rows(reports: Iterable[Report], keys: Iterable[frozenset[str]], roster: Roster | None = None) -> Found:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from autograder.errors import GraderFault
+from autograder.exports.grades import FinalReport, why_not_graded
 from autograder.render import fenced, item_markdown
 from autograder.report import CaseResult, ItemResult, Report
 from autograder.text import VERDICT_WORDS, visible
@@ -18,18 +19,19 @@ MAX_TEXT = 20_000  # characters of one test's output
 def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility = "visible") -> dict[str, Any]:
     """What Gradescope reads as results.json.
 
+    notes          what is said above the tests; then comes why the final grade is another than their sum
     hidden_cases   visible: one test an item, and students see their points at once. Anything else: the public cases of
                    an item are one visible test and its hidden cases another, shown when this says; Gradescope shows no
                    total as long as a test is hidden
     raises         GraderFault for a report that is not graded: no file is better than one that says 0
     """
     if report.points is None:
-        reason = next(item.message for item in report.items if item.points is None)
-        raise GraderFault(f"{visible(report.student, 80)} is not graded: {visible(reason, 300)}")
+        raise GraderFault(f"{visible(report.student, 80)} is not graded: {visible(why_not_graded(report), 300)}")
+    reasons = report.reasons if isinstance(report, FinalReport) else ()
     return {
         "score": report.points,
         "execution_time": round(sum(item.seconds for item in report.items), 2),
-        "output": "\n".join(visible(note) for note in notes),
+        "output": "\n".join(visible(note) for note in (*notes, *reasons)),
         "output_format": "text",
         "test_output_format": "md",
         "test_name_format": "text",

@@ -26,7 +26,7 @@ NAMED_BY = ("full name", "username", "id number", "email address")
 class MoodleExport:
     """The worksheet for Moodle.
 
-    locked    students whose grade Moodle does not let change
+    locked    students whose grade Moodle does not let change, or would leave out as above its maximum
     folders   student → where in a zip the feedback goes
     """
 
@@ -64,7 +64,8 @@ def moodle_csv(
         if report is not None:
             name = row[headings.index("full name")] if "full name" in headings else report.student
             folders[report.student] = feedback_folder(name, numbers[position])
-        if report is not None and _is_locked(row, headings):
+        above = report is not None and (report.points or 0.0) > report.max_points
+        if report is not None and (above or _is_locked(row, headings)):
             locked.append(report.student)
         elif report is not None and report.points is not None:
             cells[at_grade] = number(report.points).replace(".", decimal)

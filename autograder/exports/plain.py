@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from autograder.exports.grades import to_json
+from autograder.exports.grades import FinalReport, to_json
 from autograder.gradebook import text_cell, to_csv
 from autograder.report import Report
 from autograder.report import to_json as report_json
@@ -16,7 +16,10 @@ ABSENT = "absent"
 
 
 def plain_csv(reports: Sequence[Report], roster: Roster | None = None) -> str:
-    """The columns of `grades.csv`; with a roster also a row, without points, for each student who handed in nothing."""
+    """The columns of `grades.csv`, `points` being the final grade where there is one.
+
+    With a roster, there is also a row, without points, for each student who handed in nothing.
+    """
     items = list(dict.fromkeys(result.item for report in reports for result in report.items))
     text = to_csv(reports, items)
     missing = absent(reports, roster) if roster else []
@@ -37,5 +40,9 @@ def absent(reports: Sequence[Report], roster: Roster) -> list[str]:
 
 
 def json_lines(reports: Sequence[Report]) -> str:
-    """One report a line, as `reports/<student>.json` spells it."""
-    return "".join(to_json(report_json(report), indent=None) for report in reports)
+    """One report a line, as `reports/<student>.json` spells it; `points` is the final grade where there is one."""
+    return "".join(to_json(report_json(report) | _reasons(report), indent=None) for report in reports)
+
+
+def _reasons(report: Report) -> dict[str, list[str]]:
+    return {"reasons": list(report.reasons)} if isinstance(report, FinalReport) else {}

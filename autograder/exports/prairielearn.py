@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from autograder.exports.grades import why_not_graded
 from autograder.render import item_lines
 from autograder.report import ItemResult, Report
 from autograder.text import visible
@@ -34,11 +35,10 @@ def ungradable(reasons: Sequence[str]) -> dict[str, Any]:
 
 def _results(report: Report, notes: Sequence[str], length: int) -> dict[str, Any]:
     if report.points is None:
-        lost = dict.fromkeys(item.message for item in report.items if item.points is None)
-        return ungradable([f"Not graded, through no fault of yours: {reason}" for reason in lost])
+        return ungradable([f"Not graded, through no fault of yours: {why_not_graded(report)}"])
     return {
         "gradable": True,
-        "score": round(report.points / report.max_points, 6) if report.max_points else 0.0,
+        "score": min(1.0, round(report.points / report.max_points, 6)) if report.max_points else 0.0,
         "message": "\n".join(visible(note, 2_000) for note in notes),
         "tests": [_test(item, length) for item in report.items],
     }

@@ -13,7 +13,8 @@ from autograder.errors import FixtureError, UsageError
 
 KIT_ROOT = Path(__file__).resolve().parent.parent
 UNTOUCHED = "untouched.py"
-ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "load_timeout", "item"})
+ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "load_timeout", "item", "curve"})
+CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
 
 
@@ -21,7 +22,7 @@ ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "
 class Item:
     """One thing that earns points.
 
-    points    float    2 to 8
+    points    float    2 to 8; 0 for a curve, which is shown and earns nothing
     timeout   float    seconds of wall clock for one case
     hint      str      what to think about where no known mistake explains the answer
     """
@@ -43,6 +44,7 @@ class Assignment:
     folder    fixtures/<name>, which holds items.toml, manifest.json, probes.py, public/ and hidden/
     module    the name that students define their functions in, without .py
     given     modules handed to students whole; grading uses the kit's own copies
+    curves    runs whose series are shown beside the solution's; each has one public case of its own name
     """
 
     name: str
@@ -52,6 +54,7 @@ class Assignment:
     given: tuple[str, ...]
     load_timeout: float
     items: tuple[Item, ...]
+    curves: tuple[Item, ...] = ()
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -142,8 +145,9 @@ def nearest_root(start: Path) -> Path:
 def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
     _refuse_unknown(data, ASSIGNMENT_KEYS, "the assignment")
     items = tuple(_item(entry) for entry in _list(data, "item", dict, "the assignment"))
-    _refuse_twice((item.id for item in items), "item")
-    _refuse_twice((case for item in items for case in (*item.public, *item.hidden)), "case")
+    curves = tuple(_curve(entry) for entry in _list({"curve": [], **data}, "curve", dict, "the assignment"))
+    _refuse_twice((item.id for item in (*items, *curves)), "item")
+    _refuse_twice((case for item in (*items, *curves) for case in (*item.public, *item.hidden)), "case")
     if not items:
         raise ValueError("it lists no item")
     return Assignment(
@@ -154,7 +158,15 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         given=tuple(_list(data, "given", str, "the assignment")),
         load_timeout=_positive(data, "load_timeout", "the assignment"),
         items=items,
+        curves=curves,
     )
+
+
+def _curve(entry: Mapping[str, Any]) -> Item:
+    name = _text(entry, "id", "a curve")
+    _refuse_unknown(entry, CURVE_KEYS, name)
+    function, title = _text(entry, "function", name), _text(entry, "title", name)
+    return Item(name, function, title, 0.0, _positive(entry, "timeout", name), "", (name,), ())
 
 
 def _item(entry: Mapping[str, Any]) -> Item:
