@@ -148,12 +148,12 @@ def points_table(assignment: Assignment) -> str:
     return "\n".join(lines) + "\n"
 
 
-def requirements() -> str:
+def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
     """What a student's machine needs, with the versions of pyproject.toml."""
     project = tomllib.loads(_text(KIT_ROOT / "pyproject.toml"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
     by_name = {re.split(r"[^A-Za-z0-9._-]", entry, maxsplit=1)[0]: entry for entry in wanted}
-    return "".join(f"{by_name[name]}\n" for name in STUDENT_REQUIREMENTS)
+    return "".join(f"{by_name[name]}\n" for name in names)
 
 
 def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str) -> Files:

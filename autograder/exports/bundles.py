@@ -13,7 +13,7 @@ from pathlib import Path
 from autograder.exports.gradescope import Visibility
 from autograder.fixtures import MANIFEST, read_fixtures
 from autograder.items import KIT_ROOT, UNTOUCHED, Assignment
-from autograder.release import Files, handout_files, refuse_leaks, requirements, stub
+from autograder.release import STUDENT_REQUIREMENTS, Files, handout_files, refuse_leaks, requirements, stub
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 MINUTES = 20
@@ -97,7 +97,7 @@ jobs:
         with:
           python-version: "3.12"
       - name: Install packages
-        run: python -m pip install --extra-index-url {index} -r requirements.txt
+        run: python -m pip install --extra-index-url {index} -r requirements.txt nbformat
       - name: Public cases
         id: public-cases
         run: python -m autograder.exports.classroom
@@ -185,8 +185,8 @@ def kit_files(assignment: Assignment, fixtures: Path | None = None) -> Files:
 
 
 def container_requirements() -> str:
-    """What grading needs to import, with the versions of pyproject.toml."""
-    lines = requirements().splitlines(keepends=True)
+    """What grading needs to import, notebooks included, with the versions of pyproject.toml."""
+    lines = requirements((*STUDENT_REQUIREMENTS, "nbformat")).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("pytest"))
 
 
