@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from sample_reports import item, not_graded, report, write_grades
+from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 from test_exports import PLATFORMS, validate
 
 from autograder.cli import main
+from autograder.gradebook import reads_as_formula
 from autograder.pages import feedback_page
 from autograder.report import Report, file_stem
+from autograder.roster import Table
 
 COLUMN = "HW5 GRPO (123456)"
 Run = Callable[..., "Done"]
@@ -192,3 +197,34 @@ def test_a_class_is_graded_from_the_download_of_a_platform(autograder: Run, tmp_
     assert "handed in late" in (out / "feedback" / "eve_1666.html").read_text(encoding="utf-8")
     again = autograder("grade", path, "--class-zip", "--roster", roster, "--out", out)
     assert "2 of them unchanged since the last run" in again.stdout
+
+
+def test_names_that_would_do_harm_go_from_folders_to_every_platform(autograder: Run, tmp_path: Path) -> None:
+    names = [name for name in NASTY_NAMES if "/" not in name and len(name) < 200]
+    for name in names:
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "policy_gradient.py").write_text("", encoding="utf-8")
+    grades, out = tmp_path / "grades", tmp_path / "out"
+    assert autograder("grade", tmp_path / "class", "--out", grades).code == 0
+    gradebook = tmp_path / "course.csv"
+    header = ["Student", "ID", "SIS Login ID", "Section", COLUMN]
+    rows = [[name, str(1000 + at), f"login{at}", "CS336", "7"] for at, name in enumerate(names)]
+    gradebook.write_bytes(Table((), ()).text([header, ["    Points Possible", "", "", "", "100"], *rows]).encode())
+    for platform, more in (
+        ("csv", []),
+        ("jsonl", []),
+        ("canvas", ["--gradebook", gradebook, "--assignment-column", COLUMN]),
+        ("gradescope", []),
+        ("classroom", []),
+        ("prairielearn", []),
+    ):
+        done = autograder("export", platform, grades, "--out", out / platform, *more)
+        assert (done.code, done.stderr) == (0, ""), platform
+    text = (out / "canvas").read_text(encoding="utf-8")
+    cells = list(csv.reader(io.StringIO(text, newline=""), strict=True))[2:]
+    assert [(row[1], row[4]) for row in cells] == [(row[1], "0") for row in rows]
+    assert not [cell for row in cells for cell in row if reads_as_formula(cell)]
+    students = {json.loads(line)["student"] for line in (out / "jsonl").read_text(encoding="utf-8").splitlines()}
+    assert students == {unicodedata.normalize("NFC", name) for name in names}
+    for platform in ("gradescope", "classroom", "prairielearn"):
+        assert len(list((out / platform).iterdir())) == len(names)
