@@ -180,15 +180,11 @@ def parse_time(text: str) -> datetime | None:
 
 def _unpacked(path: Path, stack: ExitStack, *, class_zip: bool) -> tuple[Path, str]:
     """Where to look, and what the place is called; a zip of a class is unpacked."""
-    looks = (
-        path.suffix.lower() == ".zip" and path.is_file() and _is_class([member.filename for member in members(path)])
-    )
-    if not looks:
+    is_zip = path.suffix.lower() == ".zip" and stat.S_ISREG(_mode(path))
+    if not (is_zip and _is_class([member.filename for member in members(path)])):
         return path, Path(os.path.normpath(path.absolute())).name
     if not class_zip:
-        advice = (
-            "if you downloaded it from your platform, add --class-zip; if a student packed it, ask for the module alone"
-        )
+        advice = "add --class-zip if you downloaded it from your platform; if a student packed it, ask for the module"
         raise UsageError(f"{_quoted(path)} looks like a whole class: {advice}.")
     return unpack(path, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autograder-")))), path.stem
 
@@ -206,8 +202,15 @@ def _at(place: Path, name: str, module: str, roster: Roster | None) -> list[Hand
     return repositories or [_plain(candidate, module) for candidate in find([place], module)]
 
 
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):  # nothing there, or nothing that this user may look at: `find` or `read` says so
+        return 0
+
+
 def _plain(candidate: Candidate, module: str) -> HandIn:
-    submitted = _collected(candidate.path, module) if candidate.path.is_dir() else None
+    submitted = _collected(candidate.path, module) if stat.S_ISDIR(_mode(candidate.path)) else None
     return HandIn(((candidate.student,),), candidate.path, candidate.shown, submitted=submitted)
 
 
@@ -215,12 +218,9 @@ def _is_class(names: Sequence[str]) -> bool:
     """Whether a zip with these names holds a class, and not one student's work."""
     paths = [name.replace("\\", "/").split("/") for name in names]
     paths = [parts for parts in paths if parts[0] != "__MACOSX" and parts[-1] != ".DS_Store"]
-    if (
-        paths
-        and all(len(parts) > 1 and parts[0] == paths[0][0] for parts in paths)
-        and not MOODLE.fullmatch(paths[0][0])
-    ):
-        paths = [parts[1:] for parts in paths]
+    top = paths[0][0] if paths else ""
+    if all(len(parts) > 1 and parts[0] == top for parts in paths) and not MOODLE.fullmatch(top):
+        paths = [parts[1:] for parts in paths]  # all in one folder
     tops = [parts[0] for parts in paths]
     graded = [parts[0] for parts in paths if len(parts) == 1 and Path(parts[0]).suffix.lower() in CAPS]
     canvas = bool(graded) and len(tops) == len(paths) and all(map(CANVAS.fullmatch, graded))
@@ -309,16 +309,17 @@ def _gradescope(folder: Path, entries: Sequence[os.DirEntry[str]], module: str) 
     found = []
     for entry in folders:
         about = described.get(entry.name)
-        owners = tuple(_of_gradescope(*submitter) for submitter in about.submitters) if about else ()
+        owners = tuple(_of_gradescope(*submitter, entry.name) for submitter in about.submitters) if about else ()
         submitted = parse_time(about.created_at) if about else None
         owners = tuple(owner for owner in owners if owner) or ((entry.name,),)
         found.append(HandIn(owners, Path(entry.path), shown_name(entry.name), submitted=submitted))
     return found
 
 
-def _of_gradescope(name: str, sid: str, email: str) -> tuple[str, ...]:
+def _of_gradescope(name: str, sid: str, email: str, folder: str) -> tuple[str, ...]:
+    """What a submitter is called; a name alone, which anybody may choose, does not make two submissions one student's."""
     names = [one for one in (sid, email, name) if one]
-    return (f"{name}_{sid or email}", *names) if name and (sid or email) else tuple(names)
+    return (f"{name}_{sid or email or folder}", *names) if name else tuple(names)
 
 
 def _collected(folder: Path, module: str) -> datetime | None:

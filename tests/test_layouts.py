@@ -189,6 +189,13 @@ def test_the_members_of_a_group_each_get_the_submission(tmp_path: Path) -> None:
     assert len({one.sha256 for one in read_.values()}) == 1
 
 
+def test_two_submitters_who_share_no_more_than_a_name_are_two_students(tmp_path: Path) -> None:
+    put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
+    text = "".join(f"submission_{at}:\n  :submitters:\n  - :name: Ana\n" for at in (1, 2))
+    put(tmp_path, "submission_metadata.yml", text=text)
+    assert set(paths_of(tmp_path)) == {"Ana_submission_1", "Ana_submission_2"}
+
+
 def test_a_deadline_makes_a_submission_late(tmp_path: Path) -> None:
     put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
     put(tmp_path, "submission_metadata.yml", text=METADATA)
@@ -213,7 +220,7 @@ def test_a_deadline_makes_a_submission_late(tmp_path: Path) -> None:
 def test_metadata_that_says_nothing_of_use_leaves_the_folders_name(tmp_path: Path, text: str) -> None:
     put(tmp_path, f"submission_1/{PY}", "submission_metadata.yml", text=text)
     (tmp_path / "submission_1" / PY).write_text(CODE, encoding="utf-8")
-    assert set(paths_of(tmp_path)) <= {"submission_1", "x"}
+    assert set(paths_of(tmp_path)) <= {"submission_1", "x_submission_1"}
 
 
 @pytest.mark.parametrize(
