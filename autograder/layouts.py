@@ -317,7 +317,7 @@ def _gradescope(folder: Path, entries: Sequence[os.DirEntry[str]], module: str) 
 
 
 def _of_gradescope(name: str, sid: str, email: str, folder: str) -> tuple[str, ...]:
-    """What a submitter is called; a name alone, which anybody may choose, does not make two submissions one student's."""
+    """What a submitter is called; a name alone, which anybody may choose, makes no two submissions one student's."""
     names = [one for one in (sid, email, name) if one]
     return (f"{name}_{sid or email or folder}", *names) if name else tuple(names)
 
