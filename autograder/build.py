@@ -22,13 +22,14 @@ from typing import Any
 
 import numpy as np
 
+from autograder.calls import Outcome, Program
 from autograder.compare import compare
 from autograder.errors import FixtureError
 from autograder.fixtures import MANIFEST, Case, Expectation, decode, encode, is_finite
 from autograder.items import Assignment, Item
 from autograder.observation import Array, Observation, Raised, Returned
 from autograder.report import Visibility
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Sandbox
 
 AGREEMENT = 1e-12
 OPEN_SECRET = "open fixtures: a course that publishes its repository draws its own"
@@ -269,15 +270,10 @@ def program_of(assignment: Assignment, source: str) -> Program:
     return Program(assignment.module, source, assignment.given_sources(), assignment.probes_source())
 
 
-def request_for(case: Case, item: Item) -> Request:
-    """The call that a worker makes for this case."""
-    return Request(item.id, item.function, case.probe, case.params, case.input_bytes(), item.timeout)
-
-
 def observe(assignment: Assignment, source: str, cases: Sequence[Case], sandbox: Sandbox) -> list[Outcome]:
     """What `source`, as a submission, does in each case."""
     items = {item.id: item for item in (*assignment.items, *assignment.curves)}
-    requests = [request_for(case, items[case.item]) for case in cases]
+    requests = [case.request(items[case.item]) for case in cases]
     return sandbox.run(program_of(assignment, source), requests, load_timeout=assignment.load_timeout)
 
 

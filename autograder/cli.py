@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from enum import StrEnum
@@ -33,15 +33,13 @@ from autograder.grading import Grader
 from autograder.items import Assignment, find_assignment
 from autograder.layouts import Gathered, gathered
 from autograder.release import handout_files, write_handout, zip_bytes
-from autograder.report import Report
 from autograder.roster import read_roster
-from autograder.sandbox import STRICT
 from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
 from autograder.submission import Candidate
 from autograder.table import class_table, doctor_table, exam_table, variants_table
-from autograder.text import number, visible
+from autograder.text import STRICT, number, visible
 from autograder.verify import regenerate_into
 from autograder.verify import verify as verify_fixtures
 
@@ -122,6 +120,9 @@ def grade(
     class_zip: Annotated[
         bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
     ] = False,
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
+    ] = "",
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
@@ -141,17 +142,18 @@ def grade(
             candidates,
             out,
             jobs=jobs,
+            scheduler=scheduler,
             fresh=fresh,
             untouched=chosen.untouched_source(),
             isolation=isolation.value,
             progress=lambda candidate, report: advance(next(done), len(candidates)),
         )
     console = _console()
-    console.print(class_table(run.reports, chosen))
+    console.print(class_table(run.reports, run.figures, chosen))
     _say_where(console, run, out)
     _say_roster(class_)
-    _say_isolation(run.reports)
-    if any(report.status == "not_graded" for report in run.reports):
+    _say_isolation(run)
+    if run.figures.graded < run.figures.students:
         raise SystemExit(3)
 
 
@@ -185,9 +187,8 @@ def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
-    lost = [report for report in run.reports if report.status == "not_graded"]
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
-    console.print(f"{len(run.reports) - len(lost)} graded in {run.seconds:.1f} s{again}.", highlight=False)
+    console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
         ("index.html", "the class"),
         ("feedback", "a page for each student"),
@@ -196,8 +197,8 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-    if lost:
-        _say_lost(lost)
+    if run.figures.not_graded:
+        _say_lost(run)
 
 
 def _say_roster(class_: Gathered) -> None:
@@ -207,10 +208,9 @@ def _say_roster(class_: Gathered) -> None:
             print(f"autograder: {what}: {named(students)}.", file=sys.stderr)
 
 
-def _say_isolation(reports: Sequence[Report]) -> None:
+def _say_isolation(run: batch.Run) -> None:
     """What must not be missed where the code that was graded could do more than it should."""
-    layers = {layer for report in reports for layer in report.isolation}
-    missing = [layer for layer in STRICT if layer not in layers]
+    missing = [layer for layer in STRICT if layer not in run.isolation]
     if missing:
         sentence = (
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
@@ -219,11 +219,11 @@ def _say_isolation(reports: Sequence[Report]) -> None:
         Console(stderr=True).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
-def _say_lost(lost: list[Report]) -> None:
-    names = ", ".join(visible(report.student, 40) for report in lost[:10])
-    more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
-    reason = visible(lost[0].items[0].message, 300)
-    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {reason}"
+def _say_lost(run: batch.Run) -> None:
+    names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
+    lost = run.figures.students - run.figures.graded
+    more = f" and {lost - 10} more" if lost > 10 else ""
+    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {visible(run.fault, 300)}"
     Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 

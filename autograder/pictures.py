@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from autograder.calls import Outcome
 from autograder.compare import compare, right_places
 from autograder.details import MAX_CELLS, MAX_STEPS, NOT_FINITE, RIGHT, TOO_LARGE, TOO_SMALL, Curve, Picture, Series
 from autograder.feedback import about_outcome
 from autograder.fixtures import Case, Expectation
 from autograder.observation import Array, Observation
-from autograder.sandbox import Outcome
 
 DECIMALS = 3  # as many as the reference has
 LARGEST = 1e9

@@ -29,9 +29,9 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
-    "__init__", "__main__", "check", "compare", "details", "detect", "errors", "feedback", "fixtures", "frames",
-    "grading", "isolation", "items", "notebook", "observation", "pictures", "reasons", "render", "report", "sandbox",
-    "submission", "text", "worker",
+    "__init__", "__main__", "calls", "cgroup", "check", "compare", "details", "detect", "errors", "feedback",
+    "fixtures", "frames", "grading", "isolation", "items", "namespaces", "notebook", "observation", "pictures",
+    "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
 )  # fmt: skip
 STUDENT_REQUIREMENTS = (
     "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",

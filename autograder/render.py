@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from autograder.report import ItemResult, Report, Verdict
-from autograder.text import VERDICT_WORDS, number, visible
+from autograder.text import VERDICT_WORDS, isolation_line, number, visible
 
 WIDTH = 100
 WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded": "ERR "}
@@ -60,6 +60,7 @@ def report_markdown(report: Report) -> str:
     for item in report.items:
         if item.verdict != "passed":
             lines += ["", f"### {item.item}: {_quoted(item.title)}", "", item_markdown(item).rstrip("\n")]
+    lines += ["", f"Isolation: {_quoted(isolation_line(report.isolation))}"]
     return "\n".join(lines) + "\n"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from autograder.build import solution_source
+from autograder.calls import Outcome
 from autograder.compare import right_places
 from autograder.details import MAX_CELLS, MAX_STEPS, Curve, Details, Picture, Series, read_details, write_details
 from autograder.drawing import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
@@ -21,7 +22,7 @@ from autograder.items import find_assignment
 from autograder.observation import Observation, Raised, Returned
 from autograder.pages import feedback_page
 from autograder.pictures import LARGEST, curve_of, picture_of
-from autograder.sandbox import Outcome, Sandbox
+from autograder.sandbox import Sandbox
 from autograder.submission import Submission
 
 ASSIGNMENT = find_assignment("policy_gradient")
@@ -205,8 +206,8 @@ def test_the_solutions_curve_lies_on_the_reference_and_climbs(sandbox: Sandbox) 
     assert (curve.message, reward.what, loss.what) == ("", "mean reward", "loss")
     for series in (reward, loss):
         assert np.allclose(np.array(series.yours, dtype=float), series.reference, atol=2e-3)
-    assert len(reward.yours) == 80
-    assert reward.reference[-1] > reward.reference[0] + 1
+    assert len(reward.yours) == 40
+    assert reward.reference[-1] > reward.reference[0] + 0.9
 
 
 def test_a_curve_costs_no_points_and_changes_no_report(sandbox: Sandbox) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autograder.errors import FixtureError, UsageError
+from autograder.fixtures import read_fixtures
 from autograder.items import KIT_ROOT, Assignment, find_assignment, load_assignment, nearest_root
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -76,6 +78,45 @@ def refusal(root: Path, text: str) -> str:
     assert message.endswith(".")
     assert "\n" not in message
     return message.removeprefix(f"{folder / 'items.toml'} ")
+
+
+# Budgets
+
+
+def test_budgets_are_the_items_own_or_the_assignments_or_the_usual_ones(tmp_path: Path) -> None:
+    def budgets(text: str, name: str) -> list[tuple[float, ...]]:
+        items = load_assignment(write(tmp_path, text, name)).items
+        return [(item.cpu, item.memory_megabytes, item.output_megabytes) for item in items]
+
+    usual = budgets(HEAD + FIRST + SECOND, "usual")
+    timeouts = [item.timeout for item in load_assignment(tmp_path / "fixtures" / "usual").items]
+    assert usual == [(2 * timeout, 4096, 64) for timeout in timeouts]
+    own = FIRST + "cpu = 2.5\noutput_megabytes = 1\n"
+    head = "cpu = 7\nmemory_megabytes = 512\n" + HEAD
+    assert budgets(head + own + SECOND, "own") == [(2.5, 512, 1), (7, 512, 64)]
+
+
+@pytest.mark.parametrize("budget", ["cpu", "memory_megabytes", "output_megabytes"])
+@pytest.mark.parametrize("value", ["0", "-1", "true", "inf", "nan", '"5"'])
+def test_a_budget_is_a_number_above_0(tmp_path: Path, budget: str, value: str) -> None:
+    line = f"{budget} = {value}\n"
+    assert f"{budget!r} of the assignment" in refusal(tmp_path / "head", line + HEAD + FIRST)
+    assert f"{budget!r} of first" in refusal(tmp_path / "item", HEAD + FIRST + line)
+
+
+def test_the_real_items_say_what_they_may_use() -> None:
+    text = (find_assignment("policy_gradient").folder / "items.toml").read_text(encoding="utf-8")
+    for budget in ("load_timeout", "cpu", "memory_megabytes", "output_megabytes"):
+        assert re.search(rf"^{budget} = \d+$", text, re.MULTILINE)
+
+
+def test_a_case_is_asked_for_within_the_budgets_of_its_item() -> None:
+    assignment = find_assignment("policy_gradient")
+    case = read_fixtures(assignment, hidden=False).cases[0]
+    item = replace(assignment.item(case.item), timeout=1.5, cpu=2.5, memory_megabytes=3, output_megabytes=4)
+    request = case.request(item)
+    assert (request.item, request.function, request.probe) == (item.id, item.function, case.probe)
+    assert (request.timeout, request.cpu, request.memory_megabytes, request.output_megabytes) == (1.5, 2.5, 3, 4)
 
 
 # The real assignment

@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 
 from autograder.exports.grades import FinalReport, to_json
-from autograder.gradebook import text_cell, to_csv
+from autograder.gradebook import name_cell, to_csv
 from autograder.report import Report
 from autograder.report import to_json as report_json
 from autograder.roster import Roster, alternatives
@@ -27,7 +27,7 @@ def plain_csv(reports: Sequence[Report], roster: Roster | None = None) -> str:
         return text
     header, *rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     for student in missing:
-        rows.append([text_cell(student), "", "", ABSENT, *[""] * len(items)])
+        rows.append([name_cell(student), "", "", ABSENT, *[""] * len(items)])
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows([header, *sorted(rows)])
     return stream.getvalue()

@@ -10,6 +10,7 @@ One safetensors file holds the cases of one item and visibility: `public/<item>.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -22,6 +23,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from autograder.calls import Request
 from autograder.errors import FixtureError
 from autograder.items import Assignment, Item
 from autograder.observation import Array, Observation, Raised, Returned
@@ -80,8 +82,17 @@ class Case:
     expected: tuple[Expectation, ...]
     mistakes: Mapping[str, Observation | Raised]
 
+    def request(self, item: Item) -> Request:
+        """The call that a worker makes for this case, within the budgets of its item."""
+        budgets = item.timeout, item.cpu, item.memory_megabytes, item.output_megabytes
+        return Request(item.id, item.function, self.probe, self.params, self.input_bytes(), *budgets)
+
     def input_bytes(self) -> bytes:
         """The inputs as a worker receives them."""
+        return self._encoded
+
+    @functools.cached_property
+    def _encoded(self) -> bytes:
         return safetensors.numpy.save({name: np.array(array, order="C") for name, array in self.inputs.items()})
 
 

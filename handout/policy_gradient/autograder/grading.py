@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from autograder.calls import Outcome, Program
 from autograder.compare import compare, matching_mistakes
 from autograder.details import Details
 from autograder.errors import GraderFault
@@ -15,7 +16,7 @@ from autograder.observation import Observation, Raised
 from autograder.pictures import curve_of, picture_of
 from autograder.reasons import explain
 from autograder.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Sandbox
 from autograder.submission import Submission
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
@@ -90,7 +91,7 @@ class Grader:
         cases += [case for case in self.fixtures.curves if case.id in drawn]
         cases.sort(key=lambda case: case.visibility == "hidden")  # last: what is shown before cannot tell of them
         known = {item.id: item for item in (*items, *curves)}
-        requests = [_request(case, known[case.item]) for case in cases]
+        requests = [case.request(known[case.item]) for case in cases]
         program = Program(self.assignment.module, submission.source, self.given, self.probes)
         outcomes = sandbox.run(program, requests, load_timeout=self.assignment.load_timeout)
         return dict(zip((case.id for case in cases), outcomes, strict=True))
@@ -161,10 +162,6 @@ class Grader:
         return [slug for slug in slugs if slug in fitting]
 
 
-def _request(case: Case, item: Item) -> Request:
-    return Request(item.id, item.function, case.probe, case.params, case.input_bytes(), item.timeout)
-
-
 def _seen(outcome: Outcome) -> Observation | Raised | None:
     return outcome.observation if outcome.observation is not None else outcome.raised
 
@@ -198,6 +195,8 @@ def _load_failure(module: str, outcomes: Sequence[Outcome]) -> str:
     name = f"{module}.py"
     if failed.raised is not None:
         return f"{name} could not be imported. " + about_exception("Importing it", failed.raised, reveal=True)
+    if failed.exceeded:
+        return f"{name} could not be imported: importing it {failed.exceeded}."
     if failed.status == "timed_out":
         return f"{name} had not finished importing in time. Does code at its top level train a model or wait?"
     return f"{name} could not be imported: it ended the Python process ({failed.detail})."
