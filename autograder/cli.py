@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -23,16 +24,20 @@ from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
 from autograder.check import watch as watch_folder
+from autograder.cli_exports import RosterOption, bundle_app, export_app
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
+from autograder.exports.grades import named
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading import Grader
 from autograder.items import Assignment, find_assignment
+from autograder.layouts import Gathered, gathered
 from autograder.release import handout_files, write_handout, zip_bytes
+from autograder.roster import read_roster
 from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
-from autograder.submission import Candidate, find
+from autograder.submission import Candidate
 from autograder.table import class_table, doctor_table, exam_table, variants_table
 from autograder.text import STRICT, number, visible
 from autograder.verify import regenerate_into
@@ -49,6 +54,8 @@ fixtures_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify or read them."
 )
 app.add_typer(fixtures_app, name="fixtures")
+app.add_typer(export_app, name="export")
+app.add_typer(bundle_app, name="bundle")
 
 
 
@@ -106,6 +113,13 @@ def grade(
     fixtures: Annotated[
         Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
     ] = None,
+    roster: RosterOption = None,
+    deadline: Annotated[
+        datetime | None, typer.Option("--deadline", help="Of several submissions, the latest until then counts.")
+    ] = None,
+    class_zip: Annotated[
+        bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
+    ] = False,
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
     ] = "",
@@ -115,10 +129,14 @@ def grade(
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
     chosen = find_assignment(assignment)
-    candidates = _candidates(paths, chosen.module, out)
     grader = Grader.of(chosen, _fixtures(chosen, fixtures))
+    people = read_roster(roster) if roster else None
+    moment = deadline.astimezone() if deadline else None  # of this machine's time zone, where it names none
     done = count(1)
-    with _progress("grading") as advance:
+    with ExitStack() as stack:
+        class_ = stack.enter_context(gathered(paths, chosen.module, people, moment, class_zip=class_zip))
+        candidates = _candidates(class_, out)
+        advance = stack.enter_context(_progress("grading"))
         run = batch.grade_all(
             grader,
             candidates,
@@ -133,6 +151,7 @@ def grade(
     console = _console()
     console.print(class_table(run.reports, run.figures, chosen))
     _say_where(console, run, out)
+    _say_roster(class_)
     _say_isolation(run)
     if run.figures.graded < run.figures.students:
         raise SystemExit(3)
@@ -144,9 +163,9 @@ def _fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
     return read_fixtures(assignment, folder=folder)
 
 
-def _candidates(paths: Sequence[Path], module: str, out: Path) -> list[Candidate]:
+def _candidates(class_: Gathered, out: Path) -> list[Candidate]:
     """What was handed in; the results of an earlier run may lie among it."""
-    candidates = [one for one in find(paths, module) if one.path.resolve() != out.resolve()]
+    candidates = [one for one in class_.candidates if one.path.resolve() != out.resolve()]
     if not candidates:
         raise UsageError(f"There is nothing to grade but {out}, which is where the results go.")
     return candidates
@@ -180,6 +199,13 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
     if run.figures.not_graded:
         _say_lost(run)
+
+
+def _say_roster(class_: Gathered) -> None:
+    """Who is missing on either side, on stderr."""
+    for students, what in ((class_.absent, "Handed in nothing"), (class_.unknown, "NOT IN THE ROSTER, but graded")):
+        if students:
+            print(f"autograder: {what}: {named(students)}.", file=sys.stderr)
 
 
 def _say_isolation(run: batch.Run) -> None:

@@ -295,10 +295,11 @@ def points_cell(points: float | None) -> str:
 def name_cell(text: str) -> str:
     """Text as a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
     shown = visible(text, newlines=True)
-    return f"'{shown}" if _reads_as_formula(text) else shown
+    return f"'{shown}" if reads_as_formula(text) else shown
 
 
-def _reads_as_formula(text: str) -> bool:
+def reads_as_formula(text: str) -> bool:
+    """Whether some spreadsheet would take `text` for a formula."""
     if text.startswith(("\t", "\r")):
         return True
     seen = next((character for character in text if not _is_skipped(character)), "")

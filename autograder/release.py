@@ -79,14 +79,14 @@ def write_handout(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
-    """The files as a zip that unpacks into `folder`; the same files give the same bytes."""
+    """The files as a zip that unpacks into `folder`, or flat where that is ""; the same files give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in sorted(files.items()):
-            member = zipfile.ZipInfo(f"{folder}/{name}", ZIP_TIME)
+            member = zipfile.ZipInfo(f"{folder}/{name}" if folder else name, ZIP_TIME)
             member.compress_type = zipfile.ZIP_DEFLATED
             member.create_system = 3
-            member.external_attr = 0o644 << 16
+            member.external_attr = (0o100755 if data.startswith(b"#!") else 0o644) << 16
             archive.writestr(member, data)
     return buffer.getvalue()
 
@@ -148,12 +148,12 @@ def points_table(assignment: Assignment) -> str:
     return "\n".join(lines) + "\n"
 
 
-def requirements() -> str:
+def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
     """What a student's machine needs, with the versions of pyproject.toml."""
     project = tomllib.loads(_text(KIT_ROOT / "pyproject.toml"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
     by_name = {re.split(r"[^A-Za-z0-9._-]", entry, maxsplit=1)[0]: entry for entry in wanted}
-    return "".join(f"{by_name[name]}\n" for name in STUDENT_REQUIREMENTS)
+    return "".join(f"{by_name[name]}\n" for name in names)
 
 
 def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str) -> Files:

@@ -59,10 +59,21 @@ def report_markdown(report: Report) -> str:
         lines.append(f"| `{item.item}` | {VERDICT_WORDS[item.verdict]} | {points} / {number(item.max_points)} |")
     for item in report.items:
         if item.verdict != "passed":
-            body = visible(item.message, newlines=True).replace("```", "` ` `")
-            lines += ["", f"### {item.item}: {_quoted(item.title)}", "", "```text", body, "```", "", _quoted(item.hint)]
+            lines += ["", f"### {item.item}: {_quoted(item.title)}", "", item_markdown(item).rstrip("\n")]
     lines += ["", f"Isolation: {_quoted(isolation_line(report.isolation))}"]
     return "\n".join(lines) + "\n"
+
+
+def item_markdown(item: ItemResult) -> str:
+    """What was wrong with one item, as Markdown: the message as it stands, then the hint; "" where it passed."""
+    if item.verdict == "passed":
+        return ""
+    return fenced(item.message) + f"\n{_quoted(item.hint)}\n"
+
+
+def fenced(text: str) -> str:
+    """`text` as a block of code, which it cannot leave."""
+    return "```text\n" + visible(text, newlines=True).replace("```", "` ` `") + "\n```\n"
 
 
 def _quoted(text: str) -> str:

@@ -124,8 +124,12 @@ def has_unseen(text: str) -> bool:
 @pytest.mark.parametrize(
     ("verb", "named"),
     [
-        ("", ["grade", "check", "release", "fixtures", "selfcheck", "doctor"]),
-        ("grade", ["paths", "--out", "--jobs", "--fresh", "--fixtures", "--scheduler", "--assignment"]),
+        ("", ["grade", "check", "release", "fixtures", "export", "bundle", "selfcheck", "doctor"]),
+        ("grade", ["paths", "--out", "--jobs", "--fresh", "--fixtures", "--scheduler", "--assignment", "--roster"]),
+        ("export", ["csv", "jsonl", "canvas", "moodle", "gradescope", "classroom", "prairielearn"]),
+        ("export canvas", ["GRADES_DIR", "--gradebook", "--assignment-column", "--out", "--roster", "--scale"]),
+        ("bundle", ["gradescope", "classroom", "prairielearn"]),
+        ("bundle gradescope", ["--zip", "--hidden-cases", "--fixtures", "--assignment"]),
         ("check", ["[DIR]", "--item", "--assignment"]),
         ("release", ["--zip", "--assignment"]),
         ("fixtures", ["regenerate", "verify", "show"]),

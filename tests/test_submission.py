@@ -588,6 +588,21 @@ def test_without_the_handouts_text_the_module_counts(tmp_path: Path) -> None:
     assert read_one(tmp_path).path == f"ada/{PY}"
 
 
+def test_a_notebook_that_lies_beside_the_module_elsewhere_is_the_same_submission(tmp_path: Path) -> None:
+    module = put(tmp_path / "ada_1_policy.py", HANDOUT)
+    beside = put(tmp_path / "ada_2_policy.ipynb", notebook(ANSWER))
+    candidate = Candidate("ada", module, module.name, beside, ("handed in late",))
+    result = read(candidate, MODULE, HANDOUT)
+    assert result.path == "ada_2_policy.ipynb"
+    assert result.notes[0] == "handed in late"
+    assert "the module is as it was handed out" in result.notes[1]
+
+
+def test_a_file_of_another_kind_that_a_platform_hands_over_is_a_problem(tmp_path: Path) -> None:
+    path = put(tmp_path / "essay.txt", "x = 1\n")
+    assert read(Candidate("ada", path, "essay.txt"), MODULE).problem.startswith("essay.txt is no .py, .ipynb or .zip")
+
+
 # Notebooks: what is kept
 
 
