@@ -105,8 +105,8 @@ def comparable(text: str) -> list[str]:
 def test_each_command_prints_what_the_readme_shows(heading: str, listed: list[Step], tmp_path: Path) -> None:
     shell = copy_of_the_kit(tmp_path)
     for step in listed:
-        if step.command == "autograder doctor" and any(probe().values()):
-            continue  # it is shown for a machine with every layer of isolation
+        if step.command == "autograder doctor" and any(why for layer, why in probe().items() if layer != "cgroup"):
+            continue  # it is shown for a machine with every layer of isolation but a control group of the staff's
         if step.command == EXAM:
             continue  # it takes minutes: test_selfcheck.py runs it, and holds what is shown against that
         shown, printed = comparable(step.output), comparable(shell.run(step.command))
