@@ -134,7 +134,10 @@ class Results:
         return report, details, hashlib.sha256(data).digest()
 
     def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:
-        """Write report and details, unless they are there and the report has that digest, and the student's page."""
+        """Write report and details, unless they are there and the report has that digest, and the student's page.
+
+        Nothing waits for the disk here: what a power cut spoils is graded again. `write_class` waits, once for all.
+        """
         reused = digest is not None
         page = self._out / "feedback" / f"{file_stem(submission.student)}.html"
         text = feedback_page(report, submission.notes, details)
@@ -143,9 +146,10 @@ class Results:
                 data = to_bytes(report)
                 digest = hashlib.sha256(data).digest()
                 write_details(details, self._details(submission.student))
-                write_atomically(self._report(submission.student), data.decode())  # last: one that is there has all
+                path = self._report(submission.student)
+                write_atomically(path, data.decode(), lasting=False)  # last: one that is there has all
             if _text(page) != text:  # a run that was killed may have left the page of an earlier report
-                write_atomically(page, text)
+                write_atomically(page, text, lasting=False)
         return Kept(submission.student, digest, reused)
 
     def write_class(self, kept: Sequence[Kept], run: dict[str, Any]) -> Class:
@@ -155,6 +159,8 @@ class Results:
         """
         reports, page, isolation, fault = Reports(self._out / "reports", kept), ClassPage(), None, ""
         changes: list[Change] | None = [] if self._before else None
+        if hasattr(os, "sync"):
+            os.sync()  # a gradebook is on the disk only after every report that it counts
         with self._writing(), replacing(self._out / "grades.csv") as stream:
             gradebook = Gradebook(stream, [item.id for item in self._grader.assignment.items])
             for report in reports:

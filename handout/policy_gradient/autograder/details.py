@@ -72,9 +72,10 @@ class Details:
 
 
 def write_details(details: Details, path: Path) -> None:
-    """Write `details` as JSON, atomically."""
+    """Write `details` as JSON, atomically. They can be made again: nothing waits for the disk."""
     described = {"schema": SCHEMA, **asdict(details)}
-    write_atomically(path, json.dumps(described, separators=(",", ":"), ensure_ascii=True, allow_nan=False) + "\n")
+    text = json.dumps(described, separators=(",", ":"), ensure_ascii=True, allow_nan=False) + "\n"
+    write_atomically(path, text, lasting=False)
 
 
 def read_details(path: Path) -> Details | None:

@@ -162,10 +162,12 @@ def file_stem(student: str) -> str:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[TextIO]:
+def replacing(path: Path, *, lasting: bool = True) -> Iterator[TextIO]:
     """A stream (UTF-8) for what is to stand at `path`: a reader sees the old file or the whole new one, never a part.
 
     Where the writer is killed, a file beside `path` stays behind whose name begins with `WRITING`.
+
+    lasting   wait until the disk has it; without, a power cut soon after may leave a file that is empty
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING)
@@ -174,7 +176,8 @@ def replacing(path: Path) -> Iterator[TextIO]:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            if lasting:
+                os.fsync(stream.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
@@ -182,9 +185,9 @@ def replacing(path: Path) -> Iterator[TextIO]:
         raise
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
     """Write `text` as `replacing` does."""
-    with replacing(path) as stream:
+    with replacing(path, lasting=lasting) as stream:
         stream.write(text)
 
 
