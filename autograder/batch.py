@@ -12,11 +12,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.errors import UsageError
+from autograder.fixtures import Fixtures
 from autograder.gradebook import to_csv
 from autograder.grading import Grader
 from autograder.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
@@ -53,11 +54,13 @@ def grade_all(
     untouched: str = "",
     isolation: Isolation = "best",
     progress: Progress = lambda candidate, report: None,
+    fixtures_of: Callable[[str], Fixtures] | None = None,
 ) -> Run:
     """Grade every candidate into `out`, `jobs` at a time.
 
     A report that is there already is kept where submission, fixtures and isolation are the same, unless `fresh`.
     Every file is written atomically; with one job or many the bytes are the same but for measured times.
+    `fixtures_of` may give each student a set of their own.
     """
     started, began = _now(), time.perf_counter()
     with _writing(out):
@@ -66,7 +69,8 @@ def grade_all(
         before = _text(out / "grades.csv")
 
     def grade(candidate: Candidate, sandbox: Sandbox) -> tuple[Report, bool]:
-        return _grade_one(grader, candidate, sandbox, out, fresh=fresh, untouched=untouched)
+        own = grader if fixtures_of is None else replace(grader, fixtures=fixtures_of(candidate.student))
+        return _grade_one(own, candidate, sandbox, out, fresh=fresh, untouched=untouched)
 
     def advance(candidate: Candidate, result: tuple[Report, bool]) -> None:
         progress(candidate, result[0])
