@@ -51,7 +51,7 @@ def test_a_changed_generator_an_unknown_file_and_another_version_are_all_told(ki
     assert done.stdout.splitlines() == [
         f"torch was 1.2.3 when they were made, and is {versions()['torch']} here.",
         "3 of 5 files would be made otherwise now:",
-        "  hidden/ramp-values.safetensors",
+        "  hidden/ramp-values.safetensors  not in numbers alone",
         "  manifest.json",
         "  public/left-over.safetensors",
         "Run `autograder fixtures regenerate` if cases, oracle, probes, solution or mistakes were meant to change.",
