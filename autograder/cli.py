@@ -28,6 +28,14 @@ from autograder.cli_fixtures import (
     chosen_variants,
     fixtures_app,
 )
+from autograder.cli_gradebook import (
+    OverridesOption,
+    PolicyOption,
+    TimesOption,
+    apply_rules,
+    chosen_rules,
+    gradebook,
+)
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.fixtures import read_fixtures
@@ -113,6 +121,9 @@ def grade(
     trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
     fixtures: FixturesOption = None,
     variant_by: VariantByOption = None,
+    policy: PolicyOption = None,
+    overrides: OverridesOption = None,
+    timestamps: TimesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
@@ -122,6 +133,7 @@ def grade(
     candidates = _candidates(paths, chosen.module, out)
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
+    rules = chosen_rules(out, chosen, policy, overrides, timestamps, [one.student for one in candidates])
     with _progress("grading", len(candidates)) as advance:
         run = batch.grade_all(
             grader,
@@ -137,6 +149,7 @@ def grade(
     console = _console()
     console.print(class_table(run.reports, chosen))
     _say_where(console, run, out)
+    apply_rules(out, run.reports, chosen, rules)
     _say_isolation(run.reports)
     if any(report.status == "not_graded" for report in run.reports):
         raise SystemExit(3)
@@ -199,6 +212,9 @@ def _say_lost(lost: list[Report]) -> None:
     reason = visible(lost[0].items[0].message, 300)
     sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {reason}"
     Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
+
+
+app.command()(gradebook)
 
 
 @app.command()

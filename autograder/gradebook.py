@@ -7,7 +7,7 @@ import io
 import statistics
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.errors import GraderFault
@@ -94,15 +94,20 @@ class Summary:
     faults: tuple[FaultSummary, ...]
 
 
-def to_csv(reports: Iterable[Report], items: Sequence[str]) -> str:
+def to_csv(
+    reports: Iterable[Report], items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
+) -> str:
     """`grades.csv`: one row per student, sorted by student; a cell is empty where the grader failed.
 
+    `more` are columns at the end: from a student to the text of the cell.
     Raises GraderFault if a report holds an item that `items` lacks: the sum would hide it.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([_text_cell(name) for name in (*COLUMNS, *items)])
-    writer.writerows(_row(report, items) for report in sorted(reports, key=lambda report: report.student))
+    last = more or {}
+    writer.writerow([_text_cell(name) for name in (*COLUMNS, *items, *last)])
+    for report in sorted(reports, key=lambda report: report.student):
+        writer.writerow([*_row(report, items), *(_text_cell(text(report.student)) for text in last.values())])
     return stream.getvalue()
 
 

@@ -21,8 +21,8 @@ LAYERS = (
     ("errors", "frames", "isolation", "observation", "report"),
     ("text", "items", "apart"),
     ("sheets",),
-    ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook"),
-    ("compare", "detect", "submission", "pages", "drafts", "variants"),
+    ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook", "policy"),
+    ("compare", "detect", "submission", "pages", "drafts", "variants", "adjust"),
     ("feedback", "reasons", "build"),
     ("terms",),
     ("grading", "show", "verify", "release"),
@@ -31,6 +31,7 @@ LAYERS = (
     ("doctor",),
     ("table",),
     ("cli_fixtures",),
+    ("cli_gradebook",),
     ("cli",),
     ("__main__",),
 )
