@@ -95,7 +95,7 @@ def read_rules(
     if rules.late and when is None:
         raise UsageError(
             f"{paths['policy.toml']} has late rules, but nothing says when students handed in: give --timestamps, a "
-            "CSV (student,submitted) or nbgrader's folder `submitted`. The date of a file is not taken: anyone can set it."
+            "CSV (student,submitted) or nbgrader's folder `submitted`. No date of a file is taken: anyone can set it."
         )
     given = {name: _to_keep(name, path, when) for name, path in paths.items()}
     return Rules(rules, rows, when, given)

@@ -35,6 +35,7 @@ from autograder.cli_gradebook import (
     apply_rules,
     chosen_rules,
     gradebook,
+    similar,
 )
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
@@ -215,6 +216,7 @@ def _say_lost(lost: list[Report]) -> None:
 
 
 app.command()(gradebook)
+app.command()(similar)
 
 
 @app.command()

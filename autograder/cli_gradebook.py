@@ -1,4 +1,4 @@
-"""The verb `autograder gradebook`, and what `grade` shares with it: a course's rules for final grades."""
+"""The verbs `autograder gradebook` and `similar`, and what `grade` shares: a course's rules for final grades."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from autograder.adjust import (
 from autograder.cli_fixtures import AssignmentOption
 from autograder.errors import UsageError
 from autograder.items import Assignment, find_assignment
-from autograder.report import Report
+from autograder.report import Report, write_atomically
+from autograder.similar import compare_class, page
 from autograder.text import number, visible
 
 PolicyOption = Annotated[
@@ -50,6 +51,27 @@ def gradebook(
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     rules = chosen_rules(grades, chosen, policy, overrides, timestamps, [report.student for report in reports])
     apply_rules(grades, reports, chosen, rules)
+
+
+def similar(
+    paths: Annotated[list[Path], typer.Argument(readable=False, help="A folder of submissions, or files.")],
+    out: Annotated[Path, typer.Option("--out", readable=False, help="Where the page goes: similar.html.")],
+    assignment: AssignmentOption = None,
+) -> None:
+    """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
+    chosen = find_assignment(assignment)
+    found = compare_class(chosen, paths)
+    try:
+        write_atomically(out, page(found, chosen.title))
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}. Give another file with --out.") from error
+    print(
+        f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {len(found.pairs)} pairs to look at."
+    )
+    for pair in found.pairs[:MAX_TOLD]:
+        shares = " and ".join(f"{100 * share:.0f} %" for share in pair.shares)
+        print(f"  {_some(pair.students)}: {shares}")
+    print(f"  {visible(str(out))} shows them side by side. A pair is something to look at, not a finding.")
 
 
 def chosen_rules(

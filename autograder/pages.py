@@ -102,7 +102,7 @@ class Warn:
 def feedback_page(report: Report, notes: Sequence[str] = ()) -> str:
     """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time."""
     graded = [item for item in report.items if item.points is not None]
-    return _render(
+    return render_page(
         "feedback.html",
         policy=_POLICY,
         report=report,
@@ -125,7 +125,7 @@ def index_page(reports: Iterable[Report], run: Mapping[str, Any], changes: Itera
     figures = summary(ordered)
     script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
     columns = [item.item for item in figures.items]
-    return _render(
+    return render_page(
         "index.html",
         policy=f"{_POLICY}; script-src '{_script_hash(script)}'",
         script=Markup(script),
@@ -283,7 +283,9 @@ def _script_hash(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def _render(template: str, **context: object) -> str:
+def render_page(template: str, **context: object) -> str:
+    """A page from one of the templates, under a policy that lets it load nothing."""
+    context = {"policy": _POLICY, **context}
     return _environment().get_template(template).render(context)
 
 

@@ -27,7 +27,7 @@ LAYERS = (
     ("terms",),
     ("grading", "show", "verify", "release"),
     ("check", "batch"),
-    ("selfcheck", "diff"),
+    ("selfcheck", "diff", "similar"),
     ("doctor",),
     ("table",),
     ("cli_fixtures",),
