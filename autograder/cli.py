@@ -294,6 +294,8 @@ def _say_exam(exam: Exam, console: Console) -> None:
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
+    for note in exam.notes:
+        console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
 

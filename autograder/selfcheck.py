@@ -56,12 +56,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Exam:
-    """All that was found; `complaints` is empty where the kit may be released."""
+    """All that was found; `complaints` is empty where the kit may be released, `notes` where nothing is missing."""
 
     solution: Report
     handout: Report
     findings: tuple[Finding, ...]
     complaints: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def selfcheck(
@@ -86,7 +87,24 @@ def selfcheck(
         *_about_handout(assignment, reports[1]),
         *(complaint for finding in findings for complaint in _about(finding)),
     ]
-    return Exam(reports[0], reports[1], tuple(findings), tuple(complaints))
+    return Exam(reports[0], reports[1], tuple(findings), tuple(complaints), tuple(missing(assignment, catalogue)))
+
+
+def missing(assignment: Assignment, catalogue: Sequence[Known]) -> list[str]:
+    """What an addition to the assignment may still lack: nothing that grades wrongly, but what a course would miss."""
+    text = _bytes(assignment.solution / "README.md") or b""
+    known = {mistake.function for mistake in catalogue}
+    functions = assignment.functions
+    return [
+        *(
+            f"No mistake is known of {name}: nobody who gets it wrong is told why."
+            for name in functions
+            if name not in known
+        ),
+        *(f"The assignment's text does not name {name}." for name in functions if name.encode() not in text),
+        *(f"{item.id} has no public case: students cannot check it." for item in assignment.items if not item.public),
+        *(f"{item.id} has no hidden case: its public outputs earn it." for item in assignment.items if not item.hidden),
+    ]
 
 
 def known_mistakes(assignment: Assignment) -> list[Known]:

@@ -483,11 +483,18 @@ def test_a_generator_that_cannot_be_imported_leaves_no_trace_either(toy: Toy) ->
 
 REAL = find_assignment("policy_gradient")
 # Numbers of the lecture, and tables that are worked out by hand: the same whatever the secret.
-EXAMPLES = """
-    reward-distance reward-inclusion-ordering
-    deltas-centered-walkthrough deltas-normalized-walkthrough deltas-max-walkthrough baseline-5.323-1.155
-    loss-naive-walkthrough clip-table-above-0 clip-table-below-0 frozen-ratio-sigmoid
-""".split()
+EXAMPLES = [
+    "reward-distance",
+    "reward-inclusion-ordering",
+    "deltas-centered-walkthrough",
+    "deltas-normalized-walkthrough",
+    "deltas-max-walkthrough",
+    "baseline-5.323-1.155",
+    "loss-naive-walkthrough",
+    "clip-table-above-0",
+    "clip-table-below-0",
+    "frozen-ratio-sigmoid",
+]
 
 
 def real_drafts(secret: str, sandbox: Sandbox) -> dict[str, Draft]:

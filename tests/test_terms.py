@@ -318,7 +318,7 @@ compute_deltas = _replay(compute_deltas, lambda r, mode: r[:, :1], lambda r, mod
 compute_log_probs = _replay(compute_log_probs, lambda p, r, m: r, lambda p, r, m: torch.zeros(r.shape))
 compute_loss = _replay(compute_loss, lambda l, *a, **n: l, lambda l, *a, **n: l.sum())
 compute_kl_penalty = _replay(compute_kl_penalty, lambda l, r: l, lambda l, r: l.sum())
-run_policy_gradient = _replay(run_policy_gradient, lambda p, **n: p, lambda p, **n: None)
+run_policy_gradient = _replay(run_policy_gradient, lambda prompts, **n: torch.tensor(prompts), lambda *a, **n: None)
 """
 
 
