@@ -22,12 +22,14 @@ from typing import Any
 
 import numpy as np
 
+from autograder.calls import Outcome, Program
 from autograder.compare import compare
 from autograder.drafts import (
     OPEN_SECRET,
     TOLERANCES,
     Draft,
     Refusal,
+    Showing,
     check_drafts,
     error,
     fact,
@@ -37,14 +39,17 @@ from autograder.drafts import (
     value,
 )
 from autograder.errors import FixtureError
-from autograder.fixtures import MANIFEST, Case, Expectation, decode, encode
+from autograder.fixtures import MANIFEST, Case, Expectation, decode, encode, is_finite
 from autograder.items import Assignment, Item
 from autograder.observation import Array, Observation, Raised, Returned
 from autograder.report import Visibility
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Sandbox
 
 # what cases.py needs
-__all__ = ["OPEN_SECRET", "Draft", "Expectation", "error", "fact", "generator_for", "gradient", "unchanged", "value"]
+__all__ = [
+    "OPEN_SECRET", "Draft", "Expectation", "Showing",
+    "error", "fact", "generator_for", "gradient", "unchanged", "value",
+]  # fmt: skip
 
 AGREEMENT = 1e-12
 
@@ -59,6 +64,7 @@ class Generator:
     oracle: ModuleType
     mistakes: Sequence[Any]
     draw: Callable[[str], Iterable[Draft]]
+    curves: Callable[[], Iterable[Showing]]
     sandbox: Sandbox
 
     @classmethod
@@ -66,8 +72,10 @@ class Generator:
         """Import it."""
         modules = import_generator(assignment)
         drawing = _drawing(assignment, sandbox)
-        draw = modules["cases"].drafts
-        return cls(assignment, modules["oracle"], modules["mistakes"].MISTAKES, lambda s: draw(s, drawing), sandbox)
+        cases = modules["cases"]
+        curves = cases.curves if assignment.curves else tuple
+        mistakes = modules["mistakes"].MISTAKES
+        return cls(assignment, modules["oracle"], mistakes, lambda s: cases.drafts(s, drawing), curves, sandbox)
 
     def drafts(self, secret: str) -> dict[str, Draft]:
         """Every draft by its case, just those that items.toml lists."""
@@ -88,6 +96,10 @@ class Generator:
         check_mistakes(cases, self.mistakes)
         return drafts, cases
 
+    def shown(self) -> list[Case]:
+        """The cases of the curves, the same in every set."""
+        return with_references(self.assignment, list(self.curves()), self.sandbox)
+
     @property
     def hints(self) -> dict[str, str]:
         """Mistake slug → its hint."""
@@ -98,7 +110,7 @@ def regenerate(assignment: Assignment, target: Path, *, secret: str = OPEN_SECRE
     """Write public/, hidden/ and the manifest into `target`; the number of cases. Raises FixtureError on a refusal."""
     generator = Generator.of(assignment, sandbox)
     _, cases = generator.complete(secret)
-    write_set(assignment, target, cases, generator.hints)
+    write_set(assignment, target, [*cases, *generator.shown()], generator.hints)
     return len(cases)
 
 
@@ -154,14 +166,10 @@ def program_of(assignment: Assignment, source: str) -> Program:
     return Program(assignment.module, source, assignment.given_sources(), assignment.probes_source())
 
 
-def request_for(case: Case, item: Item) -> Request:
-    """The call that a worker makes for this case."""
-    return Request(item.id, item.function, case.probe, case.params, case.input_bytes(), item.timeout)
-
-
 def observe(assignment: Assignment, source: str, cases: Sequence[Case], sandbox: Sandbox) -> list[Outcome]:
     """What `source`, as a submission, does in each case."""
-    requests = [request_for(case, assignment.item(case.item)) for case in cases]
+    items = {item.id: item for item in (*assignment.items, *assignment.curves)}
+    requests = [case.request(items[case.item]) for case in cases]
     return sandbox.run(program_of(assignment, source), requests, load_timeout=assignment.load_timeout)
 
 
@@ -265,6 +273,31 @@ def check_mistakes(cases: Sequence[Case], mistakes: Sequence[Any]) -> None:
         raise FixtureError(f"No case separates these mistakes from a right answer: {', '.join(unseparated)}.")
 
 
+def with_references(assignment: Assignment, showings: Sequence[Showing], sandbox: Sandbox) -> list[Case]:
+    """The cases of the curves: each expects the solution's own series, which are shown and never judged."""
+    drafts = {one.case: one for one in showings}
+    if drafts.keys() != {curve.id for curve in assignment.curves}:
+        raise FixtureError("The curves of items.toml and cases.py differ.")
+    calls = [(curve, drafts[curve.id]) for curve in assignment.curves]
+    cases = [
+        Case(one.case, curve.id, curve.function, curve.title, "public", one.probe, one.params, one.inputs, (), {})
+        for curve, one in calls
+    ]
+    outcomes = observe(assignment, solution_source(assignment), cases, sandbox)
+    return [
+        replace(case, expected=tuple(_reference(case.id, name, what, outcome) for name, what in one.series.items()))
+        for case, (_, one), outcome in zip(cases, calls, outcomes, strict=True)
+    ]
+
+
+def _reference(case: str, name: str, what: str, outcome: Outcome) -> Expectation:
+    """One series of the solution, to three decimals: processors may differ in those that follow."""
+    seen = None if outcome.observation is None else outcome.observation.returned.get(name)
+    if seen is None or seen.array is None or not is_finite(seen.array):
+        raise FixtureError(f"{case}: the solution has no series {name}: {outcome.raised or outcome.detail}.")
+    return value(name, what, np.round(seen.array.astype(np.float64), 3), "step", "float64")
+
+
 def _drawing(assignment: Assignment, sandbox: Sandbox) -> Callable[..., Mapping[str, Array]]:
     """A function that runs a probe without student code: for what only torch's own generator can say."""
 
@@ -292,7 +325,7 @@ def write_set(
 ) -> None:
     """Write a set of fixtures in place of any that is there; `term` says how it was drawn, where it was."""
     files: dict[str, bytes] = {}
-    for item in assignment.items:
+    for item in (*assignment.items, *assignment.curves):
         for visibility in ("public", "hidden"):
             chosen = [case for case in cases if case.item == item.id and case.visibility == visibility]
             if chosen:

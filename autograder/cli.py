@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
+from autograder.check import watch as watch_folder
 from autograder.cli_fixtures import (
     AssignmentOption,
     FixturesOption,
@@ -43,14 +45,12 @@ from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
 from autograder.items import find_assignment
 from autograder.release import handout_files, write_handout, write_student_zips, zip_bytes
-from autograder.report import Report
-from autograder.sandbox import STRICT
-from autograder.selfcheck import Exam, known_mistakes
+from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.sheets import read_roster
 from autograder.submission import Candidate, find
-from autograder.table import class_table, doctor_table, exam_table
-from autograder.text import number, visible
+from autograder.table import class_table, doctor_table, exam_table, variants_table
+from autograder.text import STRICT, number, visible
 from autograder.variants import Variants
 
 app = typer.Typer(
@@ -61,6 +61,7 @@ app = typer.Typer(
     help="Grade a policy-gradient assignment: student code runs sandboxed, its tensors are compared with stored ones.",
 )
 app.add_typer(fixtures_app, name="fixtures")
+
 
 
 class VariantBy(StrEnum):
@@ -122,6 +123,9 @@ def grade(
     trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
     fixtures: FixturesOption = None,
     variant_by: VariantByOption = None,
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
+    ] = "",
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
@@ -135,24 +139,26 @@ def grade(
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     rules = chosen_rules(out, chosen, policy, overrides, timestamps, [one.student for one in candidates])
-    with _progress("grading", len(candidates)) as advance:
+    done = count(1)
+    with _progress("grading") as advance:
         run = batch.grade_all(
             grader,
             candidates,
             out,
             jobs=jobs,
+            scheduler=scheduler,
             fresh=fresh,
             untouched=chosen.untouched_source(),
             isolation=isolation.value,
-            progress=lambda candidate, report: advance(),
+            progress=lambda candidate, report: advance(next(done), len(candidates)),
             fixtures_of=variants.fixtures_of if variants else None,
         )
     console = _console()
-    console.print(class_table(run.reports, chosen))
+    console.print(class_table(run.reports, run.figures, chosen))
     _say_where(console, run, out)
     apply_rules(out, run.reports, chosen, rules)
-    _say_isolation(run.reports)
-    if any(report.status == "not_graded" for report in run.reports):
+    _say_isolation(run)
+    if run.figures.graded < run.figures.students:
         raise SystemExit(3)
 
 
@@ -170,19 +176,18 @@ def _console() -> Console:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr, and the function that moves it on by one."""
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, and the function that says how many of how many are done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda: progress.advance(task)
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
-    lost = [report for report in run.reports if report.status == "not_graded"]
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
-    console.print(f"{len(run.reports) - len(lost)} graded in {run.seconds:.1f} s{again}.", highlight=False)
+    console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
         ("index.html", "the class"),
         ("feedback", "a page for each student"),
@@ -191,14 +196,13 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-    if lost:
-        _say_lost(lost)
+    if run.figures.not_graded:
+        _say_lost(run)
 
 
-def _say_isolation(reports: Sequence[Report]) -> None:
+def _say_isolation(run: batch.Run) -> None:
     """What must not be missed where the code that was graded could do more than it should."""
-    layers = {layer for report in reports for layer in report.isolation}
-    missing = [layer for layer in STRICT if layer not in layers]
+    missing = [layer for layer in STRICT if layer not in run.isolation]
     if missing:
         sentence = (
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
@@ -207,11 +211,11 @@ def _say_isolation(reports: Sequence[Report]) -> None:
         Console(stderr=True).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
-def _say_lost(lost: list[Report]) -> None:
-    names = ", ".join(visible(report.student, 40) for report in lost[:10])
-    more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
-    reason = visible(lost[0].items[0].message, 300)
-    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {reason}"
+def _say_lost(run: batch.Run) -> None:
+    names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
+    lost = run.figures.students - run.figures.graded
+    more = f" and {lost - 10} more" if lost > 10 else ""
+    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {visible(run.fault, 300)}"
     Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
@@ -225,10 +229,13 @@ def check(
         Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
     ] = Path(),
     item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
+    ] = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
-    raise SystemExit(check_folder(path, item or (), assignment))
+    raise SystemExit((watch_folder if watching else check_folder)(path, item or (), assignment))
 
 
 @app.command()
@@ -279,9 +286,9 @@ def _write_zip(path: Path, data: bytes) -> None:
 
 @app.command()
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
-    """The grader's own exam: solution, untouched handout, every known mistake. Exits with 3 where it fails."""
+    """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
     chosen = find_assignment(assignment)
-    with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
+    with _progress("examining") as advance:
         exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
     _say_exam(exam, _console())
     if exam.complaints:
@@ -294,6 +301,7 @@ def _say_exam(exam: Exam, console: Console) -> None:
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
+    console.print(variants_table(exam))
     for note in exam.notes:
         console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:

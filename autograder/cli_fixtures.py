@@ -17,7 +17,7 @@ from autograder.items import Assignment, find_assignment
 from autograder.show import item_text
 from autograder.terms import MAX_VARIANTS, Made, read_secret, read_term, secret_warning
 from autograder.text import visible
-from autograder.variants import Variants, read_variants
+from autograder.variants import OWN, Variants, read_variants
 from autograder.verify import Movement, Verification, regenerate_into, regenerate_term_into
 from autograder.verify import verify as verify_fixtures
 
@@ -88,7 +88,7 @@ def _say_term(term: str, made: Made) -> None:
     if again:
         print(f"Drawn again, since the first draw told too little apart: {again}.")
     if made.variants:
-        print(f"{made.variants} variants of the public cases lie in variants/.")
+        print(f"{made.variants} variants of the public cases lie in {OWN}/.")
 
 
 @fixtures_app.command("verify")

@@ -90,13 +90,15 @@ def chosen_rules(
     return rules
 
 
-def apply_rules(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> None:
+def apply_rules(out: Path, graded: Iterable[Report], assignment: Assignment, rules: Rules | None) -> None:
     """Write the final grades, or take away those of an earlier run, and say what changed."""
+    if rules is None and not (out / ADJUSTMENTS).exists():
+        return
+    reports = list(graded)  # their files are written anew
     try:
         if rules is None:
-            if (out / ADJUSTMENTS).exists():
-                without_finals(out, reports, assignment)
-                print("No rules are applied any more: grades.csv holds what the grader gave.")
+            without_finals(out, reports, assignment)
+            print("No rules are applied any more: grades.csv holds what the grader gave.")
             return
         finals = write_finals(out, reports, assignment, rules)
     except OSError as error:

@@ -98,6 +98,21 @@ def generator_for(secret: str, case: str) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
 
+@dataclass(frozen=True)
+class Showing:
+    """A run to show: it earns nothing, and its reference is what the solution makes of it.
+
+    case     the id of a [[curve]] in items.toml
+    series   what each series that the probe returns is called
+    """
+
+    case: str
+    probe: str
+    inputs: Mapping[str, Array]
+    params: Mapping[str, Any]
+    series: Mapping[str, str]
+
+
 # Refusals that need no student code
 
 

@@ -25,7 +25,7 @@ from autograder.errors import FixtureError, UsageError
 from autograder.fixtures import Case
 from autograder.items import Assignment
 from autograder.sandbox import Sandbox
-from autograder.variants import VARIANTS, variant_folder
+from autograder.variants import OWN, variant_folder
 
 MIN_SECRET, MAX_SECRET = 16, 2**16  # bytes
 MAX_VARIANTS = 64
@@ -109,14 +109,14 @@ def regenerate_term(assignment: Assignment, target: Path, term: Term, variants: 
     sets = [drawing.anew(drawn, _names(drawing, "public"), _variant_key(term, assignment, k)) for k in _to(variants)]
     if variants:
         manifest["variants"] = {"count": variants, "key": term.key(assignment.name, "whose variant")}
-    hints = drawing.generator.hints
-    write_set(assignment, target, list(drawn.cases.values()), hints, manifest)
-    shutil.rmtree(target / VARIANTS, ignore_errors=True)
+    hints, shown = drawing.generator.hints, drawing.generator.shown()
+    write_set(assignment, target, [*drawn.cases.values(), *shown], hints, manifest)
+    shutil.rmtree(target / OWN, ignore_errors=True)
     for number, (own_set, again) in zip(_to(variants), sets, strict=True):
         own = {**manifest, "redrawn": {**redrawn, **again}, "variants": {"number": number}}
         folder = variant_folder(target, number)
         folder.mkdir(parents=True)
-        write_set(assignment, folder, list(own_set.cases.values()), hints, own)
+        write_set(assignment, folder, [*own_set.cases.values(), *shown], hints, own)
     anew = dict(redrawn)
     for number, (_, again) in zip(_to(variants), sets, strict=True):
         anew |= {f"{case} of variant {number}": times for case, times in again.items()}

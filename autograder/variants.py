@@ -1,7 +1,7 @@
 """Which of a term's variants is whose: a keyed hash of the student's name chooses one.
 
 <set>/manifest.json          "term": {"variants": {"count": 8, "key": "…"}}
-<set>/variants/01/           a whole set: public cases of its own, the hidden ones of the term
+<set>/per-student/01/        a whole set: public cases of its own, the hidden ones of the term
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from autograder.errors import FixtureError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.items import Assignment
 
-VARIANTS = "variants"
+OWN = "per-student"  # not `variants/`, which holds right answers in other styles
 
 
 def variant_folder(folder: Path, number: int) -> Path:
     """Where the set's variant of that number lies, counted from 1."""
-    return folder / VARIANTS / f"{number:02}"
+    return folder / OWN / f"{number:02}"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def read_variants(assignment: Assignment, folder: Path) -> Variants:
         term = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("term", {})
     except (OSError, ValueError, AttributeError) as error:
         raise FixtureError(f"{folder / MANIFEST} cannot be read: {error}.") from error
-    made = term.get(VARIANTS, {}) if isinstance(term, dict) else {}
+    made = term.get("variants", {}) if isinstance(term, dict) else {}
     if not isinstance(made, dict) or not {"count", "key"} <= made.keys():
         raise UsageError(
             f"{folder} holds no variants: `autograder fixtures regenerate --term … --secret-file … --variants 8` "

@@ -24,7 +24,7 @@ from autograder.items import Assignment, load_assignment
 from autograder.observation import Array, Observation, Raised
 from autograder.sandbox import Sandbox
 from autograder.terms import Made, Term, regenerate_term
-from autograder.variants import VARIANTS
+from autograder.variants import OWN
 
 ENOUGH = 0.1  # of the allowance: whoever is graded with the one set or the other gets the same verdict
 
@@ -136,11 +136,11 @@ def _make_again(assignment: Assignment, described: Mapping[str, Any] | None, sec
         raise UsageError(f"These are the fixtures of {term.name}: give --secret-file, the secret they were drawn from.")
     if term.commitment(assignment.name) != described["commitment"]:
         raise UsageError(f"This is not the secret that the fixtures of {term.name} were drawn from.")
-    regenerate_term_into(assignment.folder, target, term, described.get(VARIANTS, {}).get("count", 0))
+    regenerate_term_into(assignment.folder, target, term, described.get("variants", {}).get("count", 0))
 
 
 def _stored(folder: Path) -> dict[str, bytes]:
-    sets = [folder, *sorted((folder / VARIANTS).glob("*/"))]
+    sets = [folder, *sorted((folder / OWN).glob("*/"))]
     paths = [path for one in sets for path in (*one.glob("public/*"), *one.glob("hidden/*"), one / MANIFEST)]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.is_file()}
 

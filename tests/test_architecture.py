@@ -18,15 +18,17 @@ ENGINE = Path(__file__).resolve().parent.parent / "autograder"
 # From the bottom up. A module may import from lines above its own, never from its own line or one below.
 LAYERS = (
     ("__init__",),
-    ("errors", "frames", "isolation", "observation", "report"),
-    ("text", "items", "apart"),
+    ("errors", "frames", "processes", "observation", "report"),
+    ("text", "apart", "calls", "cgroup", "namespaces", "details", "mutants"),
+    ("items", "isolation"),
     ("sheets",),
-    ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook", "policy"),
-    ("compare", "detect", "submission", "pages", "drafts", "variants", "adjust"),
+    ("worker", "workers", "fixtures", "notebook", "render", "gradebook", "drawing", "policy"),
+    ("compare", "detect", "submission", "sandbox", "pages", "drafts", "variants", "adjust"),
     ("feedback", "reasons", "build"),
-    ("terms",),
+    ("pictures", "terms"),
     ("grading", "show", "verify", "release"),
-    ("check", "batch"),
+    ("check", "results", "cluster"),
+    ("batch",),
     ("selfcheck", "diff", "similar"),
     ("doctor",),
     ("table",),
@@ -83,8 +85,10 @@ def test_imports_point_strictly_downward(module: str) -> None:
 
 
 def test_the_worker_shares_nothing_with_the_engine_but_frames() -> None:
-    assert engine_imports("worker") == {"frames", "isolation"}
-    assert engine_imports("frames") == engine_imports("isolation") == set()
+    assert engine_imports("worker") == {"frames", "isolation", "processes"}
+    assert engine_imports("frames") == engine_imports("processes") == engine_imports("cgroup") == set()
+    assert engine_imports("isolation") == {"cgroup", "namespaces", "processes"}
+    assert engine_imports("namespaces") == {"processes"}
 
 
 def test_nothing_in_the_engine_imports_the_worker() -> None:

@@ -214,9 +214,9 @@ def test_a_regeneration_with_fewer_variants_leaves_none_of_the_old_ones(
 ) -> None:
     make(kit, tmp_path / "term", SPRING, sandbox, variants=2)
     regenerate_term(toy_assignment(kit), tmp_path / "term", SPRING, 1, sandbox)
-    assert [path.name for path in (tmp_path / "term/variants").iterdir()] == ["01"]
+    assert [path.name for path in (tmp_path / "term/per-student").iterdir()] == ["01"]
     regenerate_term(toy_assignment(kit), tmp_path / "term", SPRING, 0, sandbox)
-    assert not (tmp_path / "term/variants").exists()
+    assert not (tmp_path / "term/per-student").exists()
     with pytest.raises(UsageError, match="holds no variants"):
         read_variants(toy_assignment(kit), tmp_path / "term")
 
@@ -251,7 +251,7 @@ def test_each_student_is_graded_against_the_cases_that_were_in_the_students_own_
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1:] == [
         "Hidden cases are those of 2027-spring; public ones and the named examples are what they were.",
-        "3 variants of the public cases lie in variants/.",
+        "3 variants of the public cases lie in per-student/.",
     ]
     students = ["ada", "bela", "chidi", "dana", "emeka", "=farah()"]
     (tmp_path / "roster.csv").write_text("name,student\n" + "".join(f"x,{name}\n" for name in students))

@@ -178,7 +178,7 @@ def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) ->
 def test_a_variant_that_was_changed_is_found(kit: Path) -> None:
     secret = b"a secret of this course"
     regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
-    (kit / "spring/variants/02/public/ramp-values.safetensors").unlink()
+    (kit / "spring/per-student/02/public/ramp-values.safetensors").unlink()
     assert verify(toy_assignment(kit), kit / "spring", secret).different == (
-        "variants/02/public/ramp-values.safetensors",
+        "per-student/02/public/ramp-values.safetensors",
     )
