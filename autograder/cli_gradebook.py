@@ -70,7 +70,7 @@ def similar(
     )
     for pair in found.pairs[:MAX_TOLD]:
         shares = " and ".join(f"{100 * share:.0f} %" for share in pair.shares)
-        print(f"  {_some(pair.students)}: {shares}")
+        print(f"  {' and '.join(visible(name, 40) for name in pair.students)}: {shares}")
     print(f"  {visible(str(out))} shows them side by side. A pair is something to look at, not a finding.")
 
 

@@ -1,6 +1,6 @@
 """Which submissions are alike beyond what the handout makes alike: pairs for a person to look at, never a verdict.
 
-Fingerprints by winnowing (copydetect): names, comments, strings and layout do not count, runs of tokens do. What stands
+Fingerprints by copydetect: names, comments, strings and layout do not count, runs of tokens do. What stands
 in the handout is left out. Nothing of a submission is run; it is read in a process of its own with caps on size, time
 and memory, since a text can be made to be slow to split.
 """
@@ -25,7 +25,8 @@ from autograder.pages import render_page
 from autograder.submission import find, read
 from autograder.text import visible
 
-GRAM, WINDOW = 40, 9  # any run of 48 characters, names shortened to one, is found; none under 40 is
+GRAM = 40  # characters, names shortened to one, of the shortest run that counts
+WINDOW = 1  # keep every run: which of several a wider window kept would depend on Python's seed for hashes
 MAX_SOURCE = 200_000  # characters of one submission
 SECONDS_EACH = 20  # to fingerprint one
 MEMORY = 4 * 2**30  # bytes of the process that does
@@ -94,13 +95,13 @@ def _pairs(texts: Mapping[str, str], handout: Sequence[str]) -> tuple[list[Pair]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     from copydetect import compare_files
 
-    known = {gram for text in handout for gram in _fingerprint(text, 1).hashes}
+    known = {gram for text in handout for gram in _fingerprint(text).hashes}
     prints: dict[str, Any] = {}
     slow: list[str] = []
     for student, text in texts.items():
         try:
             with _alarm(SECONDS_EACH):
-                prints[student] = _without(_fingerprint(text, WINDOW), known)
+                prints[student] = _without(_fingerprint(text), known)
         except (TimeoutError, MemoryError, RecursionError):
             slow.append(student)
     pairs = []
@@ -114,10 +115,10 @@ def _pairs(texts: Mapping[str, str], handout: Sequence[str]) -> tuple[list[Pair]
     return sorted(pairs, key=lambda pair: (-max(pair.shares), -pair.common, pair.students)), slow
 
 
-def _fingerprint(text: str, window: int) -> Any:
+def _fingerprint(text: str) -> Any:
     from copydetect import CodeFingerprint
 
-    return CodeFingerprint("submission.py", GRAM, window, language="python", fp=io.StringIO(text))
+    return CodeFingerprint("submission.py", GRAM, WINDOW, language="python", fp=io.StringIO(text))
 
 
 def _without(found: Any, known: set[int]) -> Any:
