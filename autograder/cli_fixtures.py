@@ -112,6 +112,9 @@ def fixtures_verify(
     if found.harmless:
         print("That is rounding: no verdict depends on it, and grading here is as good as where they were made.")
         return
+    numbers = [moved for moved in found.moved.values() if not moved.harmless]
+    if numbers and all(moved.keeps_verdicts for moved in numbers) and not found.told:
+        print("No verdict depends on it, but a known mistake that acts otherwise here may go unnamed.")
     print("Run `autograder fixtures regenerate` if cases, oracle, probes, solution or mistakes were meant to change.")
     raise SystemExit(3)
 
@@ -122,11 +125,12 @@ def _moved(found: Verification, name: str) -> str:
 
 
 def _how_far(moved: Movement) -> str:
-    if max(moved.share, moved.mistakes) == float("inf"):
+    if moved.share == float("inf"):
         return "not in numbers alone"
     values = f"{moved.share:.2g} of what is allowed ({moved.where})" if moved.share else "no expected value"
     mistakes = f"; of a known mistake by {moved.mistakes:.2g}" if moved.mistakes else ""
-    return f"moved: {values}{mistakes}"
+    otherwise = f"; acts otherwise: {', '.join(moved.otherwise)}" if moved.otherwise else ""
+    return f"moved: {values}{mistakes}{otherwise}"
 
 
 @fixtures_app.command("diff")

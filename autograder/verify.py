@@ -21,31 +21,38 @@ from autograder.drafts import OPEN_SECRET
 from autograder.errors import UsageError
 from autograder.fixtures import MANIFEST, Case, Expectation, decode, read_fixtures
 from autograder.items import Assignment, load_assignment
-from autograder.observation import Array, Observation, Raised
+from autograder.observation import Array, Observation
 from autograder.sandbox import Sandbox
 from autograder.terms import Made, Term, regenerate_term
 from autograder.variants import OWN
 
-ENOUGH = 0.1  # of the allowance: whoever is graded with the one set or the other gets the same verdict
+ENOUGH = 0.5  # of the allowance: a right answer, which moves along, still has room
 
 
 @dataclass(frozen=True)
 class Movement:
     """How far the numbers of one file moved between two builds; infinite where more than numbers changed.
 
-    share      the greatest change of an expected value, as a share of what is allowed there
-    where      the case and the value it belongs to
-    mistakes   the same for what known mistakes return
+    share       the greatest change of an expected value, as a share of what is allowed there
+    where       the case and the value it belongs to
+    mistakes    the same for what known mistakes return
+    otherwise   mistakes that do something else: raise, or return what they did not
     """
 
     share: float
     where: str
     mistakes: float
+    otherwise: tuple[str, ...] = ()
+
+    @property
+    def keeps_verdicts(self) -> bool:
+        """Whether no verdict depends on it."""
+        return self.share <= ENOUGH
 
     @property
     def harmless(self) -> bool:
         """Whether no verdict depends on it, and no mistake loses its name."""
-        return self.share <= ENOUGH and self.mistakes <= 1
+        return self.keeps_verdicts and self.mistakes <= 1 and not self.otherwise
 
 
 @dataclass(frozen=True)
@@ -155,15 +162,18 @@ def movement(before: list[Case], after: list[Case]) -> Movement:
     pairs = list(zip(before, after, strict=True))
     shares = [(share, f"{case.id}: {name}") for case, other in pairs for name, share in _shares(case, other)]
     greatest, where = max(shares, default=(0.0, ""))
-    wrong = max((share for case, other in pairs for share in _mistake_shares(case, other)), default=0.0)
-    return Movement(greatest, where, wrong)
+    wrong = [found for case, other in pairs for found in _mistake_shares(case, other)]
+    otherwise = sorted({slug for slug, share in wrong if share == np.inf})
+    return Movement(
+        greatest, where, max((share for _, share in wrong if share < np.inf), default=0.0), tuple(otherwise)
+    )
 
 
 def _bones(case: Case) -> Any:
     """A case without the numbers that may move: what else differs is no rounding."""
     inputs = {name: (array.dtype.name, array.shape, array.tobytes()) for name, array in case.inputs.items()}
     expected = [(replace(one, array=None, atol=0.0), _shape(one.array)) for one in case.expected]
-    return (replace(case, inputs={}, expected=(), mistakes={}), inputs, expected, sorted(case.mistakes))
+    return (replace(case, inputs={}, expected=(), mistakes={}), inputs, expected)
 
 
 def _shape(array: Array | None) -> tuple[int, ...] | None:
@@ -176,14 +186,14 @@ def _shares(case: Case, other: Case) -> Iterator[tuple[str, float]]:
             yield one.name, _share(one, one.array, again.array)
 
 
-def _mistake_shares(case: Case, other: Case) -> Iterator[float]:
+def _mistake_shares(case: Case, other: Case) -> Iterator[tuple[str, float]]:
     expected = {one.name: one for one in case.expected}
-    for slug, seen in case.mistakes.items():
-        again = other.mistakes[slug]
-        if isinstance(seen, Raised) or isinstance(again, Raised):
-            yield 0.0 if seen == again else np.inf
+    for slug in {**case.mistakes, **other.mistakes}:
+        seen, again = case.mistakes.get(slug), other.mistakes.get(slug)
+        if not isinstance(seen, Observation) or not isinstance(again, Observation):
+            yield slug, 0.0 if seen == again else np.inf
             continue
-        yield from _returned_shares(expected, seen, again)
+        yield slug, max(_returned_shares(expected, seen, again))
 
 
 def _returned_shares(expected: Mapping[str, Expectation], seen: Observation, again: Observation) -> Iterator[float]:

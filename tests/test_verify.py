@@ -139,6 +139,15 @@ def test_what_a_known_mistake_returns_may_move_by_no_more_than_what_names_it(kit
     assert not verify(toy_assignment(kit)).harmless
 
 
+def test_a_mistake_that_acts_otherwise_is_named_though_no_verdict_depends_on_it(kit: Path) -> None:
+    store_moved(kit, lambda array: array[:2], mistakes=True)
+    done = autograder(kit, "fixtures", "verify")
+    assert done.returncode == 3
+    lines = done.stdout.splitlines()
+    assert lines[1] == "  hidden/ramp-values.safetensors  moved: no expected value; acts otherwise: no-kink"
+    assert lines[3] == "No verdict depends on it, but a known mistake that acts otherwise here may go unnamed."
+
+
 def test_a_hint_that_changed_is_no_rounding(kit: Path) -> None:
     change(kit / "fixtures/toy/mistakes.py", "Where is the factor?", "Which factor?")
     found = verify(toy_assignment(kit))
