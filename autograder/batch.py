@@ -8,13 +8,15 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from autograder.build import versions
 from autograder.cluster import Cluster
 from autograder.details import Details
+from autograder.errors import UsageError
+from autograder.fixtures import Fixtures
 from autograder.gradebook import Summary
 from autograder.grading import Grader
 from autograder.report import Report
@@ -57,17 +59,21 @@ def grade_all(
     untouched: str = "",
     isolation: Isolation = "best",
     progress: Progress = lambda candidate, report: None,
+    fixtures_of: Callable[[str], Fixtures] | None = None,
 ) -> Run:
     """Grade every candidate into `out`, `jobs` at a time, or on the Dask cluster of that scheduler.
 
     A report that is there already is kept where submission, fixtures and isolation are the same, unless `fresh`.
     Every file is written atomically; with one job or many, here or on a cluster, the bytes are the same but for
     measured times. Of a submission that is done nothing is held but where its report lies.
+    `fixtures_of` may give each student a set of their own, on this machine alone.
     """
+    if scheduler and fixtures_of:
+        raise UsageError("A cluster holds one set of fixtures: grade each student's own without --scheduler.")
     started, began = _now(), time.perf_counter()
     ordered = sorted(candidates, key=lambda candidate: candidate.student)
-    with Results(out, grader, [candidate.student for candidate in ordered]) as results:
-        desk = _Desk(grader, results, fresh, untouched, progress, threading.Lock())
+    with Results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
+        desk = _Desk(grader, results, fresh, untouched, progress, threading.Lock(), fixtures_of)
         if scheduler:
             kept, jobs = _on_cluster(desk, ordered, Cluster(scheduler, grader, isolation))
         else:
@@ -89,11 +95,17 @@ class _Desk:
     untouched: str
     progress: Progress
     lock: threading.Lock
+    fixtures_of: Callable[[str], Fixtures] | None = None
 
     def grade(self, candidate: Candidate, sandbox: Sandbox) -> Kept:
         """Grade one candidate in a sandbox of this machine."""
         submission, kept = self.open(candidate, [sandbox.layers])
-        return kept or self.close(candidate, submission, *self.grader.grade_and_show(submission, sandbox))
+        if kept is not None:
+            return kept
+        grader = self.grader
+        if self.fixtures_of is not None:
+            grader = replace(grader, fixtures=self.fixtures_of(candidate.student))
+        return self.close(candidate, submission, *grader.grade_and_show(submission, sandbox))
 
     def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
         """The submission, and what is kept of it where its report is there already."""

@@ -25,23 +25,37 @@ from autograder.check import check as check_folder
 from autograder.check import print_anything
 from autograder.check import watch as watch_folder
 from autograder.cli_exports import RosterOption, bundle_app, export_app
+from autograder.cli_fixtures import (
+    AssignmentOption,
+    FixturesOption,
+    chosen_fixtures,
+    chosen_variants,
+    fixtures_app,
+)
+from autograder.cli_gradebook import (
+    OverridesOption,
+    PolicyOption,
+    TimesOption,
+    apply_rules,
+    chosen_rules,
+    gradebook,
+    similar,
+)
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.exports.grades import named
-from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
+from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
-from autograder.items import Assignment, find_assignment
+from autograder.items import find_assignment
 from autograder.layouts import Gathered, gathered
-from autograder.release import handout_files, write_handout, zip_bytes
+from autograder.release import handout_files, write_handout, write_student_zips, zip_bytes
 from autograder.roster import read_roster
 from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
-from autograder.show import item_text
 from autograder.submission import Candidate
 from autograder.table import class_table, doctor_table, exam_table, variants_table
 from autograder.text import STRICT, number, visible
-from autograder.verify import regenerate_into
-from autograder.verify import verify as verify_fixtures
+from autograder.variants import Variants
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,13 +64,16 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Grade a policy-gradient assignment: student code runs sandboxed, its tensors are compared with stored ones.",
 )
-fixtures_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify or read them."
-)
 app.add_typer(fixtures_app, name="fixtures")
 app.add_typer(export_app, name="export")
 app.add_typer(bundle_app, name="bundle")
 
+
+
+class VariantBy(StrEnum):
+    """Whose own public cases a submission is held against."""
+
+    student = "student"
 
 
 class Level(StrEnum):
@@ -71,8 +88,8 @@ SUBMISSIONS = "A folder of submissions, one student's folder, or files."
 PAGE_WIDTH = 110
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
 CORES = max(1, os.cpu_count() or 1)
-AssignmentOption = Annotated[
-    str | None, typer.Option("--assignment", help="Which assignment; needed where there are several.")
+VariantByOption = Annotated[
+    VariantBy | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
 ]
 
 
@@ -110,9 +127,8 @@ def grade(
         Level, typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here.")
     ] = Level.best,
     trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
-    fixtures: Annotated[
-        Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
-    ] = None,
+    fixtures: FixturesOption = None,
+    variant_by: VariantByOption = None,
     roster: RosterOption = None,
     deadline: Annotated[
         datetime | None, typer.Option("--deadline", help="Of several submissions, the latest until then counts.")
@@ -123,19 +139,25 @@ def grade(
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
     ] = "",
+    policy: PolicyOption = None,
+    overrides: OverridesOption = None,
+    timestamps: TimesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
     chosen = find_assignment(assignment)
-    grader = Grader.of(chosen, _fixtures(chosen, fixtures))
+    grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
+    variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
     moment = deadline.astimezone() if deadline else None  # of this machine's time zone, where it names none
     done = count(1)
     with ExitStack() as stack:
         class_ = stack.enter_context(gathered(paths, chosen.module, people, moment, class_zip=class_zip))
         candidates = _candidates(class_, out)
+        students = [one.student for one in candidates]
+        rules = chosen_rules(out, chosen, policy, overrides, timestamps, students)
         advance = stack.enter_context(_progress("grading"))
         run = batch.grade_all(
             grader,
@@ -147,20 +169,16 @@ def grade(
             untouched=chosen.untouched_source(),
             isolation=isolation.value,
             progress=lambda candidate, report: advance(next(done), len(candidates)),
+            fixtures_of=variants.fixtures_of if variants else None,
         )
     console = _console()
     console.print(class_table(run.reports, run.figures, chosen))
     _say_where(console, run, out)
+    apply_rules(out, run.reports, chosen, rules)
     _say_roster(class_)
     _say_isolation(run)
     if run.figures.graded < run.figures.students:
         raise SystemExit(3)
-
-
-def _fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
-    if folder is not None and not os.access(folder / MANIFEST, os.R_OK):
-        raise UsageError(f"{folder} holds no readable {MANIFEST}: give --fixtures a folder with a set of fixtures.")
-    return read_fixtures(assignment, folder=folder)
 
 
 def _candidates(class_: Gathered, out: Path) -> list[Candidate]:
@@ -227,6 +245,10 @@ def _say_lost(run: batch.Run) -> None:
     Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
+app.command()(gradebook)
+app.command()(similar)
+
+
 @app.command()
 def check(
     path: Annotated[
@@ -247,11 +269,23 @@ def release(
     zip_file: Annotated[
         Path | None, typer.Option("--zip", readable=False, help="Write the handout as a zip, too.")
     ] = None,
+    fixtures: FixturesOption = None,
+    variant_by: VariantByOption = None,
+    roster: Annotated[
+        Path | None, typer.Option("--roster", readable=False, help="A CSV with a column `student`, for --variant-by.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", readable=False, help="Where each student's zip goes, for --variant-by.")
+    ] = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Make the handout from the solution: stubs, given files, public cases, the checker."""
     chosen = find_assignment(assignment)
-    files = handout_files(chosen)
+    chosen_fixtures(chosen, fixtures)
+    if variant_by:
+        _release_variants(chosen_variants(chosen, fixtures), roster, out)
+        return
+    files = handout_files(chosen, fixtures)
     write_handout(files, chosen.handout)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
     if zip_file is not None:
@@ -259,45 +293,22 @@ def release(
         print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
 
 
+def _release_variants(variants: Variants, roster: Path | None, out: Path | None) -> None:
+    if roster is None or out is None:
+        raise UsageError("--variant-by student makes a zip for each student: give --roster FILE and --out FOLDER.")
+    students = [person.student for person in read_roster(roster).people]
+    try:
+        count = write_student_zips(variants, students, out)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
+    print(f"{out}: {count} zips, each with the public cases of one of {variants.count} variants.")
+
+
 def _write_zip(path: Path, data: bytes) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}. Give another file with --zip.") from error
-
-
-@fixtures_app.command("regenerate")
-def fixtures_regenerate(assignment: AssignmentOption = None) -> None:
-    """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
-    chosen = find_assignment(assignment)
-    with Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
-        count = regenerate_into(chosen.folder, chosen.folder)
-    print(f"{count} cases stored in {chosen.folder}. Oracle and solution agree; every known mistake is separated.")
-
-
-@fixtures_app.command("verify")
-def fixtures_verify(assignment: AssignmentOption = None) -> None:
-    """Check every stored hash, make all fixtures anew elsewhere, and compare byte for byte."""
-    chosen = find_assignment(assignment)
-    with Console(stderr=True).status("making all fixtures anew, to compare"):
-        found = verify_fixtures(chosen)
-    for name, (then, here) in found.versions.items():
-        print(f"{name} was {then} when they were made, and is {here} here.")
-    if not found.different:
-        print(f"{found.files} files: every hash is right, and a regeneration makes the same bytes.")
-        return
-    print(f"{len(found.different)} of {found.files} files would be made otherwise now:", *found.different, sep="\n  ")
-    print("Run `autograder fixtures regenerate` if cases, oracle, probes, solution or mistakes were meant to change.")
-    raise SystemExit(3)
-
-
-@fixtures_app.command("show")
-def fixtures_show(
-    item: Annotated[str, typer.Argument(help="The item whose cases to print.")], assignment: AssignmentOption = None
-) -> None:
-    """Print the cases of an item, hidden ones too, as a person would want to read them."""
-    chosen = find_assignment(assignment)
-    print(item_text(chosen.item(item), read_fixtures(chosen)), end="")
 
 
 @app.command()
@@ -318,6 +329,8 @@ def _say_exam(exam: Exam, console: Console) -> None:
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
     console.print(variants_table(exam))
+    for note in exam.notes:
+        console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
 

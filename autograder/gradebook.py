@@ -8,7 +8,7 @@ import math
 import statistics
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -107,24 +107,29 @@ class Summary:
 class Gradebook:
     """Writes `grades.csv` row by row: one per student, in the order in which they are added."""
 
-    def __init__(self, stream: TextIO, items: Sequence[str]) -> None:
-        """Write the head: `COLUMNS`, then one column per item."""
-        self._items = items
+    def __init__(
+        self, stream: TextIO, items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
+    ) -> None:
+        """Write the head: `COLUMNS`, one column per item, then `more`: from a student to the text of the cell."""
+        self._items, self._more = items, dict(more or {})
         self._writer = csv.writer(stream, lineterminator="\n")
-        self._writer.writerow([name_cell(name) for name in (*COLUMNS, *items)])
+        self._writer.writerow([name_cell(name) for name in (*COLUMNS, *items, *self._more)])
 
     def add(self, report: Report) -> None:
         """Write a student's row; a cell is empty where the grader failed.
 
         Raises GraderFault if the report holds an item that no column shows: the sum would hide it.
         """
-        self._writer.writerow(_row(report, self._items))
+        more = (name_cell(text(report.student)) for text in self._more.values())
+        self._writer.writerow([*_row(report, self._items), *more])
 
 
-def to_csv(reports: Iterable[Report], items: Sequence[str]) -> str:
-    """`grades.csv`, its rows sorted by student."""
+def to_csv(
+    reports: Iterable[Report], items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
+) -> str:
+    """`grades.csv`, its rows sorted by student; `more` are columns at its end."""
     stream = io.StringIO()
-    gradebook = Gradebook(stream, items)
+    gradebook = Gradebook(stream, items, more)
     for report in sorted(reports, key=lambda report: report.student):
         gradebook.add(report)
     return stream.getvalue()

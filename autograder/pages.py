@@ -313,6 +313,11 @@ def _script_hash(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
+def render_page(template: str, **context: object) -> str:
+    """A page from one of the templates, under a policy that lets it load nothing."""
+    return _template(template).render(policy=_POLICY, **context)
+
+
 def _template(name: str) -> jinja2.Template:
     return _environment().get_template(name)
 

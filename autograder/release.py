@@ -23,7 +23,9 @@ import numpy as np
 from autograder.errors import ReleaseError
 from autograder.fixtures import MANIFEST, Case, Fixtures, read_fixtures
 from autograder.items import KIT_ROOT, UNTOUCHED, Assignment
+from autograder.report import file_stem
 from autograder.text import number
+from autograder.variants import Variants
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
@@ -42,8 +44,12 @@ ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same
 Files = dict[str, bytes]
 
 
-def handout_files(assignment: Assignment) -> Files:
-    """The whole handout: path with forward slashes → bytes. Raises ReleaseError rather than give anything away."""
+def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
+    """The whole handout: path with forward slashes → bytes; `folder` may hold another set of fixtures.
+
+    Raises ReleaseError rather than give anything away.
+    """
+    folder = folder or assignment.folder
     solution = _text(assignment.solution / f"{assignment.module}.py")
     stubs = stub(solution, assignment)
     test_name = f"test_{assignment.module}.py"
@@ -56,8 +62,8 @@ def handout_files(assignment: Assignment) -> Files:
     }
     texts["README.md"] = with_points(texts["README.md"], assignment)
     files = {name: text.encode() for name, text in texts.items()}
-    fixtures = read_fixtures(assignment)
-    files |= _public_fixtures(assignment, fixtures, stubs)
+    fixtures = read_fixtures(assignment, folder=folder)
+    files |= _public_fixtures(assignment, fixtures, stubs, folder)
     refuse_leaks(files, solution, fixtures)
     return dict(sorted(files.items()))
 
@@ -89,6 +95,21 @@ def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
             member.external_attr = (0o100755 if data.startswith(b"#!") else 0o644) << 16
             archive.writestr(member, data)
     return buffer.getvalue()
+
+
+def write_student_zips(variants: Variants, students: Iterable[str], target: Path) -> int:
+    """Write `<student>.zip` for each of them, with the public cases of the student's own variant; how many."""
+    assignment = variants.assignment
+    zips: dict[Path, bytes] = {}
+    target.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for student in students:
+        folder = variants.folder_of(student)
+        if folder not in zips:
+            zips[folder] = zip_bytes(handout_files(assignment, folder), assignment.name)
+        (target / f"{file_stem(student)}.zip").write_bytes(zips[folder])
+        count += 1
+    return count
 
 
 # What students get
@@ -156,14 +177,14 @@ def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
     return "".join(f"{by_name[name]}\n" for name in names)
 
 
-def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str) -> Files:
+def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, folder: Path) -> Files:
     """The public cases as a set of fixtures of their own, with a manifest that knows of no other."""
     public = [case for case in (*fixtures.cases, *fixtures.curves) if case.visibility == "public"]
     names = sorted({f"public/{case.item}.safetensors" for case in public})
-    files = {name: (assignment.folder / name).read_bytes() for name in names}
+    files = {name: (folder / name).read_bytes() for name in names}
     files["items.toml"] = _without_hidden(_text(assignment.folder / "items.toml")).encode()
     files["probes.py"] = assignment.probes_source().encode()
-    manifest = json.loads(_text(assignment.folder / MANIFEST))
+    manifest = json.loads(_text(folder / MANIFEST))
     known = {slug for case in public for slug in case.mistakes}
     kept = {
         **{key: manifest[key] for key in ("schema", "assignment", "given", "tolerances", "versions")},

@@ -14,13 +14,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from autograder.details import Details, read_details, write_details
 from autograder.errors import GraderFault, UsageError
+from autograder.fixtures import Fixtures
 from autograder.gradebook import Gradebook, Summary, name_cell, points_cell
 from autograder.grading import Grader
 from autograder.pages import ABSENT, NOT_GRADED, Change, ClassPage, feedback_page
@@ -91,9 +92,12 @@ class Class:
 class Results:
     """The folder of one run. Use as a context manager: only one run at a time writes into a folder."""
 
-    def __init__(self, out: Path, grader: Grader, students: Sequence[str]) -> None:
-        """Touch nothing yet."""
+    def __init__(
+        self, out: Path, grader: Grader, students: Sequence[str], fixtures_of: Callable[[str], Fixtures] | None = None
+    ) -> None:
+        """Touch nothing yet; `fixtures_of` may give each student a set of their own."""
         self._out, self._grader, self._students = out, grader, students
+        self._fixtures_of = fixtures_of or (lambda student: grader.fixtures)
         self._lock = contextlib.ExitStack()
         self._before: dict[str, float | str] = {}
 
@@ -129,7 +133,7 @@ class Results:
         report, details = from_bytes(data), read_details(self._details(submission.student))
         if report is None or details is None or not self._fits(report, submission, layers):
             return None
-        if (details.submission, details.fixtures) != (submission.sha256, self._grader.fixtures.sha256):
+        if (details.submission, details.fixtures) != (submission.sha256, self._fixtures_of(submission.student).sha256):
             return None
         return report, details, hashlib.sha256(data).digest()
 
@@ -209,7 +213,7 @@ class Results:
             and known.student == submission.student
             and known.submission.sha256 == submission.sha256
             and known.submission.path == submission.path
-            and known.fixtures == self._grader.fixtures.sha256
+            and known.fixtures == self._fixtures_of(submission.student).sha256
             and known.isolation in layers
             and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
         )

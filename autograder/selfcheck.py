@@ -86,6 +86,7 @@ class Exam:
     """All that was found; `complaints` is empty where the kit may be released.
 
     fates   of the mutants; None where mutmut is not installed
+    notes   what is missing without making a grade wrong
     """
 
     solution: Report
@@ -94,6 +95,7 @@ class Exam:
     complaints: tuple[str, ...]
     variants: tuple[Variant, ...] = ()
     fates: tuple[Fate, ...] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def selfcheck(
@@ -126,7 +128,8 @@ def selfcheck(
         *(complaint for variant in accepted for complaint in _about_variant(variant)),
         *(complaint for fate in fates for complaint in _about_fate(fate)),
     ]
-    return Exam(reports[0], reports[1], findings, tuple(complaints), accepted, fates if can_mutate() else None)
+    notes = tuple(missing(assignment, catalogue))
+    return Exam(reports[0], reports[1], findings, tuple(complaints), accepted, fates if can_mutate() else None, notes)
 
 
 def variant_paths(assignment: Assignment) -> list[Path]:
@@ -145,6 +148,23 @@ def _grade_mutant(grader: Grader, mutant: Mutant, sandbox: Sandbox) -> Report:
     seen = [item for item in items if public.of_item(item.id)]
     report = _grade(replace(grader, fixtures=public), mutant.source, sandbox, seen)
     return report if report.points != report.max_points else _grade(grader, mutant.source, sandbox, items)
+
+
+def missing(assignment: Assignment, catalogue: Sequence[Known]) -> list[str]:
+    """What an addition to the assignment may still lack: nothing that grades wrongly, but what a course would miss."""
+    text = _bytes(assignment.solution / "README.md") or b""
+    known = {mistake.function for mistake in catalogue}
+    functions = assignment.functions
+    return [
+        *(
+            f"No mistake is known of {name}: nobody who gets it wrong is told why."
+            for name in functions
+            if name not in known
+        ),
+        *(f"The assignment's text does not name {name}." for name in functions if name.encode() not in text),
+        *(f"{item.id} has no public case: students cannot check it." for item in assignment.items if not item.public),
+        *(f"{item.id} has no hidden case: its public outputs earn it." for item in assignment.items if not item.hidden),
+    ]
 
 
 def known_mistakes(assignment: Assignment) -> list[Known]:

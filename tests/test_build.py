@@ -531,15 +531,19 @@ def test_a_generator_that_cannot_be_imported_leaves_no_trace_either(toy: Toy) ->
 # The real assignment
 
 REAL = find_assignment("policy_gradient")
-# Numbers that mean something to a reader, or that show one thing: the same whatever the secret.
-FIXED_NAMES = """
-    reward-distance reward-inclusion-ordering reward-sets
-    deltas-rewards-small deltas-centered-small deltas-centered-walkthrough deltas-normalized-small
-    deltas-normalized-walkthrough deltas-constant-group-small deltas-max-small deltas-max-walkthrough
-    baseline-5.323-1.155 deltas-unknown-mode deltas-one-response
-    loss-naive-walkthrough clip-table-above-0 clip-table-below-0 frozen-ratio-sigmoid
-"""
-FIXED = FIXED_NAMES.split()
+# Numbers of the lecture, and tables that are worked out by hand: the same whatever the secret.
+EXAMPLES = [
+    "reward-distance",
+    "reward-inclusion-ordering",
+    "deltas-centered-walkthrough",
+    "deltas-normalized-walkthrough",
+    "deltas-max-walkthrough",
+    "baseline-5.323-1.155",
+    "loss-naive-walkthrough",
+    "clip-table-above-0",
+    "clip-table-below-0",
+    "frozen-ratio-sigmoid",
+]
 
 
 def real_drafts(secret: str, sandbox: Sandbox) -> dict[str, Draft]:
@@ -575,16 +579,18 @@ def test_stored_inputs_are_those_that_the_open_secret_draws(open_drafts: dict[st
     assert [case.id for case in stored if not same_inputs(case.inputs, open_drafts[case.id].inputs)] == []
 
 
-def test_another_secret_changes_every_case_but_the_named_ones(
+def test_another_secret_changes_every_case_but_the_named_examples(
     open_drafts: dict[str, Draft], secret_drafts: dict[str, Draft]
 ) -> None:
     same = {name for name, draft in open_drafts.items() if same_inputs(draft.inputs, secret_drafts[name].inputs)}
-    assert same == set(FIXED)
+    assert same == {name for name, draft in open_drafts.items() if draft.example} == set(EXAMPLES)
 
 
-def test_what_another_secret_does_not_change_is_public_or_an_error(open_drafts: dict[str, Draft]) -> None:
-    hidden = {name for item in REAL.items for name in item.hidden}
-    assert {open_drafts[name].probe for name in FIXED if name in hidden} == {"deltas_error"}
+def test_every_example_is_public_and_no_item_can_be_earned_by_public_cases_alone(
+    open_drafts: dict[str, Draft],
+) -> None:
+    assert all(item.public and item.hidden for item in REAL.items)
+    assert not {name for item in REAL.items for name in item.hidden} & set(EXAMPLES)
 
 
 def test_another_secret_changes_numbers_and_no_sizes(
