@@ -26,7 +26,7 @@ from autograder.errors import KitError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading import Grader
 from autograder.items import Assignment, find_assignment
-from autograder.release import handout_files, write_handout, zip_bytes
+from autograder.release import handout_files, write_handout, write_source_notebook, zip_bytes
 from autograder.report import Report
 from autograder.sandbox import STRICT
 from autograder.selfcheck import Exam, known_mistakes
@@ -217,9 +217,10 @@ def release(
     ] = None,
     assignment: AssignmentOption = None,
 ) -> None:
-    """Make the handout from the solution: stubs, given files, public cases, the checker."""
+    """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
     chosen = find_assignment(assignment)
     files = handout_files(chosen)
+    write_source_notebook(chosen)
     write_handout(files, chosen.handout)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
     if zip_file is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from autograder.compare import compare, matching_mistakes
 from autograder.errors import GraderFault
@@ -13,12 +14,23 @@ from autograder.items import Assignment, Item
 from autograder.observation import Observation, Raised
 from autograder.reasons import explain
 from autograder.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Outcome, Program, Request
 from autograder.submission import Submission
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
 HINTED: tuple[Verdict, ...] = ("failed", "raised")  # of work that is not there, or never ended, a hint would miss
 MAX_NAMED = 3
+
+
+class Runner(Protocol):
+    """What runs a program on requests: a sandbox, or in a notebook the student's own kernel."""
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers of isolation that the program runs under."""
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """The outcome of each request, in order."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Grader:
         """Read the given modules and the probes once."""
         return cls(assignment, fixtures, assignment.given_sources(), assignment.probes_source())
 
-    def grade(self, submission: Submission, sandbox: Sandbox, items: Sequence[Item] | None = None) -> Report:
+    def grade(self, submission: Submission, sandbox: Runner, items: Sequence[Item] | None = None) -> Report:
         """The report of one submission, of all items or of some.
 
         A fault of the grader (a sandbox that will not start, a file that the grader cannot read) makes every item
@@ -57,7 +69,7 @@ class Grader:
             items=tuple(results),
         )
 
-    def _results(self, submission: Submission, sandbox: Sandbox, items: Sequence[Item]) -> list[ItemResult]:
+    def _results(self, submission: Submission, sandbox: Runner, items: Sequence[Item]) -> list[ItemResult]:
         if submission.fault:
             return [not_graded(item, submission.fault) for item in items]
         if submission.problem:

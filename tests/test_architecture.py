@@ -22,9 +22,9 @@ LAYERS = (
     ("text", "items", "apart"),
     ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook"),
     ("compare", "detect", "submission", "pages"),
-    ("feedback", "reasons", "build"),
+    ("feedback", "reasons", "build", "source_notebook"),
     ("grading", "show", "verify", "release"),
-    ("check", "batch"),
+    ("check", "batch", "live"),
     ("selfcheck",),
     ("doctor",),
     ("table",),
@@ -83,8 +83,8 @@ def test_the_worker_shares_nothing_with_the_engine_but_frames() -> None:
     assert engine_imports("frames") == engine_imports("isolation") == set()
 
 
-def test_nothing_in_the_engine_imports_the_worker() -> None:
-    assert [module for module in modules() if "worker" in engine_imports(module)] == []
+def test_only_what_runs_in_a_notebook_imports_the_worker() -> None:
+    assert [module for module in modules() if "worker" in engine_imports(module)] == ["live"]
 
 
 @pytest.mark.parametrize("module", [name for name in modules() if name != "worker"])
@@ -106,7 +106,7 @@ def test_what_students_get_imports_nothing_that_they_do_not_get() -> None:
 
 
 def test_what_students_get_is_all_needed() -> None:
-    needed, waiting = set(), ["check", "worker"]
+    needed, waiting = set(), ["check", "live", "worker"]
     while waiting:
         module = waiting.pop()
         needed.add(module)

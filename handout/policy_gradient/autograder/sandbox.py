@@ -303,7 +303,7 @@ class _Worker:
             return replace(frame, seconds=seconds)
         if frame is None:
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
-        return _read_answer(frame, seconds, answers)
+        return read_answer(frame, seconds, answers)
 
     def _await(self, timeout: float) -> tuple[dict[str, Any], bytes] | Outcome | None:
         """The next frame, None where there comes no more, or why not to wait for it any longer."""
@@ -338,7 +338,8 @@ class _Worker:
                 self._written += len(chunk)
 
 
-def _read_answer(frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str]) -> Outcome:
+def read_answer(frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str]) -> Outcome:
+    """The outcome that a worker's frame stands for; one of another kind, or one that contradicts itself, is a crash."""
     header, blob = frame
     try:
         match header.get("op") if header.get("op") in answers else None:
