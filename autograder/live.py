@@ -35,7 +35,7 @@ from autograder.sandbox import Outcome, Program, Request, read_answer
 from autograder.submission import Submission
 
 AGAIN = "run this cell"
-WIDTH = 86  # nbgrader cuts what it shows of a longer line
+WIDTH = 82  # nbgrader cuts what it shows of a longer line
 TICK = 0.5  # seconds until a function that swallowed its interruption is interrupted again
 EXPLAINED = ("failed", "raised")
 NOT_AGAIN = "an earlier case had not finished in time"

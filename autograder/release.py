@@ -106,6 +106,18 @@ def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
     return buffer.getvalue()
 
 
+def finish_release(assignment: Assignment) -> None:
+    """Complete a handout of which nbgrader made the notebook, which must be the one that `release` makes."""
+    files = handout_files(assignment)
+    name = f"{assignment.module}.ipynb"
+    if (assignment.handout / name).read_bytes() != files[name]:
+        raise ReleaseError(
+            f"nbgrader made another {name} than `autograder release` does: its source notebook is not current. "
+            "Run `autograder release`, which renews it."
+        )
+    write_handout(files, assignment.handout)
+
+
 # What students get
 
 

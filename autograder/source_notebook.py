@@ -260,7 +260,8 @@ def _cell(
     cell: Cell = {"cell_type": kind, "id": grade_id, "metadata": {"nbgrader": role}, "source": source}
     if kind == "code":
         cell |= {"execution_count": None, "outputs": []}
-    role["checksum"] = checksum(cell)
+    if not solution:  # an answer that equals its checksum is one that nobody gave
+        role["checksum"] = checksum(cell)
     return cell
 
 

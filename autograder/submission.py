@@ -28,7 +28,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from autograder.errors import UsageError
-from autograder.notebook import MAX_CODE, UNPARSABLE, Text, notebook_text, parsed
+from autograder.notebook import MAX_CODE, UNPARSABLE, Text, is_stub, notebook_text, parsed
 from autograder.text import visible
 
 MIB = 2**20
@@ -224,10 +224,13 @@ def _module_or_notebook(
 ) -> Submission:
     """The module, unless it cannot be read, or was never edited while the notebook was."""
     of_module = _read_file(candidate, files[0], module, untouched)
-    if not of_module.problem and _is_edited(of_module.source, untouched):
-        return _chosen(of_module, "module", "it counts before a notebook")
     of_notebook = _read_file(candidate, files[1], module, untouched)
-    if of_notebook.problem or not (of_module.problem or _is_edited(of_notebook.source, untouched)):
+    if not of_module.problem and _is_edited(of_module.source, untouched):
+        as_handed_out = of_notebook.source and not _is_edited(of_notebook.source, untouched)
+        return of_module if as_handed_out else _chosen(of_module, "module", "it counts before a notebook")
+    if of_notebook.source and not (of_module.problem or _is_edited(of_notebook.source, untouched)):
+        return of_module  # neither was touched
+    if of_notebook.problem:
         return _chosen(of_module, "module", "the notebook holds no answers")
     if of_module.problem:
         return _chosen(of_notebook, "notebook", "the module cannot be read")
@@ -287,7 +290,7 @@ def _functions(source: str) -> dict[str, str]:
     for function in functions:
         if ast.get_docstring(function, clean=False) is not None:
             del function.body[0]
-    return {function.name: ast.dump(function) for function in functions}
+    return {function.name: "" if is_stub(function) else ast.dump(function) for function in functions}
 
 
 def _decoded(data: bytes) -> Text:
