@@ -25,7 +25,7 @@ from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading import Grader
-from autograder.items import Assignment, find_assignment
+from autograder.items import Assignment, find_assignment, nearest_root
 from autograder.release import handout_files, write_handout, write_source_notebook, zip_bytes
 from autograder.report import Report
 from autograder.sandbox import STRICT
@@ -49,6 +49,10 @@ fixtures_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify or read them."
 )
 app.add_typer(fixtures_app, name="fixtures")
+export_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform."
+)
+app.add_typer(export_app, name="export")
 
 
 
@@ -233,6 +237,31 @@ def _write_zip(path: Path, data: bytes) -> None:
         path.write_bytes(data)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}. Give another file with --zip.") from error
+
+
+@export_app.command("nbgrader")
+def export_nbgrader(
+    grades: Annotated[
+        Path, typer.Argument(metavar="GRADES_DIR", readable=False, help="The folder that `grade --out` wrote.")
+    ],
+    database: Annotated[
+        str, typer.Option("--db", help="The gradebook, a file or a URL; without it the one in nbgrader's settings.")
+    ] = "",
+    course: Annotated[
+        Path | None, typer.Option("--course", readable=False, help="The folder that holds nbgrader_config.py.")
+    ] = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
+    from autograder.exports import nbgrader
+
+    chosen = find_assignment(assignment, *([] if course is None else [nearest_root(course)]))
+    reports = nbgrader.read_reports(grades, chosen)
+    done = nbgrader.export(reports, chosen, course or chosen.solution.parent, database)
+    print(f"{done.database}: {done.students} students, {len(done.waiting)} of them with something to mark by hand.")
+    if done.changed:
+        names = ", ".join(visible(student, 40) for student in done.changed)
+        print(f"Handed in anew since they were graded, so grade again: {names}.", file=sys.stderr)
 
 
 @fixtures_app.command("regenerate")

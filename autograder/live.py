@@ -112,6 +112,7 @@ class Kernel:
 
         outcomes: list[Outcome] = []
         with worker.undisturbed():
+            _once(worker.touch)
             for request in requests:
                 if any(outcome.status == "timed_out" for outcome in outcomes):
                     outcomes.append(Outcome("not_run", detail=NOT_AGAIN))
@@ -119,6 +120,11 @@ class Kernel:
                 file = _file_of(getattr(self._module, request.function, None))
                 outcomes.append(_call(worker.Worker.around(self._module, program.probes, file).run, request))
         return outcomes
+
+
+@functools.cache
+def _once(work: Callable[[], None]) -> None:
+    work()
 
 
 def _call(run: Callable[..., tuple[dict[str, Any], bytes]], request: Request) -> Outcome:
@@ -135,18 +141,19 @@ def _call(run: Callable[..., tuple[dict[str, Any], bytes]], request: Request) ->
 def _file_of(function: object) -> str:
     """The file that a function was defined in, which in a notebook is its cell; "" where that cannot be told."""
     try:
-        return str(getattr(inspect.unwrap(function), "__code__").co_filename) if callable(function) else ""
-    except (AttributeError, ValueError):
+        code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    except ValueError:  # a function wrapped in itself
         return ""
+    return str(getattr(code, "co_filename", ""))
 
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
     """Drop what the function prints: on stderr it would be taken for a failure of the cell."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextlib.contextmanager

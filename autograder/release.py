@@ -30,8 +30,8 @@ POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
     "__init__", "__main__", "check", "compare", "detect", "errors", "feedback", "fixtures", "frames", "grading",
-    "isolation", "items", "live", "notebook", "observation", "reasons", "render", "report", "sandbox", "submission", "text",
-    "worker",
+    "isolation", "items", "live", "notebook", "observation", "reasons", "render", "report", "sandbox", "submission",
+    "text", "worker",
 )  # fmt: skip
 STUDENT_REQUIREMENTS = (
     "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "nbformat", "pytest", "pytest-timeout",

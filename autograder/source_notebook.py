@@ -1,4 +1,4 @@
-"""Solution → nbgrader's source notebook → the students' notebook. Both are generated; the same text gives the same bytes.
+"""Solution → nbgrader's source notebook → the students' notebook. Both are generated: same text, same bytes.
 
 The prose is README.md, section by section; answers and given code come from the module; what else a notebook needs
 (experiments, questions for a person to mark) stands in notebook.toml:

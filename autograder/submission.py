@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 import hashlib
 import io
 import itertools
@@ -28,7 +29,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from autograder.errors import UsageError
-from autograder.notebook import MAX_CODE, UNPARSABLE, Text, is_stub, notebook_text, parsed
+from autograder.notebook import MAX_CODE, UNPARSABLE, Text, is_stub, notebook_text, parsed, words_of
 from autograder.text import visible
 
 MIB = 2**20
@@ -217,6 +218,15 @@ def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
     if len(files) == 1:
         return _read_file(candidate, files[0], module, untouched)
     return _module_or_notebook(candidate, files, module, untouched)
+
+
+def written_answers(candidate: Candidate, module: str) -> dict[str, str]:
+    """The answers in words of a candidate's notebook, by nbgrader's names of their cells; nothing where it has none."""
+    with contextlib.suppress(OSError):
+        for file in _files(candidate, module):
+            if _suffix(file.shown) == ".ipynb" and not file.problem:
+                return words_of(_decoded(file.data).source)
+    return {}
 
 
 def _module_or_notebook(

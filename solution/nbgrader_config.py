@@ -53,4 +53,4 @@ c.GenerateAssignment.force = True  # the handout is generated, and what is commi
 c.GenerateAssignment.post_convert_hook = finish
 c.OverwriteCells.add_missing_cells = True  # a test cell that a student deleted counts as not passed
 c.Execute.timeout = 120
-c.HTMLExporter.preprocessors = ["nbconvert.preprocessors.SanitizeHTML"]  # what students wrote is shown to staff
+c.HTMLExporter.preprocessors = ["nbconvert.preprocessors.sanitize.SanitizeHTML"]  # what students wrote is shown to staff

@@ -1,4 +1,4 @@
-"""Which definition of a graded function counts: the cells of a notebook are found by nbgrader's names, then by function."""
+"""Which definition of a graded function counts: cells are found by nbgrader's names, then by function."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from autograder.text import visible
 MAX_JSON_TOKENS = 2_000_000  # bounds the memory that parsing a notebook takes
 MAX_CELLS = 5_000
 MAX_CODE = 256 * 1024  # characters of code in a whole notebook
+MAX_WORDS = 20_000  # characters of one answer in words
 MAX_CODE_LINE = 10_000  # Python parses one long f-string in quadratic time
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what ast, compile and symtable raise
@@ -101,18 +102,21 @@ def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
     return Text(_source(statements, names), notes=tuple(notes))
 
 
+def words_of(text: str) -> dict[str, str]:
+    """What stands in the text cells that nbgrader has given a name, by that name; nothing of a broken notebook."""
+    raw = _json(text)
+    if isinstance(raw, Text) or _without_outputs(raw) is None:
+        return {}
+    cells = [cell for cell in _raw_cells(raw) if isinstance(cell, dict) and cell.get("cell_type") == "markdown"]
+    words = {name: _joined(cell.get("source")) for cell in cells if (name := _grade_id(cell))}
+    return {name: source[:MAX_WORDS].encode(errors="replace").decode() for name, source in words.items()}
+
+
 def _code_cells(text: str) -> list[_CodeCell] | Text:
     """The code of every cell, "" for a cell that is not code."""
-    if len(text) > MAX_JSON_TOKENS:
-        tokens = itertools.islice(_JSON_TOKEN.finditer(text), MAX_JSON_TOKENS, None)
-        if next(tokens, None) is not None:
-            return Text(problem="holds too much: clear the outputs of all cells and save it again.")
-    try:
-        raw = json.loads(text)
-    except RecursionError:
-        return Text(problem="is not a notebook: its JSON is nested too deeply.")
-    except ValueError as error:
-        return Text(problem=_not_json(text, error))
+    raw = _json(text)
+    if isinstance(raw, Text):
+        return raw
     bare = _without_outputs(raw)
     if bare is None:
         return Text(problem="is not a notebook: it has no list of cells.")
@@ -136,6 +140,20 @@ def _grade_id(cell: Any) -> str:
     for key in ("metadata", "nbgrader", "grade_id"):
         cell = cell.get(key) if isinstance(cell, dict) else None
     return cell if isinstance(cell, str) else ""
+
+
+def _json(text: str) -> Any:
+    """What the JSON says, or as a Text what is wrong with it."""
+    if len(text) > MAX_JSON_TOKENS:
+        tokens = itertools.islice(_JSON_TOKEN.finditer(text), MAX_JSON_TOKENS, None)
+        if next(tokens, None) is not None:
+            return Text(problem="holds too much: clear the outputs of all cells and save it again.")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        return Text(problem="is not a notebook: its JSON is nested too deeply.")
+    except ValueError as error:
+        return Text(problem=_not_json(text, error))
 
 
 def _not_json(text: str, error: ValueError) -> str:
@@ -171,10 +189,12 @@ def _raw_cells(raw: dict[str, Any]) -> list[Any]:
 def _bare(cell: Any, key: str, **more: Any) -> dict[str, Any]:
     if not isinstance(cell, dict) or cell.get("cell_type") != "code":
         return {"cell_type": "markdown", "metadata": {}, "source": ""}
-    lines = cell.get(key, "")
-    texts = [lines] if isinstance(lines, str) else [line for line in _listed(lines) if isinstance(line, str)]
-    code = "".join(texts)
-    return {"cell_type": "code", "metadata": {}, "outputs": [], key: code, **more}
+    return {"cell_type": "code", "metadata": {}, "outputs": [], key: _joined(cell.get(key)), **more}
+
+
+def _joined(lines: Any) -> str:
+    """A cell's text, which is stored whole or by lines."""
+    return lines if isinstance(lines, str) else "".join(line for line in _listed(lines) if isinstance(line, str))
 
 
 def _listed(value: Any) -> list[Any]:

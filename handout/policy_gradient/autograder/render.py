@@ -14,7 +14,7 @@ WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded
 
 
 def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH) -> list[str]:
-    """One item as a student sees it: headline; for a failure message, hint and the command that reruns it."""
+    """One item as a student sees it: headline; for a failure message, hint and what reruns it, if anything does."""
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
     head = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}"
     lines = [f"{head:<{width - len(points) - 1}} {points}"]
@@ -22,7 +22,7 @@ def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH) -> l
         return lines
     lines += [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
     lines += textwrap.wrap(visible(item.hint), width, initial_indent="  ", subsequent_indent="  ")
-    if item.verdict not in ("missing", "not_graded"):
+    if again and item.verdict not in ("missing", "not_graded"):
         lines.append(f"  Again: {again.format(item=item.item)}")
     return lines
 

@@ -98,6 +98,11 @@ def warm() -> None:
     torch reads the processor's features at its first operation, and the first optimizer imports some 800 modules.
     """
     _quiet_torch()
+    touch()
+
+
+def touch() -> None:
+    """Do once what takes long the first time only."""
     weight = torch.nn.Parameter(einops.rearrange(torch.arange(6.0), "(a b) -> a b", a=2))
     torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()  # type: ignore[no-untyped-call]
     torch.optim.Adam([weight]).step()
@@ -174,7 +179,7 @@ class Worker:
 
     @classmethod
     def around(cls, module: types.ModuleType, probes: str, filename: str) -> Worker:
-        """A worker in the student's own process, where the module is loaded already; `filename` is its, in tracebacks."""
+        """A worker in the student's own process, where the module is loaded already from `filename`."""
         worker = cls()
         worker._module, worker._filename = module, filename
         worker._probes = _define(types.ModuleType(PROBES), probes, f"{PROBES}.py", listed=False)
