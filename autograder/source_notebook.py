@@ -102,11 +102,11 @@ def source_notebook(assignment: Assignment, readme: str, module: str, extras: Ex
     for title, text in _sections(readme, extras.without):
         cells.append(_prose(title or "title", text))
         places.add(title)
-        if title == "":
-            cells += _opening(parts, assignment)
         if title in parts.answers:
             cells += _function(title, parts, assignment)
         cells += _extra_cells(title, extras)
+        if title == "":
+            cells += _opening(parts)
     for name in assignment.functions:
         if name not in places:
             cells += [*_function(name, parts, assignment), *_extra_cells(name, extras)]
@@ -185,7 +185,7 @@ def _parts(module: str, assignment: Assignment) -> _Parts:
     return parts
 
 
-def _opening(parts: _Parts, assignment: Assignment) -> list[Cell]:
+def _opening(parts: _Parts) -> list[Cell]:
     """The rules for all functions, then imports and constants: what stands before the first function."""
     first = next(iter(parts.answers), "")
     given = parts.given.get(first, "")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +132,45 @@ def class_of_five(root: Path) -> None:
     hand_in(root, "cleo", py=module, ipynb=solved(root))
     hand_in(root, "dov", ipynb=wrong(root))
     hand_in(root, "eve", ipynb=hostile(root))
+
+
+@contextlib.contextmanager
+def jupyter(folder: Path, place: str = "") -> Iterator[str]:
+    """A Jupyter server over `folder`, started in its folder `place`; the address. No token: it listens to this machine."""
+    home = environment(folder)
+    if not place:  # a student's: the kit is not there
+        home.pop("PYTHONPATH")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": folder,
+        "ServerApp.allow_root": True,
+        "ServerApp.open_browser": False,
+        "IdentityProvider.token": "",
+        "LabApp.expose_app_in_browser": True,
+        "LabApp.news_url": "",
+    }
+    command = [sys.executable, "-m", "jupyter", "lab", *(f"--{name}={value}" for name, value in settings.items())]
+    with (folder / "jupyter.log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=folder / place, env=home, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _await(address, server, folder / "jupyter.log")
+        yield address
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+
+
+def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Return once the server answers."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and server.poll() is None:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/api", timeout=10):
+            return
+        select.select([], [], [], 0.1)
+    raise AssertionError(f"Jupyter did not start:\n{log.read_text(errors='replace')[-3000:]}")

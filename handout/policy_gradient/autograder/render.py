@@ -16,8 +16,9 @@ WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded
 def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH) -> list[str]:
     """One item as a student sees it: headline; for a failure message, hint and what reruns it, if anything does."""
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
-    head = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}"
-    lines = [f"{head:<{width - len(points) - 1}} {points}"]
+    head, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
+    head = head if len(head) <= room else f"{head[: room - 1]}…"
+    lines = [f"{head:<{room}} {points}"]
     if item.verdict == "passed":
         return lines
     lines += [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
