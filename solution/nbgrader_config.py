@@ -49,8 +49,8 @@ c.CourseDirectory.ignore = [
 
 c.ClearSolutions.code_stub = {"python": CODE_STUB}
 c.ClearSolutions.text_stub = TEXT_STUB
-c.GenerateAssignment.force = True  # the handout is generated, and what is committed is there already
+c.GenerateAssignment.force = True  # the handout is generated, and the committed one is there already
 c.GenerateAssignment.post_convert_hook = finish
 c.OverwriteCells.add_missing_cells = True  # a test cell that a student deleted counts as not passed
 c.Execute.timeout = 120
-c.HTMLExporter.preprocessors = ["nbconvert.preprocessors.sanitize.SanitizeHTML"]  # what students wrote is shown to staff
+c.HTMLExporter.preprocessors = ["nbconvert.preprocessors.sanitize.SanitizeHTML"]  # staff open what students wrote

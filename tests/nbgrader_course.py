@@ -46,20 +46,23 @@ def autograder(root: Path, *arguments: str | Path, code: int = 0) -> str:
     return run(root, "autograder", *map(str, arguments), code=code)
 
 
-def run(folder: Path, module: str, *arguments: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], cwd=folder, env=environment(folder), capture_output=True, text=True
-    )
+def run(folder: Path, module: str, *arguments: str, code: int = 0, kit: bool = True) -> str:
+    """What a command says on both streams; `kit` puts this kit's engine on the path."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment(folder, kit=kit), capture_output=True, text=True)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """The environment with this kit's engine first, and with Jupyter's own files out of the user's home."""
+def environment(folder: Path, *, kit: bool = True) -> dict[str, str]:
+    """The environment with this kit's engine first, or without it; Jupyter's own files are kept out of the home."""
     home = folder / ".jupyter"
+    home.mkdir(exist_ok=True)
     places = {name: str(home / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {**os.environ, **places, "PYTHONPATH": str(KIT_ROOT), "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    engine = {"PYTHONPATH": str(KIT_ROOT)} if kit else {}
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**others, **places, **engine, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def read_notebook(path: Path) -> Notebook:
@@ -136,10 +139,8 @@ def class_of_five(root: Path) -> None:
 
 @contextlib.contextmanager
 def jupyter(folder: Path, place: str = "") -> Iterator[str]:
-    """A Jupyter server over `folder`, started in its folder `place`; the address. No token: it listens to this machine."""
-    home = environment(folder)
-    if not place:  # a student's: the kit is not there
-        home.pop("PYTHONPATH")
+    """The address of a Jupyter server over `folder`, started in its folder `place`; for this machine alone."""
+    home = environment(folder, kit=bool(place))  # a student has the handout alone
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ def solution() -> str:
 
 
 @pytest.fixture
-def kernel(solution: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Edit], None]]:
+def kernel(solution: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Run an edited solution as a notebook would: its names are those of `__main__`."""
     monkeypatch.chdir(KIT_ROOT / "handout" / NAME)
 
@@ -40,7 +40,7 @@ def kernel(solution: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         monkeypatch.setitem(sys.modules, "__main__", main)
 
     define()
-    yield define
+    return define
 
 
 def test_every_item_of_the_solution_earns_its_points_as_a_value(
@@ -140,7 +140,7 @@ def test_ctrl_c_goes_through_to_the_student(kernel: Callable[..., None]) -> None
 def test_what_a_function_prints_or_warns_reaches_neither_stream(
     kernel: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    noise = "    import sys, warnings\n    print(1)\n    print(2, file=sys.stderr)\n    warnings.warn('3')\n    log_ratio"
+    noise = "    import sys, warnings; print(1); print(2, file=sys.stderr); warnings.warn('3')\n    log_ratio"
     kernel(lambda text: text.replace("    log_ratio", noise, 1))
     assert live.score(NAME, "kl-values") == 3.0
     seen = capsys.readouterr()

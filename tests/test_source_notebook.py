@@ -216,7 +216,7 @@ def test_a_notebook_needs_no_extras_and_no_section_for_a_function(
 def test_given_code_between_functions_comes_before_the_one_below(assignment: Assignment) -> None:
     items = tuple(dataclasses.replace(assignment.items[0], id=f"{name}-item", function=name) for name in "fg")
     two = dataclasses.replace(assignment, items=items)
-    module = "import math\n\n\ndef f():\n    return 1\n\n\nBETWEEN = 2\n\n\n@staticmethod\ndef g():\n    return BETWEEN\n"
+    module = "import math\n\ndef f():\n    return 1\n\nBETWEEN = 2\n\n@staticmethod\ndef g():\n    return BETWEEN\n"
     made = source_notebook(two, "# Title\n", module, Extras())
     assert [cell["id"] for cell in made["cells"]] == ["text-title", "imports", "f", "f-item", "before-g", "g", "g-item"]
     assert cells(made)["before-g"]["source"] == "BETWEEN = 2"
