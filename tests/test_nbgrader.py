@@ -344,7 +344,8 @@ def open_submission(page: Any, address: str, student: str) -> None:
     page.goto(f"{address}/formgrader/gradebook/{NAME}/{NAME}")
     link = page.locator("td a", has_text=re.compile(f"^{student}$"))
     page.goto(address + link.get_attribute("href"))  # names are hidden until somebody asks for them
-    page.wait_for_function("() => document.getElementById('reward-values')?.placeholder")
+    for box in ("reward-values", "question-spread-comment"):  # scores and comments come one after the other
+        page.wait_for_function(f"() => /^(\\d+|No response.)$/.test(document.getElementById('{box}')?.placeholder)")
 
 
 def test_formgrader_shows_scores_and_comments_and_a_manual_grade_is_exported(

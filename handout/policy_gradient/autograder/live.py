@@ -56,12 +56,12 @@ def score(assignment: str, item_id: str) -> float | None:
     result = result_of(assignment, item_id)
     if result.points is None:
         raise GraderFault(f"This could not be checked, which is no fault of your work. {result.message}")
-    text = "\n".join(item_lines(result, again=AGAIN, width=WIDTH))
+    text = "\n".join(item_lines(result, again=AGAIN, width=WIDTH)) + "\n"
     if result.verdict == "passed":
-        print(text)
+        sys.stdout.write(text)  # in one piece: print would send the end of the line by itself
         return result.points
     sys.displayhook(result.points)
-    print(text, file=sys.stderr)
+    sys.stderr.write(text)
     return None
 
 
