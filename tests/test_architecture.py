@@ -24,7 +24,8 @@ LAYERS = (
     ("compare", "detect", "submission", "pages"),
     ("feedback", "reasons", "build", "source_notebook"),
     ("grading", "show", "verify", "release"),
-    ("check", "batch", "live"),
+    ("check", "batch", "live", "exports"),
+    ("exports.nbgrader",),
     ("selfcheck",),
     ("doctor",),
     ("table",),
@@ -33,29 +34,39 @@ LAYERS = (
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "matplotlib", "einops"}
+PACKAGES = ("autograder", "autograder.exports")
 
 
 def modules() -> list[str]:
-    return sorted(path.stem for path in ENGINE.glob("*.py"))
+    names = (path.relative_to(ENGINE).with_suffix("").as_posix() for path in ENGINE.rglob("*.py"))
+    return sorted(name.replace("/", ".").removesuffix(".__init__") for name in names)
+
+
+def source(module: str) -> str:
+    path = ENGINE.joinpath(*module.split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
 
 
 def tree(module: str) -> ast.Module:
-    return ast.parse((ENGINE / f"{module}.py").read_text(encoding="utf-8"))
+    return ast.parse(source(module))
 
 
 def imported(module: str) -> Iterator[str]:
-    """Every module that is imported anywhere in this one, `from autograder import x` as `autograder.x`."""
+    """Every module that is imported anywhere in this one, `from autograder import x` as `autograder.x`.
+
+    So for every package of ours: `from autograder.exports import canvas` is `autograder.exports.canvas`.
+    """
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively"
             base = node.module or ""
-            yield from ((f"{base}.{alias.name}" for alias in node.names) if base == "autograder" else (base,))
+            yield from ((f"{base}.{alias.name}" for alias in node.names) if base in PACKAGES else (base,))
 
 
 def engine_imports(module: str) -> set[str]:
-    return {name.split(".")[1] for name in imported(module) if name.startswith("autograder.")}
+    return {name.removeprefix("autograder.") for name in imported(module) if name.startswith("autograder.")}
 
 
 def functions(module: str) -> list[ast.FunctionDef]:
@@ -129,7 +140,7 @@ def test_the_generator_code_of_an_assignment_imports_neither_torch_nor_the_solut
 
 
 def test_no_module_outgrows_its_noun() -> None:
-    sizes = {name: len((ENGINE / f"{name}.py").read_text(encoding="utf-8").splitlines()) for name in modules()}
+    sizes = {name: len(source(name).splitlines()) for name in modules()}
     assert {name: size for name, size in sizes.items() if size > 520} == {}
     assert statistics.median(sizes.values()) <= 250
 
