@@ -22,13 +22,14 @@ from typing import Any
 
 import numpy as np
 
+from autograder.calls import Outcome, Program
 from autograder.compare import compare
 from autograder.errors import FixtureError
 from autograder.fixtures import MANIFEST, Case, Expectation, decode, encode, is_finite
 from autograder.items import Assignment, Item
 from autograder.observation import Array, Observation, Raised, Returned
 from autograder.report import Visibility
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Sandbox
 
 AGREEMENT = 1e-12
 OPEN_SECRET = "open fixtures: a course that publishes its repository draws its own"
@@ -99,6 +100,21 @@ def generator_for(secret: str, case: str) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
 
+@dataclass(frozen=True)
+class Showing:
+    """A run to show: it earns nothing, and its reference is what the solution makes of it.
+
+    case     the id of a [[curve]] in items.toml
+    series   what each series that the probe returns is called
+    """
+
+    case: str
+    probe: str
+    inputs: Mapping[str, Array]
+    params: Mapping[str, Any]
+    series: Mapping[str, str]
+
+
 # The build
 
 
@@ -112,7 +128,8 @@ def regenerate(assignment: Assignment, target: Path, *, secret: str = OPEN_SECRE
     mistakes = generator["mistakes"].MISTAKES
     cases = with_mistakes(assignment, cases, mistakes, sandbox)
     check_mistakes(assignment, cases, mistakes)
-    _write(assignment, target, cases, {mistake.slug: mistake.hint for mistake in mistakes})
+    shown = with_references(assignment, list(generator["cases"].curves()) if assignment.curves else [], sandbox)
+    _write(assignment, target, [*cases, *shown], {mistake.slug: mistake.hint for mistake in mistakes})
     return len(cases)
 
 
@@ -253,14 +270,10 @@ def program_of(assignment: Assignment, source: str) -> Program:
     return Program(assignment.module, source, assignment.given_sources(), assignment.probes_source())
 
 
-def request_for(case: Case, item: Item) -> Request:
-    """The call that a worker makes for this case."""
-    return Request(item.id, item.function, case.probe, case.params, case.input_bytes(), item.timeout)
-
-
 def observe(assignment: Assignment, source: str, cases: Sequence[Case], sandbox: Sandbox) -> list[Outcome]:
     """What `source`, as a submission, does in each case."""
-    requests = [request_for(case, assignment.item(case.item)) for case in cases]
+    items = {item.id: item for item in (*assignment.items, *assignment.curves)}
+    requests = [case.request(items[case.item]) for case in cases]
     return sandbox.run(program_of(assignment, source), requests, load_timeout=assignment.load_timeout)
 
 
@@ -361,6 +374,31 @@ def check_mistakes(assignment: Assignment, cases: Sequence[Case], mistakes: Sequ
         raise FixtureError(f"No case separates these mistakes from a right answer: {', '.join(unseparated)}.")
 
 
+def with_references(assignment: Assignment, showings: Sequence[Showing], sandbox: Sandbox) -> list[Case]:
+    """The cases of the curves: each expects the solution's own series, which are shown and never judged."""
+    drafts = {one.case: one for one in showings}
+    if drafts.keys() != {curve.id for curve in assignment.curves}:
+        raise FixtureError("The curves of items.toml and cases.py differ.")
+    calls = [(curve, drafts[curve.id]) for curve in assignment.curves]
+    cases = [
+        Case(one.case, curve.id, curve.function, curve.title, "public", one.probe, one.params, one.inputs, (), {})
+        for curve, one in calls
+    ]
+    outcomes = observe(assignment, solution_source(assignment), cases, sandbox)
+    return [
+        replace(case, expected=tuple(_reference(case.id, name, what, outcome) for name, what in one.series.items()))
+        for case, (_, one), outcome in zip(cases, calls, outcomes, strict=True)
+    ]
+
+
+def _reference(case: str, name: str, what: str, outcome: Outcome) -> Expectation:
+    """One series of the solution, to three decimals: processors may differ in those that follow."""
+    seen = None if outcome.observation is None else outcome.observation.returned.get(name)
+    if seen is None or seen.array is None or not is_finite(seen.array):
+        raise FixtureError(f"{case}: the solution has no series {name}: {outcome.raised or outcome.detail}.")
+    return value(name, what, np.round(seen.array.astype(np.float64), 3), "step", "float64")
+
+
 def _drawing(assignment: Assignment, sandbox: Sandbox) -> Callable[..., Mapping[str, Array]]:
     """A function that runs a probe without student code: for what only torch's own generator can say."""
 
@@ -381,7 +419,7 @@ def _drawing(assignment: Assignment, sandbox: Sandbox) -> Callable[..., Mapping[
 
 def _write(assignment: Assignment, target: Path, cases: Sequence[Case], hints: Mapping[str, str]) -> None:
     files: dict[str, bytes] = {}
-    for item in assignment.items:
+    for item in (*assignment.items, *assignment.curves):
         for visibility in ("public", "hidden"):
             chosen = [case for case in cases if case.item == item.id and case.visibility == visibility]
             if chosen:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -21,20 +22,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
+from autograder.check import watch as watch_folder
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading import Grader
 from autograder.items import Assignment, find_assignment, nearest_root
 from autograder.release import handout_files, write_handout, write_source_notebook, zip_bytes
-from autograder.report import Report
-from autograder.sandbox import STRICT
-from autograder.selfcheck import Exam, known_mistakes
+from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.show import item_text
 from autograder.submission import Candidate, find
-from autograder.table import class_table, doctor_table, exam_table
-from autograder.text import number, visible
+from autograder.table import class_table, doctor_table, exam_table, variants_table
+from autograder.text import STRICT, number, visible
 from autograder.verify import regenerate_into
 from autograder.verify import verify as verify_fixtures
 
@@ -110,6 +110,9 @@ def grade(
     fixtures: Annotated[
         Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
     ] = None,
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
+    ] = "",
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
@@ -118,22 +121,24 @@ def grade(
     chosen = find_assignment(assignment)
     candidates = _candidates(paths, chosen.module, out)
     grader = Grader.of(chosen, _fixtures(chosen, fixtures))
-    with _progress("grading", len(candidates)) as advance:
+    done = count(1)
+    with _progress("grading") as advance:
         run = batch.grade_all(
             grader,
             candidates,
             out,
             jobs=jobs,
+            scheduler=scheduler,
             fresh=fresh,
             untouched=chosen.untouched_source(),
             isolation=isolation.value,
-            progress=lambda candidate, report: advance(),
+            progress=lambda candidate, report: advance(next(done), len(candidates)),
         )
     console = _console()
-    console.print(class_table(run.reports, chosen))
+    console.print(class_table(run.reports, run.figures, chosen))
     _say_where(console, run, out)
-    _say_isolation(run.reports)
-    if any(report.status == "not_graded" for report in run.reports):
+    _say_isolation(run)
+    if run.figures.graded < run.figures.students:
         raise SystemExit(3)
 
 
@@ -157,19 +162,18 @@ def _console() -> Console:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr, and the function that moves it on by one."""
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, and the function that says how many of how many are done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda: progress.advance(task)
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
-    lost = [report for report in run.reports if report.status == "not_graded"]
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
-    console.print(f"{len(run.reports) - len(lost)} graded in {run.seconds:.1f} s{again}.", highlight=False)
+    console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
         ("index.html", "the class"),
         ("feedback", "a page for each student"),
@@ -178,14 +182,13 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-    if lost:
-        _say_lost(lost)
+    if run.figures.not_graded:
+        _say_lost(run)
 
 
-def _say_isolation(reports: Sequence[Report]) -> None:
+def _say_isolation(run: batch.Run) -> None:
     """What must not be missed where the code that was graded could do more than it should."""
-    layers = {layer for report in reports for layer in report.isolation}
-    missing = [layer for layer in STRICT if layer not in layers]
+    missing = [layer for layer in STRICT if layer not in run.isolation]
     if missing:
         sentence = (
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
@@ -194,11 +197,11 @@ def _say_isolation(reports: Sequence[Report]) -> None:
         Console(stderr=True).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
-def _say_lost(lost: list[Report]) -> None:
-    names = ", ".join(visible(report.student, 40) for report in lost[:10])
-    more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
-    reason = visible(lost[0].items[0].message, 300)
-    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {reason}"
+def _say_lost(run: batch.Run) -> None:
+    names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
+    lost = run.figures.students - run.figures.graded
+    more = f" and {lost - 10} more" if lost > 10 else ""
+    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {visible(run.fault, 300)}"
     Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
@@ -208,10 +211,13 @@ def check(
         Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
     ] = Path(),
     item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
+    ] = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
-    raise SystemExit(check_folder(path, item or (), assignment))
+    raise SystemExit((watch_folder if watching else check_folder)(path, item or (), assignment))
 
 
 @app.command()
@@ -300,9 +306,9 @@ def fixtures_show(
 
 @app.command()
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
-    """The grader's own exam: solution, untouched handout, every known mistake. Exits with 3 where it fails."""
+    """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
     chosen = find_assignment(assignment)
-    with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
+    with _progress("examining") as advance:
         exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
     _say_exam(exam, _console())
     if exam.complaints:
@@ -315,6 +321,7 @@ def _say_exam(exam: Exam, console: Console) -> None:
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
+    console.print(variants_table(exam))
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
 

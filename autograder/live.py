@@ -25,14 +25,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autograder.calls import Outcome, Program, Request
 from autograder.errors import GraderFault
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
 from autograder.items import find_assignment, nearest_root
 from autograder.render import item_lines
 from autograder.report import ItemResult
-from autograder.sandbox import Outcome, Program, Request, read_answer
 from autograder.submission import Submission
+from autograder.workers import read_answer
 
 AGAIN = "run this cell"
 WIDTH = 82  # nbgrader cuts what it shows of a longer line

@@ -29,9 +29,9 @@ from autograder.text import number
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
-    "__init__", "__main__", "check", "compare", "detect", "errors", "feedback", "fixtures", "frames", "grading",
-    "isolation", "items", "live", "notebook", "observation", "reasons", "render", "report", "sandbox", "submission",
-    "text", "worker",
+    "__init__", "__main__", "calls", "cgroup", "check", "compare", "details", "detect", "errors", "feedback",
+    "fixtures", "frames", "grading", "isolation", "items", "live", "namespaces", "notebook", "observation", "pictures",
+    "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
 )  # fmt: skip
 STUDENT_REQUIREMENTS = (
     "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "nbformat", "pytest", "pytest-timeout",
@@ -185,7 +185,7 @@ def requirements() -> str:
 
 def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str) -> Files:
     """The public cases as a set of fixtures of their own, with a manifest that knows of no other."""
-    public = [case for case in fixtures.cases if case.visibility == "public"]
+    public = [case for case in (*fixtures.cases, *fixtures.curves) if case.visibility == "public"]
     names = sorted({f"public/{case.item}.safetensors" for case in public})
     files = {name: (assignment.folder / name).read_bytes() for name in names}
     files["items.toml"] = _without_hidden(_text(assignment.folder / "items.toml")).encode()

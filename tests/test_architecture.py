@@ -18,14 +18,16 @@ ENGINE = Path(__file__).resolve().parent.parent / "autograder"
 # From the bottom up. A module may import from lines above its own, never from its own line or one below.
 LAYERS = (
     ("__init__",),
-    ("errors", "frames", "isolation", "observation", "report"),
-    ("text", "items", "apart"),
-    ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook"),
-    ("compare", "detect", "submission", "pages"),
+    ("errors", "frames", "processes", "observation", "report"),
+    ("text", "apart", "calls", "cgroup", "namespaces", "details", "mutants"),
+    ("items", "isolation"),
+    ("worker", "workers", "fixtures", "notebook", "render", "gradebook", "drawing"),
+    ("compare", "detect", "submission", "sandbox", "pages"),
     ("feedback", "reasons", "build", "source_notebook"),
+    ("pictures",),
     ("grading", "show", "verify", "release"),
-    ("check", "batch", "live", "exports"),
-    ("exports.nbgrader",),
+    ("check", "live", "results", "cluster", "exports"),
+    ("batch", "exports.nbgrader"),
     ("selfcheck",),
     ("doctor",),
     ("table",),
@@ -90,8 +92,10 @@ def test_imports_point_strictly_downward(module: str) -> None:
 
 
 def test_the_worker_shares_nothing_with_the_engine_but_frames() -> None:
-    assert engine_imports("worker") == {"frames", "isolation"}
-    assert engine_imports("frames") == engine_imports("isolation") == set()
+    assert engine_imports("worker") == {"frames", "isolation", "processes"}
+    assert engine_imports("frames") == engine_imports("processes") == engine_imports("cgroup") == set()
+    assert engine_imports("isolation") == {"cgroup", "namespaces", "processes"}
+    assert engine_imports("namespaces") == {"processes"}
 
 
 def test_only_what_runs_in_a_notebook_imports_the_worker() -> None:

@@ -444,6 +444,55 @@ def test_drawing_runs_a_probe_without_student_code(toy: Toy) -> None:
 # Two assignments in one process
 
 
+CURVE = """
+[[curve]]
+id = "climb"
+function = "ramp"
+title = "a climb"
+timeout = 5
+"""
+SHOWING = """
+
+def curves():
+    x = np.array([[-1.0, 0.12345, 2.0]])
+    yield Showing("climb", "climb", {"x": x}, {"factor": 2.5}, {"height": "the height"})
+"""
+CLIMB = """
+
+def climb(student, inputs, params):
+    return {"height": student.ramp(inputs["x"], params["factor"])[0]}, {}
+"""
+
+
+def with_a_curve(toy: Toy) -> Toy:
+    for name, more in (("items.toml", CURVE), ("cases.py", SHOWING), ("probes.py", CLIMB)):
+        path = toy.root / "fixtures" / "toy" / name
+        path.write_text(path.read_text().replace("import Draft,", "import Draft, Showing,") + more)
+    return toy
+
+
+def test_a_curve_expects_the_solutions_series_to_three_decimals(toy: Toy) -> None:
+    stored = read_fixtures(with_a_curve(toy).assignment, folder=toy.build())
+    assert "climb" not in {case.id for case in stored.cases}
+    (curve,) = stored.curves
+    (height,) = curve.expected
+    assert (curve.item, curve.visibility, height.what, height.axes) == ("climb", "public", "the height", ("step",))
+    assert height.array is not None
+    assert height.array.tolist() == [0.0, 0.309, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "said"),
+    [
+        ("items.toml", ('id = "climb"', 'id = "descent"'), "The curves of items.toml and cases.py differ"),
+        ("cases.py", ('{"height": "the', '{"depth": "the'), "climb: the solution has no series depth"),
+        ("probes.py", ("params[\"factor\"])[0]", "float('inf'))[0]"), "climb: the solution has no series height"),
+    ],
+)
+def test_a_curve_without_a_reference_is_refused(toy: Toy, name: str, edit: tuple[str, str], said: str) -> None:
+    assert said in with_a_curve(toy).change(name, edit).refusal()
+
+
 def test_each_assignment_is_built_by_its_own_generator(tmp_path: Path, sandbox: Sandbox, toy: Toy) -> None:
     for name, text in TEXTS.items():
         path = tmp_path / "other" / name

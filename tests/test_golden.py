@@ -68,7 +68,7 @@ KINDS = (
     Kind(
         "three mistakes: deltas, penalty, loop; a bare file named for its student",
         "goran",
-        59.5,
+        61.5,
         "failed",
         "mean-over-prompts penalty-averaged-over-positions sampled-every-step",
     ),

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from autograder.report import ItemResult, Report, Verdict
-from autograder.text import VERDICT_WORDS, number, visible
+from autograder.text import VERDICT_WORDS, isolation_line, number, visible
 
 WIDTH = 100
 AGAIN = "python -m autograder check --item {item}"
@@ -63,6 +63,7 @@ def report_markdown(report: Report) -> str:
         if item.verdict != "passed":
             body = visible(item.message, newlines=True).replace("```", "` ` `")
             lines += ["", f"### {item.item}: {_quoted(item.title)}", "", "```text", body, "```", "", _quoted(item.hint)]
+    lines += ["", f"Isolation: {_quoted(isolation_line(report.isolation))}"]
     return "\n".join(lines) + "\n"
 
 

@@ -5,15 +5,18 @@ It stands apart from the engine. It imports torch, numpy, einops and safetensors
 each submission; where fork is missing, a fresh interpreter runs `main` instead.
 
 A conversation, one frame each:
-                                                                          ← ready
+                                                                          ← ready {pid}
     → load   {module, source, given: {name: source}, probes: source}      ← loaded | raised
     → run    {function, probe, params} + inputs as safetensors            ← observed + tensors | raised | missing
+
+Every question carries a number `n`, which its answer repeats.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import linecache
@@ -28,10 +31,11 @@ from typing import Any, BinaryIO
 
 import einops
 import numpy
+import safetensors.numpy
 import safetensors.torch
 import torch
 
-from autograder import frames, isolation
+from autograder import frames, isolation, processes
 
 MAX_TEXT = 2_000
 MAX_FACTS = 256 * 2**10
@@ -41,14 +45,18 @@ SENDABLE = {
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
 }
 PROBES = "probes"
+GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
 
-def main(descriptors: tuple[int, int]) -> None:
-    """Serve one submission in this process: requests from the first descriptor, answers to the second."""
+def main(descriptors: tuple[int, int], pid: int = 0) -> None:
+    """Serve one submission in this process: requests from the first descriptor, answers to the second.
+
+    pid   this process, as the grader sees it, where that is another number
+    """
     with os.fdopen(descriptors[0], "rb") as requests, os.fdopen(descriptors[1], "wb") as answers:
         _quiet_torch()
-        frames.write(answers, {"op": "ready"})
+        frames.write(answers, {"op": "ready", "pid": pid})
         Worker().converse(requests, answers)
 
 
@@ -64,12 +72,13 @@ def main_on_stdio() -> None:
 def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
-    Messages are JSON: {"fork": megabytes} with three descriptors (requests, answers, output) is answered by {"pid": …};
+    Messages are JSON: {"fork": {megabytes, seconds}} with three descriptors (requests, answers, output) is answered by
+    {"pid": …};
     {"end": pid} kills that worker and all that it started, waits for it, and is answered by {"status": wait status};
     {"warm": module} imports a module that the next submission names. `layers` and `readable` are for `isolation.apply`.
     """
-    isolation.guard()
-    isolation.adopt()
+    processes.guard()
+    processes.adopt()
     warm()
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
@@ -79,7 +88,7 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 return
             request = json.loads(message)
             if "fork" in request:
-                isolate = functools.partial(isolation.apply, layers, request["fork"], readable)
+                isolate = functools.partial(isolation.apply, layers, readable=readable, **request["fork"])
                 pid = _fork(channel, descriptors, isolate)
                 for descriptor in descriptors:
                     os.close(descriptor)
@@ -99,6 +108,8 @@ def warm() -> None:
     """
     _quiet_torch()
     touch()
+    gc.collect()
+    gc.freeze()  # a collection in a child then writes to no page that it shares with this process
 
 
 def touch() -> None:
@@ -133,8 +144,9 @@ def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], 
         os.close(output)
         os.chdir("/")
         os.environ.pop("MPLCONFIGDIR", None)  # it names the user
+        pid = processes.seen_from_outside()
         isolate()
-        main((requests, answers))
+        main((requests, answers), pid)
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -159,13 +171,10 @@ def _end(pid: int) -> int:
 
 def _end_orphans() -> None:
     """Kill what left the worker's group; orphans below this process are its children."""
-    import signal
-
     with contextlib.suppress(ChildProcessError):
         for _ in range(ROUNDS):
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                for child in isolation.children():
-                    os.kill(child, signal.SIGKILL)
+                processes.kill_children()
 
 
 class Worker:
@@ -190,7 +199,7 @@ class Worker:
         while (frame := frames.read(requests)) is not None:
             header, blob = frame
             answer, tensors = self._load(header) if header["op"] == "load" else self.run(header, blob)
-            frames.write(answers, answer, tensors)
+            frames.write(answers, {**answer, "n": header.get("n")}, tensors)
 
     def _load(self, header: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
         for name, source in header["given"].items():
@@ -238,7 +247,7 @@ def _usual_state() -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
     torch.use_deterministic_algorithms(False)
-    torch.manual_seed(0)
+    GENERATOR.manual_seed(0)
     numpy.random.seed(0)
     random.seed(0)
     yield
@@ -266,15 +275,16 @@ def undisturbed() -> Iterator[None]:
 
 def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     described: dict[str, Any] = {}
-    tensors: dict[str, torch.Tensor] = {}
+    arrays: dict[str, numpy.ndarray[Any, Any]] = {}
     with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
         for name, value in returned.items():
             described[name] = _describe(value)
             if described[name]["kind"] == "tensor" and described[name]["sent"]:
-                tensors[name] = torch.Tensor.detach(value).as_subclass(torch.Tensor).clone().contiguous()
+                plain = torch.Tensor.detach(value).as_subclass(torch.Tensor).clone().contiguous()
+                arrays[name] = plain.resolve_conj().resolve_neg().numpy()
     if len(json.dumps(facts, allow_nan=False)) > MAX_FACTS:
         facts = {}
-    return {"op": "observed", "returned": described, "facts": dict(facts)}, safetensors.torch.save(tensors)
+    return {"op": "observed", "returned": described, "facts": dict(facts)}, safetensors.numpy.save(arrays)
 
 
 def _describe(value: Any) -> dict[str, Any]:
