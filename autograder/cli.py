@@ -48,7 +48,7 @@ from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
 from autograder.items import find_assignment
 from autograder.layouts import Gathered, gathered
-from autograder.release import handout_files, write_handout, write_student_zips, zip_bytes
+from autograder.release import handout_files, write_handout, write_source_notebook, write_student_zips, zip_bytes
 from autograder.roster import read_roster
 from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
@@ -279,13 +279,14 @@ def release(
     ] = None,
     assignment: AssignmentOption = None,
 ) -> None:
-    """Make the handout from the solution: stubs, given files, public cases, the checker."""
+    """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
     chosen = find_assignment(assignment)
     chosen_fixtures(chosen, fixtures)
     if variant_by:
         _release_variants(chosen_variants(chosen, fixtures), roster, out)
         return
     files = handout_files(chosen, fixtures)
+    write_source_notebook(chosen)
     write_handout(files, chosen.handout)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
     if zip_file is not None:

@@ -14,7 +14,7 @@ import typer
 from autograder.errors import GraderFault, UsageError
 from autograder.exports import bundles, canvas, classroom, gradescope, moodle, plain, prairielearn
 from autograder.exports.grades import named, read_grades, to_json
-from autograder.items import find_assignment
+from autograder.items import find_assignment, nearest_root
 from autograder.release import Files, zip_bytes
 from autograder.report import Report, file_stem, write_atomically
 from autograder.roster import Roster, read_roster, read_table
@@ -149,6 +149,29 @@ def export_classroom(grades: GradesArgument, out: FolderOption) -> None:
 def export_prairielearn(grades: GradesArgument, out: FolderOption) -> None:
     """A results.json per student."""
     _write_results(out, {report.student: prairielearn.results(report) for report in read_grades(grades)})
+
+
+@export_app.command("nbgrader")
+def export_nbgrader(
+    grades: GradesArgument,
+    database: Annotated[
+        str, typer.Option("--db", help="The gradebook, a file or a URL; without it the one in nbgrader's settings.")
+    ] = "",
+    course: Annotated[
+        Path | None, typer.Option("--course", readable=False, help="The folder that holds nbgrader_config.py.")
+    ] = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
+    from autograder.exports import nbgrader
+
+    chosen = find_assignment(assignment, *([] if course is None else [nearest_root(course)]))
+    reports = nbgrader.read_reports(grades, chosen)
+    done = nbgrader.export(reports, chosen, course or chosen.solution.parent, database)
+    print(f"{done.database}: {done.students} students, {len(done.waiting)} of them with something to mark by hand.")
+    if done.changed:
+        names = ", ".join(visible(student, 40) for student in done.changed)
+        print(f"Handed in anew since they were graded, so grade again: {names}.", file=sys.stderr)
 
 
 @bundle_app.command("gradescope")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from autograder.calls import Outcome, Program
+from autograder.calls import Outcome, Program, Request
 from autograder.compare import compare, matching_mistakes
 from autograder.details import Details
 from autograder.errors import GraderFault
@@ -16,12 +17,22 @@ from autograder.observation import Observation, Raised
 from autograder.pictures import curve_of, picture_of
 from autograder.reasons import explain
 from autograder.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.sandbox import Sandbox
 from autograder.submission import Submission
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
 HINTED: tuple[Verdict, ...] = ("failed", "raised")  # of work that is not there, or never ended, a hint would miss
 MAX_NAMED = 3
+
+
+class Runner(Protocol):
+    """What runs a program on requests: a sandbox, or in a notebook the student's own kernel."""
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers of isolation that the program runs under."""
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """The outcome of each request, in order."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class Grader:
         """Read the given modules and the probes once."""
         return cls(assignment, fixtures, assignment.given_sources(), assignment.probes_source())
 
-    def grade(self, submission: Submission, sandbox: Sandbox, items: Sequence[Item] | None = None) -> Report:
+    def grade(self, submission: Submission, sandbox: Runner, items: Sequence[Item] | None = None) -> Report:
         """The report of one submission, of all items or of some.
 
         A fault of the grader (a sandbox that will not start, a file that the grader cannot read) makes every item
@@ -46,12 +57,12 @@ class Grader:
         """
         return self._grade(submission, sandbox, self.assignment.items if items is None else items, ())[0]
 
-    def grade_and_show(self, submission: Submission, sandbox: Sandbox) -> tuple[Report, Details]:
+    def grade_and_show(self, submission: Submission, sandbox: Runner) -> tuple[Report, Details]:
         """The report, and what its feedback page shows besides: curves and pictures. It runs the curves as well."""
         return self._grade(submission, sandbox, self.assignment.items, self.assignment.curves)
 
     def _grade(
-        self, submission: Submission, sandbox: Sandbox, items: Sequence[Item], curves: Sequence[Item]
+        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
     ) -> tuple[Report, Details]:
         shown = Details(submission.sha256, self.fixtures.sha256)
         try:
@@ -71,7 +82,7 @@ class Grader:
         return report, shown
 
     def _results(
-        self, submission: Submission, sandbox: Sandbox, items: Sequence[Item], curves: Sequence[Item], shown: Details
+        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item], shown: Details
     ) -> tuple[list[ItemResult], Details]:
         if submission.fault:
             return [not_graded(item, submission.fault) for item in items], shown
@@ -83,7 +94,7 @@ class Grader:
         return results, self._details(results, curves, outcomes, load_failure, shown)
 
     def _run(
-        self, submission: Submission, sandbox: Sandbox, items: Sequence[Item], curves: Sequence[Item]
+        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
     ) -> dict[str, Outcome]:
         """What became of each case, by its id."""
         cases = [case for item in items for case in self.fixtures.of_item(item.id)]

@@ -24,19 +24,19 @@ from autograder.errors import ReleaseError
 from autograder.fixtures import MANIFEST, Case, Fixtures, read_fixtures
 from autograder.items import KIT_ROOT, UNTOUCHED, Assignment
 from autograder.report import file_stem
+from autograder.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
 from autograder.text import number
 from autograder.variants import Variants
 
-BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
     "__init__", "__main__", "calls", "cgroup", "check", "compare", "details", "detect", "errors", "feedback",
-    "fixtures", "frames", "grading", "isolation", "items", "namespaces", "notebook", "observation", "pictures",
+    "fixtures", "frames", "grading", "isolation", "items", "live", "namespaces", "notebook", "observation", "pictures",
     "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
 )  # fmt: skip
 STUDENT_REQUIREMENTS = (
-    "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",
+    "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "nbformat", "pytest", "pytest-timeout",
 )  # fmt: skip
 LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
@@ -62,10 +62,25 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
     }
     texts["README.md"] = with_points(texts["README.md"], assignment)
     files = {name: text.encode() for name, text in texts.items()}
+    files[f"{assignment.module}.ipynb"] = to_bytes(released(notebook_of(assignment)))
     fixtures = read_fixtures(assignment, folder=folder)
     files |= _public_fixtures(assignment, fixtures, stubs, folder)
-    refuse_leaks(files, solution, fixtures)
+    refuse_leaks(files, solution, fixtures, read_extras(assignment).guides)
     return dict(sorted(files.items()))
+
+
+def notebook_of(assignment: Assignment) -> Notebook:
+    """nbgrader's source notebook of the assignment, made from what instructors edit."""
+    readme = with_points(_text(assignment.solution / "README.md"), assignment)
+    module = _text(assignment.solution / f"{assignment.module}.py")
+    return source_notebook(assignment, readme, module, read_extras(assignment))
+
+
+def write_source_notebook(assignment: Assignment) -> Path:
+    """Make the source notebook anew, beside what it is made from."""
+    path = assignment.solution / f"{assignment.module}.ipynb"
+    path.write_bytes(to_bytes(notebook_of(assignment)))
+    return path
 
 
 def write_handout(files: Mapping[str, bytes], target: Path) -> None:
@@ -110,6 +125,18 @@ def write_student_zips(variants: Variants, students: Iterable[str], target: Path
         (target / f"{file_stem(student)}.zip").write_bytes(zips[folder])
         count += 1
     return count
+
+
+def finish_release(assignment: Assignment) -> None:
+    """Complete a handout of which nbgrader made the notebook, which must be the one that `release` makes."""
+    files = handout_files(assignment)
+    name = f"{assignment.module}.ipynb"
+    if (assignment.handout / name).read_bytes() != files[name]:
+        raise ReleaseError(
+            f"nbgrader made another {name} than `autograder release` does: its source notebook is not current. "
+            "Run `autograder release`, which renews it."
+        )
+    write_handout(files, assignment.handout)
 
 
 # What students get
@@ -204,19 +231,27 @@ def _without_hidden(items: str) -> str:
 # What they must not get
 
 
-def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures) -> None:
-    """Raise ReleaseError where a file holds a line of an answer, or the name or the numbers of a hidden case."""
-    answers = answer_lines(solution)
+def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, guides: str = "") -> None:
+    """Raise ReleaseError where a file holds a line of an answer or of a guide, or name or numbers of a hidden case."""
+    answers = answer_lines(solution) | {line for line in map(str.strip, guides.splitlines()) if len(line) >= LONG_LINE}
     hidden = [case for case in fixtures.cases if case.visibility == "hidden"]
     secret = secret_arrays(fixtures)
     for name, data in files.items():
-        lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
+        lines = (line.strip() for line in _shown_text(name, data).splitlines())
         if found := next((line for line in lines if line in answers), ""):
             raise ReleaseError(f"The handout's {name} would hold a line of the solution: {found!r}.")
         if leaked := next((case.id for case in hidden if _names(case, data)), ""):
             raise ReleaseError(f"The handout's {name} would name the hidden case {leaked}.")
         if any(array in data for array in secret):
             raise ReleaseError(f"The handout's {name} would hold numbers of a hidden case.")
+
+
+def _shown_text(name: str, data: bytes) -> str:
+    """The text that a file shows: of a notebook that of its cells, without JSON's quotes around each line."""
+    text = data.decode("utf-8", "replace")
+    if not name.endswith(".ipynb"):
+        return text
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
 
 
 def _names(case: Case, data: bytes) -> bool:

@@ -116,14 +116,19 @@ def warm() -> None:
     torch reads the processor's features at its first operation, and the first optimizer imports some 800 modules.
     """
     _quiet_torch()
+    touch()
+    gc.collect()
+    gc.freeze()  # a collection in a child then writes to no page that it shares with this process
+
+
+def touch() -> None:
+    """Do once what takes long the first time only."""
     weight = torch.nn.Parameter(einops.rearrange(torch.arange(6.0), "(a b) -> a b", a=2))
     torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()  # type: ignore[no-untyped-call]
     torch.optim.Adam([weight]).step()
     torch.multinomial(torch.softmax(weight.detach(), dim=-1), 2, replacement=True)
     safetensors.torch.load(safetensors.torch.save({"weight": weight.detach()}))
     numpy.asarray(weight.detach())
-    gc.collect()
-    gc.freeze()  # a collection in a child then writes to no page that it shares with this process
 
 
 def compile_once(sources: Mapping[str, str]) -> None:
@@ -195,27 +200,39 @@ class Worker:
         """Hold nothing until a submission is loaded."""
         self._module = types.ModuleType("empty")
         self._probes = types.ModuleType(PROBES)
+        self._filename = ""
+
+    @classmethod
+    def around(cls, module: types.ModuleType, probes: str, filename: str) -> Worker:
+        """A worker in the student's own process, where the module is loaded already from `filename`."""
+        worker = cls()
+        worker._module, worker._filename = module, filename
+        worker._probes = _define(types.ModuleType(PROBES), probes, f"{PROBES}.py", listed=False)
+        return worker
 
     def converse(self, requests: BinaryIO, answers: BinaryIO) -> None:
         """Answer each frame of `requests` with one frame, until it ends."""
         while (frame := frames.read(requests)) is not None:
             header, blob = frame
-            answer, tensors = self._load(header) if header["op"] == "load" else self._run(header, blob)
+            answer, tensors = self._load(header) if header["op"] == "load" else self.run(header, blob)
             frames.write(answers, {**answer, "n": header.get("n")}, tensors)
 
     def _load(self, header: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
         for name, source in header["given"].items():
             _define(types.ModuleType(name), source, f"{name}.py")
         self._probes = _define(types.ModuleType(PROBES), header["probes"], f"{PROBES}.py", listed=False)
-        self._module = types.ModuleType(header["module"])
+        self._module, self._filename = types.ModuleType(header["module"]), f"{header['module']}.py"
         with _usual_state():
             try:
-                _define(self._module, header["source"], f"{header['module']}.py")
+                _define(self._module, header["source"], self._filename)
             except BaseException as error:
-                return {"op": "raised", **_describe_exception(error, f"{header['module']}.py")}, b""
+                return {"op": "raised", **_describe_exception(error, self._filename)}, b""
         return {"op": "loaded"}, b""
 
-    def _run(self, header: Mapping[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+    def run(
+        self, header: Mapping[str, Any], blob: bytes, *, stopped_by: tuple[type[BaseException], ...] = ()
+    ) -> tuple[dict[str, Any], bytes]:
+        """The answer to a `run` frame; an exception of `stopped_by` is no answer and passes through."""
         if not callable(getattr(self._module, header["function"], None)):
             return {"op": "missing"}, b""
         probe: Callable[..., Any] = getattr(self._probes, header["probe"])
@@ -223,8 +240,10 @@ class Worker:
             try:
                 returned, facts = probe(self._module, safetensors.torch.load(blob), header["params"])
                 return _observed(returned, facts)
+            except stopped_by:
+                raise
             except BaseException as error:
-                return {"op": "raised", **_describe_exception(error, f"{self._module.__name__}.py")}, b""
+                return {"op": "raised", **_describe_exception(error, self._filename)}, b""
 
 
 def _define(module: types.ModuleType, source: str, filename: str, *, listed: bool = True) -> types.ModuleType:
@@ -249,6 +268,26 @@ def _usual_state() -> Iterator[None]:
     numpy.random.seed(0)
     random.seed(0)
     yield
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave generators and switches as they were: in a notebook they are the student's own. One thread meanwhile."""
+    generators = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
+    dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
+    deterministic, threads = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_rng_state(generators[0])
+        numpy.random.set_state(generators[1])
+        random.setstate(generators[2])
+        torch.set_default_dtype(dtype)
+        torch.set_default_device(None if device == torch.device("cpu") else device)
+        torch.set_grad_enabled(grad)
+        torch.use_deterministic_algorithms(deterministic)
 
 
 def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:

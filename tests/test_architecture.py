@@ -24,12 +24,12 @@ LAYERS = (
     ("sheets",),
     ("worker", "workers", "fixtures", "notebook", "render", "gradebook", "drawing", "roster", "policy"),
     ("compare", "detect", "submission", "sandbox", "pages", "drafts", "variants", "adjust"),
-    ("feedback", "reasons", "build"),
+    ("feedback", "reasons", "build", "source_notebook"),
     ("pictures", "terms"),
     ("grading", "show", "verify", "release", "gradescope_metadata", "downloads"),
     ("layouts",),
-    ("check", "results", "cluster", "exports"),
-    ("batch", "exports.grades"),
+    ("check", "live", "results", "cluster", "exports"),
+    ("batch", "exports.grades", "exports.nbgrader"),
     tuple(f"exports.{name}" for name in ("plain", "canvas", "moodle", "gradescope", "classroom", "prairielearn")),
     ("exports.harness", "exports.bundles"),
     ("cli_exports",),
@@ -105,8 +105,8 @@ def test_the_worker_shares_nothing_with_the_engine_but_frames() -> None:
     assert engine_imports("namespaces") == {"processes"}
 
 
-def test_nothing_in_the_engine_imports_the_worker() -> None:
-    assert [module for module in modules() if "worker" in engine_imports(module)] == []
+def test_only_what_runs_in_a_notebook_imports_the_worker() -> None:
+    assert [module for module in modules() if "worker" in engine_imports(module)] == ["live"]
 
 
 @pytest.mark.parametrize("module", [name for name in modules() if name != "worker"])
@@ -128,7 +128,7 @@ def test_what_students_get_imports_nothing_that_they_do_not_get() -> None:
 
 
 def test_what_students_get_is_all_needed() -> None:
-    needed, waiting = set(), ["check", "worker"]
+    needed, waiting = set(), ["check", "live", "worker"]
     while waiting:
         module = waiting.pop()
         needed.add(module)

@@ -561,7 +561,6 @@ def test_nothing_of_a_zip_is_written_to_disk(tmp_path: Path) -> None:
     [
         (ANSWER, ANSWER, PY, "it counts before a notebook"),
         ("def broken(:\n", ANSWER, PY, "it counts before a notebook"),
-        (HANDOUT, HANDOUT, PY, "the notebook holds no answers"),
         (HANDOUT, "x = 1", PY, "the notebook holds no answers"),
         (HANDOUT, ANSWER, IPYNB, "the module is as it was handed out"),
         (HANDOUT.replace("the loss", "my loss") + "\nimport os  # mine\n", ANSWER, IPYNB, "was handed out"),
@@ -620,6 +619,16 @@ def test_a_notebook_keeps_definitions_and_leaves_experiments_out(tmp_path: Path)
         "# cell 2\nEPS = 1e-5\nSCALE = 2 * EPS\n\n"
         "# cell 3\ndef compute_loss(x):\n    return exp(x) + SCALE\n"
     )
+    assert result.notes == ()
+
+
+@pytest.mark.parametrize("module", [ANSWER, HANDOUT])
+def test_a_notebook_that_was_never_touched_is_not_worth_a_note(tmp_path: Path, module: str) -> None:
+    put(tmp_path / "ada" / PY, module)
+    stub = HANDOUT.replace('raise NotImplementedError("compute_loss")', "raise NotImplementedError()")
+    put(tmp_path / "ada" / IPYNB, notebook(stub, "score('compute_loss')"))
+    result = read_one(tmp_path, HANDOUT)
+    assert result.path.endswith(PY)
     assert result.notes == ()
 
 

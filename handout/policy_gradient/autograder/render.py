@@ -9,20 +9,22 @@ from autograder.report import ItemResult, Report, Verdict
 from autograder.text import VERDICT_WORDS, isolation_line, number, visible
 
 WIDTH = 100
+AGAIN = "python -m autograder check --item {item}"
 WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded": "ERR "}
 
 
-def item_lines(item: ItemResult) -> list[str]:
-    """One item as a student sees it: headline; for a failure message, hint and the command that reruns it."""
+def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH) -> list[str]:
+    """One item as a student sees it: headline; for a failure message, hint and what reruns it, if anything does."""
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
-    head = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}"
-    lines = [f"{head:<{WIDTH - len(points) - 1}} {points}"]
+    head, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
+    head = head if len(head) <= room else f"{head[: room - 1]}…"
+    lines = [f"{head:<{room}} {points}"]
     if item.verdict == "passed":
         return lines
     lines += [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
-    lines += textwrap.wrap(visible(item.hint), WIDTH, initial_indent="  ", subsequent_indent="  ")
-    if item.verdict not in ("missing", "not_graded"):
-        lines.append(f"  Again: python -m autograder check --item {item.item}")
+    lines += textwrap.wrap(visible(item.hint), width, initial_indent="  ", subsequent_indent="  ")
+    if again and item.verdict not in ("missing", "not_graded"):
+        lines.append(f"  Again: {again.format(item=item.item)}")
     return lines
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 import hashlib
 import io
 import itertools
@@ -28,7 +29,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from autograder.errors import UsageError
-from autograder.notebook import MAX_CODE, UNPARSABLE, Text, notebook_text, parsed
+from autograder.notebook import MAX_CODE, UNPARSABLE, Text, is_stub, notebook_text, parsed, words_of
 from autograder.text import visible
 
 MIB = 2**20
@@ -237,15 +238,27 @@ def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
     return _module_or_notebook(candidate, files, module, untouched)
 
 
+def written_answers(candidate: Candidate, module: str) -> dict[str, str]:
+    """The answers in words of a candidate's notebook, by nbgrader's names of their cells; nothing where it has none."""
+    with contextlib.suppress(OSError):
+        for file in _files(candidate, module):
+            if _suffix(file.shown) == ".ipynb" and not file.problem:
+                return words_of(_decoded(file.data).source)
+    return {}
+
+
 def _module_or_notebook(
     candidate: Candidate, files: Sequence[_File], module: str, untouched: str
 ) -> Submission:
     """The module, unless it cannot be read, or was never edited while the notebook was."""
     of_module = _read_file(candidate, files[0], module, untouched)
-    if not of_module.problem and _is_edited(of_module.source, untouched):
-        return _chosen(of_module, "module", "it counts before a notebook")
     of_notebook = _read_file(candidate, files[1], module, untouched)
-    if of_notebook.problem or not (of_module.problem or _is_edited(of_notebook.source, untouched)):
+    if not of_module.problem and _is_edited(of_module.source, untouched):
+        as_handed_out = of_notebook.source and not _is_edited(of_notebook.source, untouched)
+        return of_module if as_handed_out else _chosen(of_module, "module", "it counts before a notebook")
+    if of_notebook.source and not (of_module.problem or _is_edited(of_notebook.source, untouched)):
+        return of_module  # neither was touched
+    if of_notebook.problem:
         return _chosen(of_module, "module", "the notebook holds no answers")
     if of_module.problem:
         return _chosen(of_notebook, "notebook", "the module cannot be read")
@@ -305,7 +318,7 @@ def _functions(source: str) -> dict[str, str]:
     for function in functions:
         if ast.get_docstring(function, clean=False) is not None:
             del function.body[0]
-    return {function.name: ast.dump(function) for function in functions}
+    return {function.name: "" if is_stub(function) else ast.dump(function) for function in functions}
 
 
 def _decoded(data: bytes) -> Text:

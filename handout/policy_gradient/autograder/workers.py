@@ -157,7 +157,7 @@ class Worker:
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
         if frame[0].get("n") != self._asked or type(frame[0]["n"]) is not int:
             return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
-        return _read_answer(frame, seconds, answers)
+        return read_answer(frame, seconds, answers)
 
     def _await(self, budget: Budget) -> tuple[dict[str, Any], bytes] | Outcome | None:
         """The next frame, None where there comes no more, or why not to wait for it any longer.
@@ -209,7 +209,8 @@ def _stopped(status: Status, exceeded: str) -> Outcome:
     return Outcome(status, detail=f"stopped, for it {exceeded}", exceeded=exceeded)
 
 
-def _read_answer(frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str]) -> Outcome:
+def read_answer(frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str]) -> Outcome:
+    """The outcome that a worker's frame stands for; one of another kind, or one that contradicts itself, is a crash."""
     header, blob = frame
     try:
         match header.get("op") if header.get("op") in answers else None:
