@@ -239,11 +239,12 @@ def test_no_name_can_break_a_line_or_move_a_cursor_in_a_sentence(tmp_path: Path)
 
 
 def test_ten_thousand_folders_are_found_without_reading_them(tmp_path: Path) -> None:
+    start = time.perf_counter()
     for number in range(10_000):
         (tmp_path / f"s{number}").mkdir()
-    start = time.perf_counter()
+    making = time.perf_counter() - start
     assert len(find([tmp_path], MODULE)) == 10_000
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 20 * making
 
 
 def test_finding_opens_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
