@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import datetime
-import io
-import json
-import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from autograder.build import versions
+from autograder.cluster import Cluster
+from autograder.details import Details
 from autograder.errors import UsageError
-from autograder.gradebook import to_csv
+from autograder.fixtures import Fixtures
+from autograder.gradebook import Summary
 from autograder.grading import Grader
-from autograder.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
-from autograder.report import Report, file_stem, read_report, write_atomically, write_report
+from autograder.report import Report
+from autograder.results import Kept, Reports, Results
 from autograder.sandbox import Isolation, Sandbox
-from autograder.submission import Candidate, read
+from autograder.submission import Candidate, Submission, read
 
 Progress = Callable[[Candidate, Report], None]
 Task = TypeVar("Task")
@@ -33,12 +33,17 @@ Result = TypeVar("Result")
 class Run:
     """What one call of `grade_all` did.
 
-    reports   in the order of the students
-    reused    submissions whose report was there already, made of the same bytes
-    seconds   wall time
+    reports     in the order of the students; they lie on disk, and are read one at a time
+    isolation   the layers that every submission was graded under
+    fault       why the first of those that were not graded was not; "" where all were
+    reused      submissions whose report was there already, made of the same bytes
+    seconds     wall time
     """
 
-    reports: tuple[Report, ...]
+    reports: Reports
+    figures: Summary
+    isolation: tuple[str, ...]
+    fault: str
     reused: int
     seconds: float
 
@@ -49,34 +54,96 @@ def grade_all(
     out: Path,
     *,
     jobs: int = 1,
+    scheduler: str = "",
     fresh: bool = False,
     untouched: str = "",
     isolation: Isolation = "best",
     progress: Progress = lambda candidate, report: None,
+    fixtures_of: Callable[[str], Fixtures] | None = None,
 ) -> Run:
-    """Grade every candidate into `out`, `jobs` at a time.
+    """Grade every candidate into `out`, `jobs` at a time, or on the Dask cluster of that scheduler.
 
     A report that is there already is kept where submission, fixtures and isolation are the same, unless `fresh`.
-    Every file is written atomically; with one job or many the bytes are the same but for measured times.
+    Every file is written atomically; with one job or many, here or on a cluster, the bytes are the same but for
+    measured times. Of a submission that is done nothing is held but where its report lies.
+    `fixtures_of` may give each student a set of their own, on this machine alone.
     """
+    if scheduler and fixtures_of:
+        raise UsageError("A cluster holds one set of fixtures: grade each student's own without --scheduler.")
     started, began = _now(), time.perf_counter()
-    with _writing(out):
-        for name in ("reports", "feedback"):
-            (out / name).mkdir(parents=True, exist_ok=True)
-        before = _text(out / "grades.csv")
+    ordered = sorted(candidates, key=lambda candidate: candidate.student)
+    with Results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
+        desk = _Desk(grader, results, fresh, untouched, progress, threading.Lock(), fixtures_of)
+        if scheduler:
+            kept, jobs = _on_cluster(desk, ordered, Cluster(scheduler, grader, isolation))
+        else:
+            kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation)
+        seconds = time.perf_counter() - began
+        of_run = {"jobs": jobs, "started": started, "seconds": round(seconds, 2), "versions": versions()}
+        made = results.write_class(kept, of_run)
+        reused = sum(one.reused for one in kept)
+        return Run(made.reports, made.figures, made.isolation, made.fault, reused, seconds)
 
-    def grade(candidate: Candidate, sandbox: Sandbox) -> tuple[Report, bool]:
-        return _grade_one(grader, candidate, sandbox, out, fresh=fresh, untouched=untouched)
 
-    def advance(candidate: Candidate, result: tuple[Report, bool]) -> None:
-        progress(candidate, result[0])
+@dataclass(frozen=True)
+class _Desk:
+    """What happens to a submission before and after it is graded, wherever that is."""
 
-    done = in_sandboxes(grade, candidates, jobs, advance, isolation)
-    reports = tuple(report for report, _ in done)
-    run = Run(reports, sum(was_there for _, was_there in done), time.perf_counter() - began)
-    with _writing(out):
-        _write_summary(grader, run, out, started, jobs, before)
-    return run
+    grader: Grader
+    results: Results
+    fresh: bool
+    untouched: str
+    progress: Progress
+    lock: threading.Lock
+    fixtures_of: Callable[[str], Fixtures] | None = None
+
+    def grade(self, candidate: Candidate, sandbox: Sandbox) -> Kept:
+        """Grade one candidate in a sandbox of this machine."""
+        submission, kept = self.open(candidate, [sandbox.layers])
+        if kept is not None:
+            return kept
+        grader = self.grader
+        if self.fixtures_of is not None:
+            grader = replace(grader, fixtures=self.fixtures_of(candidate.student))
+        return self.close(candidate, submission, *grader.grade_and_show(submission, sandbox))
+
+    def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
+        """The submission, and what is kept of it where its report is there already."""
+        submission = read(candidate, self.grader.assignment.module, self.untouched)
+        known = None if self.fresh else self.results.known(submission, layers)
+        return submission, self.close(candidate, submission, *known) if known else None
+
+    def close(
+        self,
+        candidate: Candidate,
+        submission: Submission,
+        report: Report,
+        details: Details,
+        digest: bytes | None = None,
+    ) -> Kept:
+        """Write what is of this submission, and tell of it."""
+        kept = self.results.keep(submission, report, details, digest)
+        with self.lock:
+            self.progress(candidate, report)
+        return kept
+
+
+def _on_cluster(desk: _Desk, candidates: Sequence[Candidate], cluster: Cluster) -> tuple[list[Kept], int]:
+    """What is kept of each candidate, in order, and how many were graded at a time."""
+    done: dict[int, Kept] = {}
+
+    def unknown() -> Iterator[tuple[int, Submission]]:
+        for index, candidate in enumerate(candidates):
+            submission, kept = desk.open(candidate, cluster.layers)
+            if kept is None:
+                yield index, submission
+            else:
+                done[index] = kept
+
+    with cluster:
+        for index, submission, report, details in cluster.grade(unknown()):
+            done[index] = desk.close(candidates[index], submission, report, details)
+    return [done[index] for index in range(len(candidates))], cluster.threads
 
 
 def in_sandboxes(
@@ -133,104 +200,6 @@ def _taken(waiting: queue.SimpleQueue[int], stop: threading.Event) -> Iterator[i
     with contextlib.suppress(queue.Empty):
         while not stop.is_set():
             yield waiting.get_nowait()
-
-
-@contextlib.contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
-
-
-def _grade_one(
-    grader: Grader, candidate: Candidate, sandbox: Sandbox, out: Path, *, fresh: bool, untouched: str
-) -> tuple[Report, bool]:
-    submission = read(candidate, grader.assignment.module, untouched)
-    stem = file_stem(candidate.student)
-    path, page = out / "reports" / f"{stem}.json", out / "feedback" / f"{stem}.html"
-    known = None if fresh else read_report(path)
-    report = known if known is not None and _same(known, grader, submission.sha256, submission.path, sandbox) else None
-    was_there = report is not None
-    if report is None:
-        report = grader.grade(submission, sandbox)
-    text = feedback_page(report, submission.notes)
-    with _writing(out):
-        if not was_there:
-            write_report(report, path)
-        if _text(page) != text:  # a run that was killed may have left the page of an earlier report
-            write_atomically(page, text)
-    return report, was_there
-
-
-def _text(path: Path) -> str | None:
-    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-        return path.read_bytes().decode()
-    return None
-
-
-def _same(known: Report, grader: Grader, sha256: str, path: str, sandbox: Sandbox) -> bool:
-    return (
-        known.status == "graded"
-        and known.submission.sha256 == sha256
-        and known.submission.path == path
-        and known.fixtures == grader.fixtures.sha256
-        and known.isolation == sandbox.layers
-        and [item.item for item in known.items] == [item.id for item in grader.assignment.items]
-    )
-
-
-def _write_summary(grader: Grader, run: Run, out: Path, started: str, jobs: int, before: str | None) -> None:
-    """Write what is of the whole class; the gradebook after the page, so that a run in between still sees changes."""
-    from autograder.build import versions
-
-    described: dict[str, Any] = {
-        "schema": 1,
-        "assignment": grader.assignment.name,
-        "fixtures": grader.fixtures.sha256,
-        "isolation": list(run.reports[0].isolation) if run.reports else [],
-        "submissions": len(run.reports),
-        "not_graded": sum(report.status == "not_graded" for report in run.reports),
-        "reused": run.reused,
-        "jobs": jobs,
-        "started": started,
-        "seconds": round(run.seconds, 2),
-        "versions": versions(),
-    }
-    gradebook = to_csv(run.reports, [item.id for item in grader.assignment.items])
-    changes = _changes(before or "", gradebook, run.reports)
-    write_atomically(out / "index.html", index_page(run.reports, described, changes))
-    write_atomically(out / "grades.csv", gradebook)
-    write_atomically(out / "run.json", json.dumps(described, indent=1) + "\n")
-
-
-def _changes(old: str, new: str, reports: Sequence[Report]) -> list[Change] | None:
-    """What differs between two gradebooks; None where there is no earlier one.
-
-    A gradebook is written where a run ends, so a run that was killed and started again loses no change.
-    """
-    before, now = dict(_scores(old)), dict(_scores(new))
-    if not before:
-        return None
-    names = {cell: student for (cell, _), student in zip(_scores(new), sorted(r.student for r in reports), strict=True)}
-    changes = [Change(names.get(one, one), before.get(one, ABSENT), now.get(one, ABSENT)) for one in {**now, **before}]
-    return [change for change in changes if change.before != change.now]
-
-
-def _scores(gradebook: str) -> list[tuple[str, float | str]]:
-    """The students, as a gradebook spells them, with their points; nobody where it is none."""
-    rows = csv.DictReader(io.StringIO(gradebook.removeprefix("\N{BYTE ORDER MARK}"), newline=""))
-    try:
-        return [(row["student"], _score(row["points"] or "")) for row in rows]
-    except (csv.Error, KeyError):
-        return []
-
-
-def _score(cell: str) -> float | str:
-    with contextlib.suppress(ValueError):
-        points = float(cell)
-        return points if math.isfinite(points) else cell
-    return cell or NOT_GRADED
 
 
 def _now() -> str:

@@ -22,97 +22,95 @@ from typing import Any
 
 import numpy as np
 
+from autograder.calls import Outcome, Program
 from autograder.compare import compare
+from autograder.drafts import (
+    OPEN_SECRET,
+    TOLERANCES,
+    Draft,
+    Refusal,
+    Showing,
+    check_drafts,
+    error,
+    fact,
+    generator_for,
+    gradient,
+    unchanged,
+    value,
+)
 from autograder.errors import FixtureError
 from autograder.fixtures import MANIFEST, Case, Expectation, decode, encode, is_finite
 from autograder.items import Assignment, Item
 from autograder.observation import Array, Observation, Raised, Returned
 from autograder.report import Visibility
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Sandbox
+
+# what cases.py needs
+__all__ = [
+    "OPEN_SECRET", "Draft", "Expectation", "Showing",
+    "error", "fact", "generator_for", "gradient", "unchanged", "value",
+]  # fmt: skip
 
 AGREEMENT = 1e-12
-OPEN_SECRET = "open fixtures: a course that publishes its repository draws its own"
-TOLERANCES = {"float64": (1e-6, 1e-8), "float32": (1e-4, 1e-6), "int64": (0.0, 0.0)}
-Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A case before it is stored.
-
-    answer   the oracle: expectations from inputs and parameters
-    free     inputs and parameters that need not matter here
-    square   axes that may have equal sizes here, and why; "" where all must differ
-    """
-
-    case: str
-    title: str
-    probe: str
-    inputs: Mapping[str, Array]
-    answer: Answer
-    params: Mapping[str, Any]
-    free: tuple[str, ...] = ()
-    square: str = ""
-
-
-# Expectations, as cases.py writes them
-
-
-def value(name: str, what: str, array: Array, axes: str, dtype: str, **more: Any) -> Expectation:
-    """A returned tensor. `axes` are names separated by spaces."""
-    return _tensor("value", name, what, array, axes, dtype, more)
-
-
-def gradient(name: str, what: str, array: Array, axes: str, dtype: str, **more: Any) -> Expectation:
-    """A gradient."""
-    return _tensor("gradient", name, what, array, axes, dtype, more)
-
-
-def unchanged(name: str, array: Array, what: str = "") -> Expectation:
-    """An argument that must come out as it went in."""
-    return Expectation("unchanged", name, what or name, dtype=array.dtype.name, array=array)
-
-
-def fact(name: str, what: str, expected: Any, message: str, *, diagnosis: bool = False) -> Expectation:
-    """A JSON value; `message` may hold {expected} and {observed}."""
-    return Expectation("fact", name, what, value=expected, message=message, diagnosis=diagnosis)
-
-
-def error(name: str, what: str, kind: str, *mentions: str) -> Expectation:
-    """An exception of type `kind` whose text mentions each of `mentions`."""
-    return Expectation("error", name, what, value={"type": kind, "mentions": list(mentions)})
-
-
-def _tensor(
-    kind: Any, name: str, what: str, array: Array, axes: str, dtype: str, more: Mapping[str, Any]
-) -> Expectation:
-    rtol, atol = TOLERANCES[dtype]
-    stored = np.asarray(array, dtype=np.int64 if dtype == "int64" else np.float64)
-    scale = max(1.0, float(np.abs(stored).max(initial=0.0)))
-    settings = {"rtol": rtol, "atol": atol * scale, **more}
-    return Expectation(kind, name, what, tuple(axes.split()), dtype, array=stored, **settings)
-
-
-def generator_for(secret: str, case: str) -> np.random.Generator:
-    """The random numbers of one case: its own, so that adding a case changes no other."""
-    digest = hashlib.sha256(f"{secret}\n{case}".encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
-
 
 # The build
 
 
+@dataclass(frozen=True)
+class Generator:
+    """The generator code of an assignment, imported, and the sandbox that student code runs in."""
+
+    assignment: Assignment
+    oracle: ModuleType
+    mistakes: Sequence[Any]
+    draw: Callable[[str], Iterable[Draft]]
+    curves: Callable[[], Iterable[Showing]]
+    sandbox: Sandbox
+
+    @classmethod
+    def of(cls, assignment: Assignment, sandbox: Sandbox) -> Generator:
+        """Import it."""
+        modules = import_generator(assignment)
+        drawing = _drawing(assignment, sandbox)
+        cases = modules["cases"]
+        curves = cases.curves if assignment.curves else tuple
+        mistakes = modules["mistakes"].MISTAKES
+        return cls(assignment, modules["oracle"], mistakes, lambda s: cases.drafts(s, drawing), curves, sandbox)
+
+    def drafts(self, secret: str) -> dict[str, Draft]:
+        """Every draft by its case, just those that items.toml lists."""
+        return _drafts_by_case(self.assignment, self.draw(secret))
+
+    def checked(self, drafts: Mapping[str, Draft]) -> list[Case]:
+        """The cases of these drafts, held against the solution, with what every mistake returns."""
+        listed = [entry for entry in listed_cases(self.assignment) if entry[1] in drafts]
+        cases = [_case(item, drafts[name], visibility) for item, name, visibility in listed]
+        check_solution(self.assignment, cases, drafts, self.sandbox)
+        return with_mistakes(self.assignment, cases, self.mistakes, self.sandbox)
+
+    def complete(self, secret: str) -> tuple[dict[str, Draft], list[Case]]:
+        """A whole set that passed every check."""
+        drafts = self.drafts(secret)
+        check_drafts(self.assignment, drafts, self.oracle)
+        cases = self.checked(drafts)
+        check_mistakes(cases, self.mistakes)
+        return drafts, cases
+
+    def shown(self) -> list[Case]:
+        """The cases of the curves, the same in every set."""
+        return with_references(self.assignment, list(self.curves()), self.sandbox)
+
+    @property
+    def hints(self) -> dict[str, str]:
+        """Mistake slug → its hint."""
+        return {mistake.slug: mistake.hint for mistake in self.mistakes}
+
+
 def regenerate(assignment: Assignment, target: Path, *, secret: str = OPEN_SECRET, sandbox: Sandbox) -> int:
     """Write public/, hidden/ and the manifest into `target`; the number of cases. Raises FixtureError on a refusal."""
-    generator = import_generator(assignment)
-    drafts = _drafts_by_case(assignment, generator["cases"].drafts(secret, _drawing(assignment, sandbox)))
-    cases = [_case(item, drafts[name], visibility) for item, name, visibility in _listed(assignment)]
-    check_drafts(assignment, drafts, generator["oracle"])
-    check_solution(assignment, cases, drafts, sandbox)
-    mistakes = generator["mistakes"].MISTAKES
-    cases = with_mistakes(assignment, cases, mistakes, sandbox)
-    check_mistakes(assignment, cases, mistakes)
-    _write(assignment, target, cases, {mistake.slug: mistake.hint for mistake in mistakes})
+    generator = Generator.of(assignment, sandbox)
+    _, cases = generator.complete(secret)
+    write_set(assignment, target, [*cases, *generator.shown()], generator.hints)
     return len(cases)
 
 
@@ -138,14 +136,15 @@ def _drafts_by_case(assignment: Assignment, drafts: Iterable[Draft]) -> dict[str
         if draft.case in found:
             raise FixtureError(f"Two drafts are called {draft.case}.")
         found[draft.case] = draft
-    listed = {name for _, name, _ in _listed(assignment)}
+    listed = {name for _, name, _ in listed_cases(assignment)}
     if listed != set(found):
         missing, unused = sorted(listed - set(found)), sorted(set(found) - listed)
         raise FixtureError(f"items.toml and cases.py differ: without a draft {missing}; in no item {unused}.")
     return found
 
 
-def _listed(assignment: Assignment) -> list[tuple[Item, str, Visibility]]:
+def listed_cases(assignment: Assignment) -> list[tuple[Item, str, Visibility]]:
+    """Every case that an item lists, in the order of items.toml."""
     listed: list[tuple[Item, str, Visibility]] = []
     for item in assignment.items:
         listed += [(item, name, "public") for name in item.public]
@@ -159,92 +158,6 @@ def _case(item: Item, draft: Draft, visibility: Visibility) -> Case:
     return Case(draft.case, item.id, item.function, draft.title, visibility, *call, expected, {})
 
 
-# Refusals that need no student code
-
-
-def check_drafts(assignment: Assignment, drafts: Mapping[str, Draft], oracle: ModuleType) -> None:
-    """Refuse drafts that could not grade; raises FixtureError naming case and cause."""
-    for draft in drafts.values():
-        expected = draft.answer(draft.inputs, draft.params)
-        for expectation in expected:
-            _check_stored_value(draft, expectation)
-        _check_sizes(draft, expected)
-        for name in _variable(draft):
-            if name not in draft.free and not _matters(draft, name, expected):
-                raise FixtureError(f"{draft.case}: {name} does not matter; a wrong use of it would pass.")
-    for item in assignment.items:
-        oracle.TAKEN.clear()
-        for name in (*item.public, *item.hidden):
-            drafts[name].answer(drafts[name].inputs, drafts[name].params)
-        untaken = oracle.BRANCHES.get(item.id, set()) - oracle.TAKEN
-        if untaken:
-            raise FixtureError(f"{item.id}: no case takes the branch {sorted(untaken)}.")
-
-
-def _check_stored_value(draft: Draft, expectation: Expectation) -> None:
-    if expectation.kind not in ("value", "gradient") or expectation.array is None:
-        return
-    if not is_finite(expectation.array):
-        raise FixtureError(f"{draft.case}: the expected {expectation.name} is not finite.")
-    if expectation.dtype != "int64" and np.abs(expectation.array).max(initial=0.0) < 10 * expectation.atol:
-        raise FixtureError(f"{draft.case}: the expected {expectation.name} is too small for its tolerance.")
-
-
-def _check_sizes(draft: Draft, expected: Sequence[Expectation]) -> None:
-    for expectation in expected:
-        shape = () if expectation.array is None else expectation.array.shape
-        if expectation.kind == "value" and len(expectation.axes) != len(shape):
-            raise FixtureError(f"{draft.case}: {expectation.name} has axes {expectation.axes} and shape {shape}.")
-        if expectation.kind == "value" and len(set(shape)) < len(shape) and not draft.square:
-            raise FixtureError(f"{draft.case}: {expectation.name} has equal axis lengths {shape} and does not say why.")
-
-
-def _variable(draft: Draft) -> list[str]:
-    settings = draft.params.get("settings", {})
-    floats = [f"settings.{name}" for name, setting in settings.items() if isinstance(setting, float) and setting]
-    return [*draft.inputs, *(name for name, entry in draft.params.items() if isinstance(entry, float)), *floats]
-
-
-def _matters(draft: Draft, name: str, expected: Sequence[Expectation]) -> bool:
-    """Whether a change of one input or parameter moves an expected value well beyond its tolerance."""
-    return any(_moves(draft, inputs, params, expected) for inputs, params in _variations(draft, name))
-
-
-def _variations(draft: Draft, name: str) -> list[tuple[dict[str, Array], dict[str, Any]]]:
-    inputs, params = dict(draft.inputs), dict(draft.params)
-    if name in inputs:
-        return [({**inputs, name: changed}, params) for changed in _perturbed(inputs[name])]
-    if name.startswith("settings."):
-        key = name.removeprefix("settings.")
-        return [(inputs, {**params, "settings": {**params["settings"], key: params["settings"][key] * 1.5}})]
-    return [(inputs, {**params, name: params[name] * 1.5})]
-
-
-def _moves(
-    draft: Draft, inputs: Mapping[str, Array], params: Mapping[str, Any], expected: Sequence[Expectation]
-) -> bool:
-    try:
-        changed = draft.answer(inputs, params)
-    except (IndexError, KeyError, ValueError):
-        return True
-    return any(_moved(before, after) for before, after in zip(expected, changed, strict=True))
-
-
-def _perturbed(array: Array) -> list[Array]:
-    if array.dtype.kind == "f":
-        # not one constant shift: centred deltas would not feel it
-        return [array + np.linspace(0.1, 0.4, array.size, dtype=array.dtype).reshape(array.shape)]
-    return [np.roll(array.reshape(-1), 1).reshape(array.shape), (array + 1) % (array.max() + 1), array + 1]
-
-
-def _moved(before: Expectation, after: Expectation) -> bool:
-    if before.kind not in ("value", "gradient") or before.array is None or after.array is None:
-        return before.kind in ("error", "fact") and before.value != after.value
-    if before.array.shape != after.array.shape:
-        return True
-    return bool((np.abs(before.array - after.array) > 10 * (before.atol + before.rtol * np.abs(before.array))).any())
-
-
 # Refusals that need the solution and the mistakes
 
 
@@ -253,14 +166,10 @@ def program_of(assignment: Assignment, source: str) -> Program:
     return Program(assignment.module, source, assignment.given_sources(), assignment.probes_source())
 
 
-def request_for(case: Case, item: Item) -> Request:
-    """The call that a worker makes for this case."""
-    return Request(item.id, item.function, case.probe, case.params, case.input_bytes(), item.timeout)
-
-
 def observe(assignment: Assignment, source: str, cases: Sequence[Case], sandbox: Sandbox) -> list[Outcome]:
     """What `source`, as a submission, does in each case."""
-    requests = [request_for(case, assignment.item(case.item)) for case in cases]
+    items = {item.id: item for item in (*assignment.items, *assignment.curves)}
+    requests = [case.request(items[case.item]) for case in cases]
     return sandbox.run(program_of(assignment, source), requests, load_timeout=assignment.load_timeout)
 
 
@@ -278,7 +187,7 @@ def check_solution(
         mismatch = None if outcome.observation is None else compare(case.expected, outcome.observation)
         if outcome.observation is None or mismatch is not None:
             seen = outcome.raised or outcome.detail or outcome.status if mismatch is None else _brief(mismatch)
-            raise FixtureError(f"{case.id}: the solution does not pass its own case: {seen}.")
+            raise Refusal(f"{case.id}: the solution does not pass its own case: {seen}.", case.id)
         _check_diagnoses(case, outcome.observation)
     twins = [_in_float64(case, drafts[case.id]) for case in cases]
     for case, outcome in zip(twins, observe(assignment, source, twins, sandbox), strict=True):
@@ -316,9 +225,10 @@ def _check_agreement(case: str, expectation: Expectation, returned: Returned | N
     scale = max(1.0, float(np.abs(expectation.array).max(initial=0.0)))
     distance = float(np.abs(returned.array.astype(np.float64) - expectation.array).max(initial=0.0))
     if not distance <= AGREEMENT * scale:
-        raise FixtureError(
+        raise Refusal(
             f"{case}: oracle and solution differ by {distance:.3g} in {expectation.name} "
-            f"(allowed: {AGREEMENT * scale:.3g})."
+            f"(allowed: {AGREEMENT * scale:.3g}).",
+            case,
         )
 
 
@@ -329,6 +239,8 @@ def with_mistakes(
     seen: dict[str, dict[str, Observation | Raised]] = {case.id: {} for case in cases}
     for mistake in mistakes:
         concerned = [case for case in cases if case.function == mistake.function]
+        if not concerned:
+            continue
         source = f"{solution_source(assignment)}\n\n{mistake.source}"
         for case, outcome in zip(concerned, observe(assignment, source, concerned, sandbox), strict=True):
             difference = _difference(case, outcome)
@@ -352,13 +264,38 @@ def _difference(case: Case, outcome: Outcome) -> Observation | Raised | None:
     return Observation({name: seen.returned.get(name, Returned("none")) for name in tensors}, facts)
 
 
-def check_mistakes(assignment: Assignment, cases: Sequence[Case], mistakes: Sequence[Any]) -> None:
+def check_mistakes(cases: Sequence[Case], mistakes: Sequence[Any]) -> None:
     """Refuse a mistake that no case separates from the truth."""
     unseparated = [
         mistake.slug for mistake in mistakes if not any(mistake.slug in case.mistakes for case in cases)
     ]
     if unseparated:
         raise FixtureError(f"No case separates these mistakes from a right answer: {', '.join(unseparated)}.")
+
+
+def with_references(assignment: Assignment, showings: Sequence[Showing], sandbox: Sandbox) -> list[Case]:
+    """The cases of the curves: each expects the solution's own series, which are shown and never judged."""
+    drafts = {one.case: one for one in showings}
+    if drafts.keys() != {curve.id for curve in assignment.curves}:
+        raise FixtureError("The curves of items.toml and cases.py differ.")
+    calls = [(curve, drafts[curve.id]) for curve in assignment.curves]
+    cases = [
+        Case(one.case, curve.id, curve.function, curve.title, "public", one.probe, one.params, one.inputs, (), {})
+        for curve, one in calls
+    ]
+    outcomes = observe(assignment, solution_source(assignment), cases, sandbox)
+    return [
+        replace(case, expected=tuple(_reference(case.id, name, what, outcome) for name, what in one.series.items()))
+        for case, (_, one), outcome in zip(cases, calls, outcomes, strict=True)
+    ]
+
+
+def _reference(case: str, name: str, what: str, outcome: Outcome) -> Expectation:
+    """One series of the solution, to three decimals: processors may differ in those that follow."""
+    seen = None if outcome.observation is None else outcome.observation.returned.get(name)
+    if seen is None or seen.array is None or not is_finite(seen.array):
+        raise FixtureError(f"{case}: the solution has no series {name}: {outcome.raised or outcome.detail}.")
+    return value(name, what, np.round(seen.array.astype(np.float64), 3), "step", "float64")
 
 
 def _drawing(assignment: Assignment, sandbox: Sandbox) -> Callable[..., Mapping[str, Array]]:
@@ -379,9 +316,16 @@ def _drawing(assignment: Assignment, sandbox: Sandbox) -> Callable[..., Mapping[
 # Writing
 
 
-def _write(assignment: Assignment, target: Path, cases: Sequence[Case], hints: Mapping[str, str]) -> None:
+def write_set(
+    assignment: Assignment,
+    target: Path,
+    cases: Sequence[Case],
+    hints: Mapping[str, str],
+    term: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a set of fixtures in place of any that is there; `term` says how it was drawn, where it was."""
     files: dict[str, bytes] = {}
-    for item in assignment.items:
+    for item in (*assignment.items, *assignment.curves):
         for visibility in ("public", "hidden"):
             chosen = [case for case in cases if case.item == item.id and case.visibility == visibility]
             if chosen:
@@ -397,7 +341,7 @@ def _write(assignment: Assignment, target: Path, cases: Sequence[Case], hints: M
         files[name] = (assignment.folder / name).read_bytes()
         if target.resolve() != assignment.folder:
             (target / name).write_bytes(files[name])
-    (target / MANIFEST).write_text(manifest_text(assignment, files, hints), encoding="utf-8")
+    (target / MANIFEST).write_text(manifest_text(assignment, files, hints, term), encoding="utf-8")
 
 
 def _check_round_trip(before: Sequence[Case], after: Sequence[Case]) -> None:
@@ -411,7 +355,9 @@ def _same_array(one: Array | None, other: Array | None) -> bool:
     return one is other if one is None or other is None else np.array_equal(one, other, equal_nan=True)
 
 
-def manifest_text(assignment: Assignment, files: Mapping[str, bytes], hints: Mapping[str, str]) -> str:
+def manifest_text(
+    assignment: Assignment, files: Mapping[str, bytes], hints: Mapping[str, str], term: Mapping[str, Any] | None = None
+) -> str:
     """The manifest of these files."""
     manifest = {
         "schema": 1,
@@ -424,6 +370,7 @@ def manifest_text(assignment: Assignment, files: Mapping[str, bytes], hints: Map
         "seed": "each case draws from SHA-256 of the secret and its own name; the open secret stands in build.py",
         "tolerances": {name: {"relative": r, "absolute": a} for name, (r, a) in TOLERANCES.items()},
         "versions": versions(),
+        **({"term": dict(term)} if term else {}),
     }
     return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
 

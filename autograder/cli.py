@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -21,23 +23,40 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
-from autograder.choice import assignment_of_item, assignment_of_submissions, assignments_to_release
+from autograder.check import watch as watch_folder
+from autograder.choice import assignment_of_fixtures, assignment_of_submissions, assignments_to_release
+from autograder.cli_exports import RosterOption, bundle_app, export_app
+from autograder.cli_fixtures import (
+    AssignmentOption,
+    FixturesOption,
+    chosen_fixtures,
+    chosen_variants,
+    fixtures_app,
+)
+from autograder.cli_gradebook import (
+    OverridesOption,
+    PolicyOption,
+    TimesOption,
+    apply_rules,
+    chosen_rules,
+    gradebook,
+    similar,
+)
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
-from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
+from autograder.exports.grades import named
+from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
 from autograder.items import Assignment, find_assignments
-from autograder.release import handout_files, write_handout, zip_bytes
-from autograder.report import Report
-from autograder.sandbox import STRICT
-from autograder.selfcheck import Exam, known_mistakes
+from autograder.layouts import Gathered, gathered
+from autograder.release import handout_files, write_handout, write_source_notebook, write_student_zips, zip_bytes
+from autograder.roster import read_roster
+from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
-from autograder.show import item_text
-from autograder.submission import Candidate, find
-from autograder.table import class_table, doctor_table, exam_table
-from autograder.text import number, visible
-from autograder.verify import regenerate_into
-from autograder.verify import verify as verify_fixtures
+from autograder.submission import Candidate
+from autograder.table import class_table, doctor_table, exam_table, variants_table
+from autograder.text import STRICT, number, visible
+from autograder.variants import Variants
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,11 +65,16 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Grade a policy-gradient assignment: student code runs sandboxed, its tensors are compared with stored ones.",
 )
-fixtures_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify or read them."
-)
 app.add_typer(fixtures_app, name="fixtures")
+app.add_typer(export_app, name="export")
+app.add_typer(bundle_app, name="bundle")
 
+
+
+class VariantBy(StrEnum):
+    """Whose own public cases a submission is held against."""
+
+    student = "student"
 
 
 class Level(StrEnum):
@@ -65,8 +89,8 @@ SUBMISSIONS = "A folder of submissions, one student's folder, or files."
 PAGE_WIDTH = 110
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
 CORES = max(1, os.cpu_count() or 1)
-AssignmentOption = Annotated[
-    str | None, typer.Option("--assignment", help="Which assignment; without it, all, or what the files say.")
+VariantByOption = Annotated[
+    VariantBy | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
 ]
 
 
@@ -104,45 +128,63 @@ def grade(
         Level, typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here.")
     ] = Level.best,
     trusted: Annotated[bool, typer.Option("--trust-this-code", help="What --isolation none asks for as well.")] = False,
-    fixtures: Annotated[
-        Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
+    fixtures: FixturesOption = None,
+    variant_by: VariantByOption = None,
+    roster: RosterOption = None,
+    deadline: Annotated[
+        datetime | None, typer.Option("--deadline", help="Of several submissions, the latest until then counts.")
     ] = None,
+    class_zip: Annotated[
+        bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
+    ] = False,
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
+    ] = "",
+    policy: PolicyOption = None,
+    overrides: OverridesOption = None,
+    timestamps: TimesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
     chosen = assignment_of_submissions(paths, assignment)
-    candidates = _candidates(paths, chosen.module, out)
-    grader = Grader.of(chosen, _fixtures(chosen, fixtures))
-    with _progress("grading", len(candidates)) as advance:
+    grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
+    variants = chosen_variants(chosen, fixtures) if variant_by else None
+    people = read_roster(roster) if roster else None
+    moment = deadline.astimezone() if deadline else None  # of this machine's time zone, where it names none
+    done = count(1)
+    with ExitStack() as stack:
+        class_ = stack.enter_context(gathered(paths, chosen.module, people, moment, class_zip=class_zip))
+        candidates = _candidates(class_, out)
+        students = [one.student for one in candidates]
+        rules = chosen_rules(out, chosen, policy, overrides, timestamps, students)
+        advance = stack.enter_context(_progress("grading"))
         run = batch.grade_all(
             grader,
             candidates,
             out,
             jobs=jobs,
+            scheduler=scheduler,
             fresh=fresh,
             untouched=chosen.untouched_source(),
             isolation=isolation.value,
-            progress=lambda candidate, report: advance(),
+            progress=lambda candidate, report: advance(next(done), len(candidates)),
+            fixtures_of=variants.fixtures_of if variants else None,
         )
     console = _console()
-    console.print(class_table(run.reports, chosen))
+    console.print(class_table(run.reports, run.figures, chosen))
     _say_where(console, run, out)
-    _say_isolation(run.reports)
-    if any(report.status == "not_graded" for report in run.reports):
+    apply_rules(out, run.reports, chosen, rules)
+    _say_roster(class_)
+    _say_isolation(run)
+    if run.figures.graded < run.figures.students:
         raise SystemExit(3)
 
 
-def _fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
-    if folder is not None and not os.access(folder / MANIFEST, os.R_OK):
-        raise UsageError(f"{folder} holds no readable {MANIFEST}: give --fixtures a folder with a set of fixtures.")
-    return read_fixtures(assignment, folder=folder)
-
-
-def _candidates(paths: Sequence[Path], module: str, out: Path) -> list[Candidate]:
+def _candidates(class_: Gathered, out: Path) -> list[Candidate]:
     """What was handed in; the results of an earlier run may lie among it."""
-    candidates = [one for one in find(paths, module) if one.path.resolve() != out.resolve()]
+    candidates = [one for one in class_.candidates if one.path.resolve() != out.resolve()]
     if not candidates:
         raise UsageError(f"There is nothing to grade but {out}, which is where the results go.")
     return candidates
@@ -154,19 +196,18 @@ def _console() -> Console:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr, and the function that moves it on by one."""
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, and the function that says how many of how many are done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda: progress.advance(task)
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
-    lost = [report for report in run.reports if report.status == "not_graded"]
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
-    console.print(f"{len(run.reports) - len(lost)} graded in {run.seconds:.1f} s{again}.", highlight=False)
+    console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
         ("index.html", "the class"),
         ("feedback", "a page for each student"),
@@ -175,14 +216,20 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-    if lost:
-        _say_lost(lost)
+    if run.figures.not_graded:
+        _say_lost(run)
 
 
-def _say_isolation(reports: Sequence[Report]) -> None:
+def _say_roster(class_: Gathered) -> None:
+    """Who is missing on either side, on stderr."""
+    for students, what in ((class_.absent, "Handed in nothing"), (class_.unknown, "NOT IN THE ROSTER, but graded")):
+        if students:
+            print(f"autograder: {what}: {named(students)}.", file=sys.stderr)
+
+
+def _say_isolation(run: batch.Run) -> None:
     """What must not be missed where the code that was graded could do more than it should."""
-    layers = {layer for report in reports for layer in report.isolation}
-    missing = [layer for layer in STRICT if layer not in layers]
+    missing = [layer for layer in STRICT if layer not in run.isolation]
     if missing:
         sentence = (
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
@@ -191,12 +238,16 @@ def _say_isolation(reports: Sequence[Report]) -> None:
         Console(stderr=True).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
-def _say_lost(lost: list[Report]) -> None:
-    names = ", ".join(visible(report.student, 40) for report in lost[:10])
-    more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
-    reason = visible(lost[0].items[0].message, 300)
-    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {reason}"
+def _say_lost(run: batch.Run) -> None:
+    names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
+    lost = run.figures.students - run.figures.graded
+    more = f" and {lost - 10} more" if lost > 10 else ""
+    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {visible(run.fault, 300)}"
     Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
+
+
+app.command()(gradebook)
+app.command()(similar)
 
 
 @app.command()
@@ -205,10 +256,13 @@ def check(
         Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
     ] = Path(),
     item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
+    ] = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
-    raise SystemExit(check_folder(path, item or (), assignment))
+    raise SystemExit((watch_folder if watching else check_folder)(path, item or (), assignment))
 
 
 @app.command()
@@ -216,16 +270,48 @@ def release(
     zip_file: Annotated[
         Path | None, typer.Option("--zip", readable=False, help="Write the handout as a zip, too.")
     ] = None,
+    fixtures: FixturesOption = None,
+    variant_by: VariantByOption = None,
+    roster: Annotated[
+        Path | None, typer.Option("--roster", readable=False, help="A CSV with a column `student`, for --variant-by.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", readable=False, help="Where each student's zip goes, for --variant-by.")
+    ] = None,
     assignment: AssignmentOption = None,
 ) -> None:
-    """Make the handout from the solution: stubs, given files, public cases, the checker."""
-    for chosen in assignments_to_release(zip_file, assignment):
-        files = handout_files(chosen)
-        write_handout(files, chosen.handout)
-        print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
-        if zip_file is not None:
-            _write_zip(zip_file, zip_bytes(files, chosen.name))
-            print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
+    """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
+    if variant_by or fixtures:
+        several = [assignment_of_fixtures([fixtures] if fixtures else [], assignment)]
+    else:
+        several = assignments_to_release(zip_file, assignment)
+    if variant_by:
+        _release_variants(chosen_variants(several[0], fixtures), roster, out)
+        return
+    for chosen in several:
+        _release(chosen, fixtures, zip_file)
+
+
+def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None) -> None:
+    chosen_fixtures(chosen, fixtures)
+    files = handout_files(chosen, fixtures)
+    write_source_notebook(chosen)
+    write_handout(files, chosen.handout)
+    print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
+    if zip_file is not None:
+        _write_zip(zip_file, zip_bytes(files, chosen.name))
+        print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
+
+
+def _release_variants(variants: Variants, roster: Path | None, out: Path | None) -> None:
+    if roster is None or out is None:
+        raise UsageError("--variant-by student makes a zip for each student: give --roster FILE and --out FOLDER.")
+    students = [person.student for person in read_roster(roster).people]
+    try:
+        count = write_student_zips(variants, students, out)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
+    print(f"{out}: {count} zips, each with the public cases of one of {variants.count} variants.")
 
 
 def _write_zip(path: Path, data: bytes) -> None:
@@ -235,55 +321,13 @@ def _write_zip(path: Path, data: bytes) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}. Give another file with --zip.") from error
 
 
-@fixtures_app.command("regenerate")
-def fixtures_regenerate(assignment: AssignmentOption = None) -> None:
-    """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
-    for chosen in find_assignments(assignment):
-        with Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
-            count = regenerate_into(chosen.folder, chosen.folder)
-        print(f"{count} cases stored in {chosen.folder}. Oracle and solution agree; every known mistake is separated.")
-
-
-@fixtures_app.command("verify")
-def fixtures_verify(assignment: AssignmentOption = None) -> None:
-    """Check every stored hash, make all fixtures anew elsewhere, and compare byte for byte."""
-    chosen = find_assignments(assignment)
-    different = [one.name for one in chosen if not _verified(one, f" of {one.name}" if len(chosen) > 1 else "")]
-    if different:
-        advice = "if cases, oracle, probes, solution or mistakes were meant to change."
-        print(f"Run `autograder fixtures regenerate` {advice}")
-        raise SystemExit(3)
-
-
-def _verified(assignment: Assignment, of: str) -> bool:
-    with Console(stderr=True).status("making all fixtures anew, to compare"):
-        found = verify_fixtures(assignment)
-    for name, (then, here) in found.versions.items():
-        print(f"{name} was {then} when they were made, and is {here} here.")
-    if found.different:
-        what = f"{len(found.different)} of {found.files} files{of} would be made otherwise now:"
-        print(what, *found.different, sep="\n  ")
-        return False
-    print(f"{found.files} files{of}: every hash is right, and a regeneration makes the same bytes.")
-    return True
-
-
-@fixtures_app.command("show")
-def fixtures_show(
-    item: Annotated[str, typer.Argument(help="The item whose cases to print.")], assignment: AssignmentOption = None
-) -> None:
-    """Print the cases of an item, hidden ones too, as a person would want to read them."""
-    chosen = assignment_of_item(item, assignment)
-    print(item_text(chosen.item(item), read_fixtures(chosen)), end="")
-
-
 @app.command()
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
-    """The grader's own exam: solution, untouched handout, every known mistake. Exits with 3 where it fails."""
+    """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
     complaints = 0
     several = find_assignments(assignment)
     for chosen in several:
-        with _progress("examining", len(known_mistakes(chosen)) + 2) as advance:
+        with _progress("examining") as advance:
             exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
         _say_exam(exam, chosen, _console(), title=len(several) > 1)
         complaints += len(exam.complaints)
@@ -299,6 +343,9 @@ def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bo
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, assignment))
+    console.print(variants_table(exam))
+    for note in exam.notes:
+        console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Literal
 
 from autograder.build import observe
+from autograder.cgroup import VARIABLE
 from autograder.errors import KitError
 from autograder.fixtures import Case, read_fixtures
-from autograder.isolation import probe
+from autograder.isolation import AROUND, probe
 from autograder.items import KIT_ROOT, Assignment
 from autograder.sandbox import Sandbox
 from autograder.selfcheck import stale_handout
 
-State = Literal["ok", "warning", "missing"]
+State = Literal["ok", "absent", "warning", "missing"]
 
 
 OR_ELSE = "grade in a container, or as a user who owns nothing else"
@@ -28,13 +29,20 @@ WEAKER = {
     "rlimits": f"Student code may use up memory and disk: {OR_ELSE}.",
     "landlock": f"Linux 5.13 or newer has it, if it is not switched off (lsm=). Until then, {OR_ELSE}.",
     "identity": "Student code keeps the rights of root: grade as an ordinary user.",
+    "namespaces": "One more wall; strict does not need it. Root needs CAP_SYS_ADMIN, a user needs user namespaces "
+    "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns).",
+    "cgroup": "One more wall; strict does not need it. Make a group below /sys/fs/cgroup (in version 1 below memory "
+    f"and pids there), give it to the user who grades, and name it: {VARIABLE}=autograder.",
     "seccomp": f"Student code may start processes and use the network: {OR_ELSE}.",
 }
 
 
 @dataclass(frozen=True)
 class Examined:
-    """One thing looked at; `advice` says what to do where it is not in order."""
+    """One thing looked at; `advice` says what to do where it is not in order.
+
+    state   absent: it is not here, and nothing needs it
+    """
 
     what: str
     state: State
@@ -92,7 +100,7 @@ def _sandbox(assignment: Assignment) -> list[Examined]:
 def _layer(name: str, why_not: str) -> Examined:
     if not why_not:
         return Examined(name, "ok", "tried: it holds")
-    return Examined(name, "warning", why_not, WEAKER[name])
+    return Examined(name, "absent" if name in AROUND else "warning", why_not, WEAKER[name])
 
 
 def _attempt(action: Callable[[], str]) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import statistics
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
 from autograder.errors import GraderFault
 from autograder.report import ItemResult, Report, Verdict
@@ -16,6 +18,8 @@ from autograder.text import INVISIBLE, number, visible
 
 COLUMNS = ("student", "points", "max_points", "status")
 BINS = 10
+MOST_NAMED = 100  # students of one kind; the others stand in the table of students
+MILLION = 10**6
 SMALLEST_CLASS = 10  # a correlation over fewer students says nothing of an item
 
 # What a submission does to itself, as against an answer that is wrong; the first group counts as a fault on its own.
@@ -53,10 +57,11 @@ class ItemSummary:
 
 @dataclass(frozen=True)
 class MistakeSummary:
-    """One recognised mistake, the items it appeared on, and the students who made it."""
+    """One recognised mistake, the items it appeared on, how many students made it, and the first `MOST_NAMED`."""
 
     mistake: str
     items: tuple[str, ...]
+    count: int
     students: tuple[str, ...]
 
 
@@ -66,6 +71,7 @@ class FaultSummary:
 
     verdict: Verdict
     function: str | None
+    count: int
     students: tuple[str, ...]
 
 
@@ -80,10 +86,14 @@ class Bin:
 
 @dataclass(frozen=True)
 class Summary:
-    """The figures of a class; mean and median are in points and over graded submissions alone."""
+    """The figures of a class; mean and median are in points and over graded submissions alone.
+
+    not_graded   the first `MOST_NAMED` students of those that the grader failed on
+    """
 
     students: int
     graded: int
+    full_marks: int
     not_graded: tuple[str, ...]
     max_points: float
     mean: float | None
@@ -94,34 +104,179 @@ class Summary:
     faults: tuple[FaultSummary, ...]
 
 
-def to_csv(reports: Iterable[Report], items: Sequence[str]) -> str:
-    """`grades.csv`: one row per student, sorted by student; a cell is empty where the grader failed.
+class Gradebook:
+    """Writes `grades.csv` row by row: one per student, in the order in which they are added."""
 
-    Raises GraderFault if a report holds an item that `items` lacks: the sum would hide it.
-    """
+    def __init__(
+        self, stream: TextIO, items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
+    ) -> None:
+        """Write the head: `COLUMNS`, one column per item, then `more`: from a student to the text of the cell."""
+        self._items, self._more = items, dict(more or {})
+        self._writer = csv.writer(stream, lineterminator="\n")
+        self._writer.writerow([name_cell(name) for name in (*COLUMNS, *items, *self._more)])
+
+    def add(self, report: Report) -> None:
+        """Write a student's row; a cell is empty where the grader failed.
+
+        Raises GraderFault if the report holds an item that no column shows: the sum would hide it.
+        """
+        more = (name_cell(text(report.student)) for text in self._more.values())
+        self._writer.writerow([*_row(report, self._items), *more])
+
+
+def to_csv(
+    reports: Iterable[Report], items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
+) -> str:
+    """`grades.csv`, its rows sorted by student; `more` are columns at its end."""
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([_text_cell(name) for name in (*COLUMNS, *items)])
-    writer.writerows(_row(report, items) for report in sorted(reports, key=lambda report: report.student))
+    gradebook = Gradebook(stream, items, more)
+    for report in sorted(reports, key=lambda report: report.student):
+        gradebook.add(report)
     return stream.getvalue()
+
+
+class Tally:
+    """The figures of a class whose reports pass one at a time: what it keeps does not grow with the class.
+
+    Points are added up as whole millionths, so that no order of addition changes a figure.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._students = 0
+        self._full_marks = 0
+        self._max_points = 0.0
+        self._not_graded = _Named()
+        self._scores: Counter[float] = Counter()
+        self._shares: Counter[int] = Counter()
+        self._items: dict[str, _ItemTally] = {}
+        self._mistakes: dict[str, tuple[dict[str, None], _Named]] = {}
+        self._faults: dict[tuple[Verdict, str | None], _Named] = {}
+
+    def add(self, report: Report) -> None:
+        """Count a report in; reports come in the order of their students, who are named in that order."""
+        total, most = report.points, report.max_points
+        self._students += 1
+        self._max_points = max(self._max_points, most)
+        self._full_marks += total == most
+        if total is None:
+            self._not_graded.add(report.student)
+        else:
+            self._scores[total] += 1
+            if most > 0:
+                self._shares[min(int(BINS * total / most), BINS - 1)] += 1
+        for result in report.items:
+            self._items.setdefault(result.item, _ItemTally(result)).add(result, total)
+            for mistake in result.mistakes:
+                items, students = self._mistakes.setdefault(mistake, ({}, _Named()))
+                items[result.item] = None
+                students.add(report.student)
+        for place in _faults(report):
+            self._faults.setdefault(place, _Named()).add(report.student)
+
+    def summary(self) -> Summary:
+        """The figures of all that was added."""
+        scores = sorted(self._scores.elements())
+        return Summary(
+            students=self._students,
+            graded=len(scores),
+            full_marks=self._full_marks,
+            not_graded=tuple(self._not_graded.first),
+            max_points=self._max_points,
+            mean=statistics.fmean(scores) if scores else None,
+            median=statistics.median(scores) if scores else None,
+            distribution=tuple(Bin(i * 100 / BINS, (i + 1) * 100 / BINS, self._shares[i]) for i in range(BINS)),
+            items=tuple(item.summary() for item in self._items.values()),
+            mistakes=self._mistake_summaries(),
+            faults=self._fault_summaries(),
+        )
+
+    def _mistake_summaries(self) -> tuple[MistakeSummary, ...]:
+        """One summary per mistake, the most common first."""
+        found = [
+            MistakeSummary(name, tuple(items), students.count, tuple(students.first))
+            for name, (items, students) in self._mistakes.items()
+        ]
+        return tuple(sorted(found, key=lambda mistake: (-mistake.count, mistake.mistake)))
+
+    def _fault_summaries(self) -> tuple[FaultSummary, ...]:
+        """One summary per way and place of breaking: whole submissions first, then the most common."""
+        found = [
+            FaultSummary(verdict, function, students.count, tuple(students.first))
+            for (verdict, function), students in self._faults.items()
+        ]
+        return tuple(sorted(found, key=lambda fault: (fault.function is not None, -fault.count)))
 
 
 def summary(reports: Iterable[Report]) -> Summary:
     """The figures of a class, the same for any order of `reports`."""
-    ordered = sorted(reports, key=lambda report: report.student)
-    scores = [report.points for report in ordered if report.points is not None]
-    return Summary(
-        students=len(ordered),
-        graded=len(scores),
-        not_graded=tuple(report.student for report in ordered if report.points is None),
-        max_points=max((report.max_points for report in ordered), default=0.0),
-        mean=statistics.fmean(scores) if scores else None,
-        median=statistics.median(scores) if scores else None,
-        distribution=_distribution(ordered),
-        items=_item_summaries(ordered),
-        mistakes=_mistake_summaries(ordered),
-        faults=_fault_summaries(ordered),
-    )
+    tally = Tally()
+    for report in sorted(reports, key=lambda report: report.student):
+        tally.add(report)
+    return tally.summary()
+
+
+class _Named:
+    """How many students there are of a kind, and the first of them by name; one who comes twice in a row is one."""
+
+    def __init__(self) -> None:
+        self.count, self.first = 0, list[str]()
+        self._last: str | None = None
+
+    def add(self, student: str) -> None:
+        if student == self._last:
+            return
+        self._last = student
+        self.count += 1
+        if len(self.first) < MOST_NAMED:
+            self.first.append(student)
+
+
+class _ItemTally:
+    """One item, and the sums that its mean and its correlation with the rest are made of."""
+
+    def __init__(self, first: ItemResult) -> None:
+        self._first = first
+        self._verdicts: Counter[Verdict] = Counter()
+        self._graded = self._earned = 0
+        self._both = self._here = self._rest = self._here2 = self._rest2 = self._product = 0
+
+    def add(self, result: ItemResult, total: float | None) -> None:
+        self._verdicts[result.verdict] += 1
+        if result.points is None:
+            return
+        here = round(result.points * MILLION)
+        self._graded += 1
+        self._earned += here
+        if total is None:
+            return
+        rest = round(total * MILLION) - here
+        self._both += 1
+        self._here, self._here2 = self._here + here, self._here2 + here * here
+        self._rest, self._rest2 = self._rest + rest, self._rest2 + rest * rest
+        self._product += here * rest
+
+    def summary(self) -> ItemSummary:
+        return ItemSummary(
+            item=self._first.item,
+            function=self._first.function,
+            title=self._first.title,
+            max_points=self._first.max_points,
+            graded=self._graded,
+            passed=self._verdicts["passed"],
+            mean=self._earned / (self._graded * MILLION) if self._graded else None,
+            discrimination=self._discrimination(),
+            verdicts=dict(self._verdicts),
+        )
+
+    def _discrimination(self) -> float | None:
+        """The item-rest correlation: the item's own points are left out of the total, or it would praise itself."""
+        spread_here = self._both * self._here2 - self._here**2
+        spread_rest = self._both * self._rest2 - self._rest**2
+        if self._both < SMALLEST_CLASS or not spread_here or not spread_rest:
+            return None
+        together = self._both * self._product - self._here * self._rest
+        return together / math.sqrt(spread_here * spread_rest)
 
 
 def _row(report: Report, items: Sequence[str]) -> list[str]:
@@ -133,21 +288,23 @@ def _row(report: Report, items: Sequence[str]) -> list[str]:
             "which the assignment lacks: it was graded with another version. Grade again with --fresh."
         )
     most = number(report.max_points)
-    total = [_text_cell(report.student), _points_cell(report.points), most, report.status]
-    return total + [_points_cell(results[item].points) if item in results else "" for item in items]
+    total = [name_cell(report.student), points_cell(report.points), most, report.status]
+    return total + [points_cell(results[item].points) if item in results else "" for item in items]
 
 
-def _points_cell(points: float | None) -> str:
+def points_cell(points: float | None) -> str:
+    """Points as the gradebook spells them; nothing where the grader failed."""
     return "" if points is None else number(points)
 
 
-def _text_cell(text: str) -> str:
-    """`text` as a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
+def name_cell(text: str) -> str:
+    """Text as a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
     shown = visible(text, newlines=True)
-    return f"'{shown}" if _reads_as_formula(text) else shown
+    return f"'{shown}" if reads_as_formula(text) else shown
 
 
-def _reads_as_formula(text: str) -> bool:
+def reads_as_formula(text: str) -> bool:
+    """Whether some spreadsheet would take `text` for a formula."""
     if text.startswith(("\t", "\r")):
         return True
     seen = next((character for character in text if not _is_skipped(character)), "")
@@ -157,77 +314,6 @@ def _reads_as_formula(text: str) -> bool:
 def _is_skipped(character: str) -> bool:
     """Whether a spreadsheet may drop `character` before it looks for a formula."""
     return character.isspace() or unicodedata.category(character) in INVISIBLE
-
-
-def _distribution(reports: Sequence[Report]) -> tuple[Bin, ...]:
-    counts = Counter(
-        min(int(BINS * report.points / report.max_points), BINS - 1)
-        for report in reports
-        if report.points is not None and report.max_points > 0
-    )
-    width = 100 / BINS
-    return tuple(Bin(index * width, (index + 1) * width, counts[index]) for index in range(BINS))
-
-
-def _item_summaries(reports: Sequence[Report]) -> tuple[ItemSummary, ...]:
-    scored: dict[str, list[tuple[ItemResult, float | None]]] = {}
-    for report in reports:
-        total = report.points
-        for result in report.items:
-            scored.setdefault(result.item, []).append((result, total))
-    return tuple(_item_summary(same) for same in scored.values())
-
-
-def _item_summary(scored: Sequence[tuple[ItemResult, float | None]]) -> ItemSummary:
-    """The summary of one item, from its result in each report and that report's points."""
-    results = [result for result, _ in scored]
-    first = results[0]
-    points = [result.points for result in results if result.points is not None]
-    verdicts = Counter(result.verdict for result in results)
-    return ItemSummary(
-        item=first.item,
-        function=first.function,
-        title=first.title,
-        max_points=first.max_points,
-        graded=len(points),
-        passed=verdicts["passed"],
-        mean=statistics.fmean(points) if points else None,
-        discrimination=_discrimination(scored),
-        verdicts=dict(verdicts),
-    )
-
-
-def _discrimination(scored: Sequence[tuple[ItemResult, float | None]]) -> float | None:
-    """The item-rest correlation: the item's own points are left out of the total, or it would praise itself."""
-    graded = [(result.points, total) for result, total in scored if result.points is not None and total is not None]
-    here = [points for points, _ in graded]
-    rest = [round(total - points, 6) for points, total in graded]
-    if len(graded) < SMALLEST_CLASS or min(len(set(here)), len(set(rest))) < 2:
-        return None
-    return statistics.correlation(here, rest)
-
-
-def _mistake_summaries(reports: Sequence[Report]) -> tuple[MistakeSummary, ...]:
-    """One summary per mistake, the most common first."""
-    seen: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    for report in reports:
-        for result in report.items:
-            for mistake in result.mistakes:
-                items, students = seen.setdefault(mistake, ({}, {}))
-                items[result.item] = None
-                students[report.student] = None
-    found = [MistakeSummary(name, tuple(items), tuple(students)) for name, (items, students) in seen.items()]
-    return tuple(sorted(found, key=lambda mistake: (-len(mistake.students), mistake.mistake)))
-
-
-def _fault_summaries(reports: Sequence[Report]) -> tuple[FaultSummary, ...]:
-    """One summary per way and place of breaking: whole submissions first, then the most common."""
-    seen: dict[tuple[Verdict, str | None], dict[str, None]] = {}
-    for report in reports:
-        for place in _faults(report):
-            seen.setdefault(place, {})[report.student] = None
-    found = [FaultSummary(verdict, function, tuple(students)) for (verdict, function), students in seen.items()]
-    return tuple(sorted(found, key=lambda fault: (fault.function is not None, -len(fault.students))))
 
 
 def _faults(report: Report) -> list[tuple[Verdict, str | None]]:

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
+from autograder.calls import Outcome, Program, Request
 from autograder.compare import compare, matching_mistakes
+from autograder.details import Details
 from autograder.errors import GraderFault
 from autograder.feedback import about_exception, about_mismatch, about_outcome, hint_for
 from autograder.fixtures import Case, Fixtures
 from autograder.items import Assignment, Item
 from autograder.observation import Observation, Raised
+from autograder.pictures import curve_of, picture_of
 from autograder.reasons import explain
 from autograder.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.sandbox import Outcome, Program, Request, Sandbox
 from autograder.submission import Submission
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
 HINTED: tuple[Verdict, ...] = ("failed", "raised")  # of work that is not there, or never ended, a hint would miss
 MAX_NAMED = 3
+
+
+class Runner(Protocol):
+    """What runs a program on requests: a sandbox, or in a notebook the student's own kernel."""
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers of isolation that the program runs under."""
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """The outcome of each request, in order."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +49,29 @@ class Grader:
         """Read the given modules and the probes once."""
         return cls(assignment, fixtures, assignment.given_sources(), assignment.probes_source())
 
-    def grade(self, submission: Submission, sandbox: Sandbox, items: Sequence[Item] | None = None) -> Report:
+    def grade(self, submission: Submission, sandbox: Runner, items: Sequence[Item] | None = None) -> Report:
         """The report of one submission, of all items or of some.
 
         A fault of the grader (a sandbox that will not start, a file that the grader cannot read) makes every item
         `not_graded`; nothing that a student does raises here.
         """
-        items = self.assignment.items if items is None else items
+        return self._grade(submission, sandbox, self.assignment.items if items is None else items, ())[0]
+
+    def grade_and_show(self, submission: Submission, sandbox: Runner) -> tuple[Report, Details]:
+        """The report, and what its feedback page shows besides: curves and pictures. It runs the curves as well."""
+        return self._grade(submission, sandbox, self.assignment.items, self.assignment.curves)
+
+    def _grade(
+        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
+    ) -> tuple[Report, Details]:
+        shown = Details(submission.sha256, self.fixtures.sha256)
         try:
-            results = self._results(submission, sandbox, items)
+            results, shown = self._results(submission, sandbox, items, curves, shown)
         except GraderFault as fault:
             results = [not_graded(item, str(fault)) for item in items]
         except OSError as error:  # no memory to start a worker, no descriptor left
             results = [not_graded(item, f"The machine failed while grading: {error}.") for item in items]
-        return Report(
+        report = Report(
             student=submission.student,
             assignment=self.assignment.name,
             submission=SubmissionInfo(submission.path, submission.sha256),
@@ -56,20 +79,48 @@ class Grader:
             isolation=sandbox.layers,
             items=tuple(results),
         )
+        return report, shown
 
-    def _results(self, submission: Submission, sandbox: Sandbox, items: Sequence[Item]) -> list[ItemResult]:
+    def _results(
+        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item], shown: Details
+    ) -> tuple[list[ItemResult], Details]:
         if submission.fault:
-            return [not_graded(item, submission.fault) for item in items]
+            return [not_graded(item, submission.fault) for item in items], shown
         if submission.problem:
-            return [self._nothing_to_grade(item, submission.problem) for item in items]
+            return [self._nothing_to_grade(item, submission.problem) for item in items], shown
+        outcomes = self._run(submission, sandbox, items, curves)
+        load_failure = _load_failure(self.assignment.module, list(outcomes.values()))
+        results = [self._item_result(item, outcomes, load_failure) for item in items]
+        return results, self._details(results, curves, outcomes, load_failure, shown)
+
+    def _run(
+        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
+    ) -> dict[str, Outcome]:
+        """What became of each case, by its id."""
         cases = [case for item in items for case in self.fixtures.of_item(item.id)]
-        cases.sort(key=lambda case: case.visibility == "hidden")  # last: what public cases show cannot tell of them
-        requests = [_request(case, self.assignment.item(case.item)) for case in cases]
+        drawn = {curve.id for curve in curves}
+        cases += [case for case in self.fixtures.curves if case.id in drawn]
+        cases.sort(key=lambda case: case.visibility == "hidden")  # last: what is shown before cannot tell of them
+        known = {item.id: item for item in (*items, *curves)}
+        requests = [case.request(known[case.item]) for case in cases]
         program = Program(self.assignment.module, submission.source, self.given, self.probes)
         outcomes = sandbox.run(program, requests, load_timeout=self.assignment.load_timeout)
-        by_case = dict(zip((case.id for case in cases), outcomes, strict=True))
-        load_failure = _load_failure(self.assignment.module, outcomes)
-        return [self._item_result(item, by_case, load_failure) for item in items]
+        return dict(zip((case.id for case in cases), outcomes, strict=True))
+
+    def _details(
+        self,
+        results: Sequence[ItemResult],
+        curves: Sequence[Item],
+        outcomes: Mapping[str, Outcome],
+        load_failure: str,
+        shown: Details,
+    ) -> Details:
+        timeouts = {curve.id: curve.timeout for curve in curves}
+        cases = [case for case in self.fixtures.curves if case.id in timeouts]
+        found = [curve_of(case, outcomes[case.id], timeouts[case.id], load_failure) for case in cases]
+        failed = [next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results]
+        pictures = [picture_of(case, outcomes[case.id]) for case in self.fixtures.cases if case.id in failed]
+        return replace(shown, curves=tuple(found), pictures=tuple(one for one in pictures if one is not None))
 
     def _nothing_to_grade(self, item: Item, problem: str) -> ItemResult:
         cases = tuple(
@@ -122,10 +173,6 @@ class Grader:
         return [slug for slug in slugs if slug in fitting]
 
 
-def _request(case: Case, item: Item) -> Request:
-    return Request(item.id, item.function, case.probe, case.params, case.input_bytes(), item.timeout)
-
-
 def _seen(outcome: Outcome) -> Observation | Raised | None:
     return outcome.observation if outcome.observation is not None else outcome.raised
 
@@ -159,6 +206,8 @@ def _load_failure(module: str, outcomes: Sequence[Outcome]) -> str:
     name = f"{module}.py"
     if failed.raised is not None:
         return f"{name} could not be imported. " + about_exception("Importing it", failed.raised, reveal=True)
+    if failed.exceeded:
+        return f"{name} could not be imported: importing it {failed.exceeded}."
     if failed.status == "timed_out":
         return f"{name} had not finished importing in time. Does code at its top level train a model or wait?"
     return f"{name} could not be imported: it ended the Python process ({failed.detail})."

@@ -10,8 +10,7 @@ import base64
 import hashlib
 import re
 import urllib.parse
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby, pairwise
@@ -21,9 +20,11 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from autograder.gradebook import Summary, summary
+from autograder.details import Details
+from autograder.drawing import grid, plot
+from autograder.gradebook import MOST_NAMED, Summary, Tally
 from autograder.report import VERDICTS, ItemResult, Report, Verdict, file_stem
-from autograder.text import VERDICT_WORDS, number, visible
+from autograder.text import STRICT, VERDICT_WORDS, isolation_line, number, visible
 
 NO_VALUE = "–"
 SLOWEST = 10
@@ -99,11 +100,14 @@ class Warn:
     text: str
 
 
-def feedback_page(report: Report, notes: Sequence[str] = ()) -> str:
-    """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time."""
+def feedback_page(report: Report, notes: Sequence[str] = (), details: Details | None = None) -> str:
+    """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time.
+
+    details   curves and pictures of the same submission; a page without them has none
+    """
     graded = [item for item in report.items if item.points is not None]
-    return _render(
-        "feedback.html",
+    shown = details or Details("", "")
+    return _template("feedback.html").render(
         policy=_POLICY,
         report=report,
         notes=notes,
@@ -112,41 +116,96 @@ def feedback_page(report: Report, notes: Sequence[str] = ()) -> str:
         open=[item for item in graded if item.verdict != "passed"],
         earned=sum(item.points or 0.0 for item in graded),
         gradable=sum(item.max_points for item in graded),
+        curves=[(curve, [plot(series) for series in curve.series]) for curve in shown.curves],
+        grids={picture.item: grid(picture) for picture in shown.pictures},
     )
+
+
+class ClassPage:
+    """`grades/index.html` for the staff, of reports that pass one at a time: what it keeps does not grow with them."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._tally = Tally()
+        self._assignment = ""
+        self._layers: set[str] | None = None
+        self._fixtures: set[str] = set()
+        self._student: str | None = None
+        self._repeated: dict[str, None] = {}
+        self._slowest: list[Slow] = []
+
+    def add(self, report: Report) -> None:
+        """Count a report in; reports come in the order of their students."""
+        self._tally.add(report)
+        self._assignment = self._assignment or report.assignment
+        self._layers = set(report.isolation) if self._layers is None else self._layers & set(report.isolation)
+        self._fixtures.add(report.fixtures)
+        if report.student == self._student and len(self._repeated) < MOST_NAMED:
+            self._repeated[report.student] = None
+        self._student = report.student
+        if any(item.seconds > 0 for item in report.items):
+            self._slowest = sorted([*self._slowest, _slow(report)], key=lambda slow: -slow.seconds)[:SLOWEST]
+
+    def summary(self) -> Summary:
+        """The figures of all that was added."""
+        return self._tally.summary()
+
+    def html(
+        self, reports: Iterable[Report], run: Mapping[str, Any], changes: Iterable[Change] | None = None
+    ) -> Iterator[str]:
+        """The page in pieces. `reports` are those that were added, once more and in the same order, for the table.
+
+        `run` is what `run.json` holds, every key of it optional. `changes` are those since the last run, None where
+        there was none. They and the measured times stand between comments that `without_times` removes with what is
+        between them: two runs over the same class differ nowhere else.
+        """
+        figures = self.summary()
+        script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
+        columns = [item.item for item in figures.items]
+        isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
+        return _template("index.html").generate(
+            policy=f"{_POLICY}; script-src '{_script_hash(script)}'",
+            script=Markup(script),
+            assignment=str(run.get("assignment") or self._assignment or "No submissions"),
+            figures=figures,
+            warnings=self._warnings(isolation),
+            histogram=_histogram(figures),
+            verdicts=_verdicts_seen(figures),
+            first_columns=_first_columns(figures),
+            rows=((report, _cells(report, columns)) for report in reports),
+            run=run,
+            times=_times(self._slowest, run),
+            changes=None if changes is None else sorted(changes, key=_change_order),
+            absent=ABSENT,
+            run_begin=Markup(_RUN_BEGIN),
+            run_end=Markup(_RUN_END),
+            isolation=isolation,
+            versions=[f"{name} {version}" for name, version in sorted(dict(run.get("versions") or {}).items())],
+            fixture_hashes=sorted(self._fixtures),
+        )
+
+    def _warnings(self, isolation: Sequence[str]) -> list[Warn]:
+        warnings = []
+        missing = [layer for layer in STRICT if layer not in isolation]
+        if self._student is not None and missing:
+            text = "They could read and change whatever the grading account can. Trust the grades accordingly."
+            warnings.append(Warn(f"Submissions ran below strict isolation, without {' and '.join(missing)}", text))
+        if len(self._fixtures) > 1:
+            text = "Reports of different fixtures are not comparable. Grade the class again with --fresh."
+            warnings.append(Warn("Not everybody was graded on the same fixtures", text))
+        if self._repeated:
+            names = ", ".join(visible(name, 60) for name in list(self._repeated)[:10])
+            warnings.append(Warn("A student has more than one report", f"Only one of them can be right: {names}"))
+        return warnings
 
 
 def index_page(reports: Iterable[Report], run: Mapping[str, Any], changes: Iterable[Change] | None = None) -> str:
-    """`grades/index.html` for the staff; `run` is what `run.json` holds, every key of it optional.
-
-    `changes` are those since the last run, None where there was none. They and the measured times stand between
-    comments that `without_times` removes with what is between them: two runs over the same class differ nowhere else.
-    """
+    """The whole of a `ClassPage`, its reports in any order."""
     ordered = sorted(reports, key=lambda report: report.student)
-    figures = summary(ordered)
-    script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
-    columns = [item.item for item in figures.items]
-    return _render(
-        "index.html",
-        policy=f"{_POLICY}; script-src '{_script_hash(script)}'",
-        script=Markup(script),
-        assignment=str(run.get("assignment") or _first_assignment(ordered)),
-        figures=figures,
-        full_marks=sum(report.points == report.max_points for report in ordered),
-        warnings=_warnings(ordered, run),
-        histogram=_histogram(figures),
-        verdicts=_verdicts_seen(figures),
-        first_columns=_first_columns(figures),
-        rows=[(report, _cells(report, columns)) for report in ordered],
-        run=run,
-        times=_times(ordered, run),
-        changes=None if changes is None else sorted(changes, key=_change_order),
-        absent=ABSENT,
-        run_begin=Markup(_RUN_BEGIN),
-        run_end=Markup(_RUN_END),
-        isolation=_isolation(ordered, run),
-        versions=[f"{name} {version}" for name, version in sorted(dict(run.get("versions") or {}).items())],
-        fixture_hashes=sorted({report.fixtures for report in ordered}),
-    )
+    page = ClassPage()
+    for report in ordered:
+        page.add(report)
+    return "".join(page.html(ordered, run, changes))
 
 
 def without_times(page: str) -> str:
@@ -230,21 +289,6 @@ def _histogram(figures: Summary) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _warnings(reports: Sequence[Report], run: Mapping[str, Any]) -> list[Warn]:
-    warnings = []
-    if reports and not _isolation(reports, run):
-        text = "They could read and change whatever the grading account can. Trust the grades accordingly."
-        warnings.append(Warn("Submissions ran without isolation", text))
-    if len({report.fixtures for report in reports}) > 1:
-        text = "Reports of different fixtures are not comparable. Grade the class again with --fresh."
-        warnings.append(Warn("Not everybody was graded on the same fixtures", text))
-    repeated = [name for name, count in Counter(report.student for report in reports).items() if count > 1]
-    if repeated:
-        text = "Only one of them can be right: " + ", ".join(visible(name, 60) for name in repeated[:10])
-        warnings.append(Warn("A student has more than one report", text))
-    return warnings
-
-
 def _change_order(change: Change) -> tuple[bool, float, str]:
     """What is no difference in points first, then the greatest loss."""
     return change.difference is not None, change.difference or 0.0, change.student
@@ -254,21 +298,7 @@ def _discrimination_word(value: float) -> str:
     return next(word for least, word in DISCRIMINATION_WORDS if round(value, 2) >= least)
 
 
-def _isolation(reports: Sequence[Report], run: Mapping[str, Any]) -> list[str]:
-    """The layers of the run; without a run, those that every report names."""
-    if "isolation" in run:
-        return [str(layer) for layer in run["isolation"] or ()]
-    layers = [set(report.isolation) for report in reports]
-    return sorted(set.intersection(*layers)) if layers else []
-
-
-def _first_assignment(reports: Sequence[Report]) -> str:
-    return reports[0].assignment if reports else "No submissions"
-
-
-def _times(reports: Sequence[Report], run: Mapping[str, Any]) -> Times | None:
-    measured = [_slow(report) for report in reports if any(item.seconds > 0 for item in report.items)]
-    slowest = sorted(measured, key=lambda slow: -slow.seconds)[:SLOWEST]
+def _times(slowest: Sequence[Slow], run: Mapping[str, Any]) -> Times | None:
     times = Times(str(run.get("started") or ""), run.get("seconds"), tuple(slowest))
     return times if times != Times("", None, ()) else None
 
@@ -283,8 +313,13 @@ def _script_hash(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def _render(template: str, **context: object) -> str:
-    return _environment().get_template(template).render(context)
+def render_page(template: str, **context: object) -> str:
+    """A page from one of the templates, under a policy that lets it load nothing."""
+    return _template(template).render(policy=_POLICY, **context)
+
+
+def _template(name: str) -> jinja2.Template:
+    return _environment().get_template(name)
 
 
 @cache
@@ -303,6 +338,7 @@ def _environment() -> jinja2.Environment:
         discrimination_word=_discrimination_word,
         duration=_duration,
         href=_href,
+        isolation=isolation_line,
         line=visible,
         number=number,
         percent=lambda share: f"{100 * share:.0f}%",

@@ -23,18 +23,20 @@ import numpy as np
 from autograder.errors import ReleaseError
 from autograder.fixtures import MANIFEST, Case, Fixtures, read_fixtures
 from autograder.items import KIT_ROOT, UNTOUCHED, Assignment
+from autograder.report import file_stem
+from autograder.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
 from autograder.text import number
+from autograder.variants import Variants
 
-BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
-    "__init__", "__main__", "check", "choice", "compare", "detect", "errors", "feedback", "fixtures", "frames",
-    "grading", "isolation", "items", "notebook", "observation", "reasons", "render", "report", "sandbox", "submission",
-    "text", "worker",
+    "__init__", "__main__", "calls", "cgroup", "check", "choice", "compare", "details", "detect", "errors", "feedback",
+    "fixtures", "frames", "grading", "isolation", "items", "live", "namespaces", "notebook", "observation", "pictures",
+    "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
 )  # fmt: skip
 STUDENT_REQUIREMENTS = (
-    "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",
+    "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "nbformat", "pytest", "pytest-timeout",
 )  # fmt: skip
 LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
@@ -42,8 +44,12 @@ ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same
 Files = dict[str, bytes]
 
 
-def handout_files(assignment: Assignment) -> Files:
-    """The whole handout: path with forward slashes → bytes. Raises ReleaseError rather than give anything away."""
+def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
+    """The whole handout: path with forward slashes → bytes; `folder` may hold another set of fixtures.
+
+    Raises ReleaseError rather than give anything away.
+    """
+    folder = folder or assignment.folder
     solution = _text(assignment.solution / f"{assignment.module}.py")
     stubs = stub(solution, assignment)
     test_name = f"test_{assignment.module}.py"
@@ -57,10 +63,25 @@ def handout_files(assignment: Assignment) -> Files:
     texts["README.md"] = with_points(texts["README.md"], assignment)
     files = {name: text.encode() for name, text in texts.items()}
     files |= {name: _data(assignment.solution / name) for name in assignment.also}
-    fixtures = read_fixtures(assignment)
-    files |= _public_fixtures(assignment, fixtures, stubs)
-    refuse_leaks(files, solution, fixtures)
+    files[f"{assignment.module}.ipynb"] = to_bytes(released(notebook_of(assignment)))
+    fixtures = read_fixtures(assignment, folder=folder)
+    files |= _public_fixtures(assignment, fixtures, stubs, folder)
+    refuse_leaks(files, solution, fixtures, read_extras(assignment).guides)
     return dict(sorted(files.items()))
+
+
+def notebook_of(assignment: Assignment) -> Notebook:
+    """nbgrader's source notebook of the assignment, made from what instructors edit."""
+    readme = with_points(_text(assignment.solution / "README.md"), assignment)
+    module = _text(assignment.solution / f"{assignment.module}.py")
+    return source_notebook(assignment, readme, module, read_extras(assignment))
+
+
+def write_source_notebook(assignment: Assignment) -> Path:
+    """Make the source notebook anew, beside what it is made from."""
+    path = assignment.solution / f"{assignment.module}.ipynb"
+    path.write_bytes(to_bytes(notebook_of(assignment)))
+    return path
 
 
 def write_handout(files: Mapping[str, bytes], target: Path) -> None:
@@ -80,16 +101,43 @@ def write_handout(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
-    """The files as a zip that unpacks into `folder`; the same files give the same bytes."""
+    """The files as a zip that unpacks into `folder`, or flat where that is ""; the same files give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in sorted(files.items()):
-            member = zipfile.ZipInfo(f"{folder}/{name}", ZIP_TIME)
+            member = zipfile.ZipInfo(f"{folder}/{name}" if folder else name, ZIP_TIME)
             member.compress_type = zipfile.ZIP_DEFLATED
             member.create_system = 3
-            member.external_attr = 0o644 << 16
+            member.external_attr = (0o100755 if data.startswith(b"#!") else 0o644) << 16
             archive.writestr(member, data)
     return buffer.getvalue()
+
+
+def write_student_zips(variants: Variants, students: Iterable[str], target: Path) -> int:
+    """Write `<student>.zip` for each of them, with the public cases of the student's own variant; how many."""
+    assignment = variants.assignment
+    zips: dict[Path, bytes] = {}
+    target.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for student in students:
+        folder = variants.folder_of(student)
+        if folder not in zips:
+            zips[folder] = zip_bytes(handout_files(assignment, folder), assignment.name)
+        (target / f"{file_stem(student)}.zip").write_bytes(zips[folder])
+        count += 1
+    return count
+
+
+def finish_release(assignment: Assignment) -> None:
+    """Complete a handout of which nbgrader made the notebook, which must be the one that `release` makes."""
+    files = handout_files(assignment)
+    name = f"{assignment.module}.ipynb"
+    if (assignment.handout / name).read_bytes() != files[name]:
+        raise ReleaseError(
+            f"nbgrader made another {name} than `autograder release` does: its source notebook is not current. "
+            "Run `autograder release`, which renews it."
+        )
+    write_handout(files, assignment.handout)
 
 
 # What students get
@@ -149,22 +197,22 @@ def points_table(assignment: Assignment) -> str:
     return "\n".join(lines) + "\n"
 
 
-def requirements() -> str:
+def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
     """What a student's machine needs, with the versions of pyproject.toml."""
     project = tomllib.loads(_text(KIT_ROOT / "pyproject.toml"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
     by_name = {re.split(r"[^A-Za-z0-9._-]", entry, maxsplit=1)[0]: entry for entry in wanted}
-    return "".join(f"{by_name[name]}\n" for name in STUDENT_REQUIREMENTS)
+    return "".join(f"{by_name[name]}\n" for name in names)
 
 
-def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str) -> Files:
+def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, folder: Path) -> Files:
     """The public cases as a set of fixtures of their own, with a manifest that knows of no other."""
-    public = [case for case in fixtures.cases if case.visibility == "public"]
+    public = [case for case in (*fixtures.cases, *fixtures.curves) if case.visibility == "public"]
     names = sorted({f"public/{case.item}.safetensors" for case in public})
-    files = {name: (assignment.folder / name).read_bytes() for name in names}
+    files = {name: (folder / name).read_bytes() for name in names}
     files["items.toml"] = _without_hidden(_text(assignment.folder / "items.toml")).encode()
     files["probes.py"] = assignment.probes_source().encode()
-    manifest = json.loads(_text(assignment.folder / MANIFEST))
+    manifest = json.loads(_text(folder / MANIFEST))
     known = {slug for case in public for slug in case.mistakes}
     kept = {
         **{key: manifest[key] for key in ("schema", "assignment", "given", "tolerances", "versions")},
@@ -184,19 +232,27 @@ def _without_hidden(items: str) -> str:
 # What they must not get
 
 
-def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures) -> None:
-    """Raise ReleaseError where a file holds a line of an answer, or the name or the numbers of a hidden case."""
-    answers = answer_lines(solution)
+def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, guides: str = "") -> None:
+    """Raise ReleaseError where a file holds a line of an answer or of a guide, or name or numbers of a hidden case."""
+    answers = answer_lines(solution) | {line for line in map(str.strip, guides.splitlines()) if len(line) >= LONG_LINE}
     hidden = [case for case in fixtures.cases if case.visibility == "hidden"]
     secret = secret_arrays(fixtures)
     for name, data in files.items():
-        lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
+        lines = (line.strip() for line in _shown_text(name, data).splitlines())
         if found := next((line for line in lines if line in answers), ""):
             raise ReleaseError(f"The handout's {name} would hold a line of the solution: {found!r}.")
         if leaked := next((case.id for case in hidden if _names(case, data)), ""):
             raise ReleaseError(f"The handout's {name} would name the hidden case {leaked}.")
         if any(array in data for array in secret):
             raise ReleaseError(f"The handout's {name} would hold numbers of a hidden case.")
+
+
+def _shown_text(name: str, data: bytes) -> str:
+    """The text that a file shows: of a notebook that of its cells, without JSON's quotes around each line."""
+    text = data.decode("utf-8", "replace")
+    if not name.endswith(".ipynb"):
+        return text
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
 
 
 def _names(case: Case, data: bytes) -> bool:

@@ -6,23 +6,25 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from autograder.report import ItemResult, Report, Verdict
-from autograder.text import VERDICT_WORDS, number, visible
+from autograder.text import VERDICT_WORDS, isolation_line, number, visible
 
 WIDTH = 100
+AGAIN = "python -m autograder check --item {item}"
 WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded": "ERR "}
 
 
-def item_lines(item: ItemResult) -> list[str]:
-    """One item as a student sees it: headline; for a failure message, hint and the command that reruns it."""
+def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH) -> list[str]:
+    """One item as a student sees it: headline; for a failure message, hint and what reruns it, if anything does."""
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
-    head = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}"
-    lines = [f"{head:<{WIDTH - len(points) - 1}} {points}"]
+    head, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
+    head = head if len(head) <= room else f"{head[: room - 1]}…"
+    lines = [f"{head:<{room}} {points}"]
     if item.verdict == "passed":
         return lines
     lines += [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
-    lines += textwrap.wrap(visible(item.hint), WIDTH, initial_indent="  ", subsequent_indent="  ")
-    if item.verdict not in ("missing", "not_graded"):
-        lines.append(f"  Again: python -m autograder check --item {item.item}")
+    lines += textwrap.wrap(visible(item.hint), width, initial_indent="  ", subsequent_indent="  ")
+    if again and item.verdict not in ("missing", "not_graded"):
+        lines.append(f"  Again: {again.format(item=item.item)}")
     return lines
 
 
@@ -59,9 +61,21 @@ def report_markdown(report: Report) -> str:
         lines.append(f"| `{item.item}` | {VERDICT_WORDS[item.verdict]} | {points} / {number(item.max_points)} |")
     for item in report.items:
         if item.verdict != "passed":
-            body = visible(item.message, newlines=True).replace("```", "` ` `")
-            lines += ["", f"### {item.item}: {_quoted(item.title)}", "", "```text", body, "```", "", _quoted(item.hint)]
+            lines += ["", f"### {item.item}: {_quoted(item.title)}", "", item_markdown(item).rstrip("\n")]
+    lines += ["", f"Isolation: {_quoted(isolation_line(report.isolation))}"]
     return "\n".join(lines) + "\n"
+
+
+def item_markdown(item: ItemResult) -> str:
+    """What was wrong with one item, as Markdown: the message as it stands, then the hint; "" where it passed."""
+    if item.verdict == "passed":
+        return ""
+    return fenced(item.message) + f"\n{_quoted(item.hint)}\n"
+
+
+def fenced(text: str) -> str:
+    """`text` as a block of code, which it cannot leave."""
+    return "```text\n" + visible(text, newlines=True).replace("```", "` ` `") + "\n```\n"
 
 
 def _quoted(text: str) -> str:

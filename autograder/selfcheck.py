@@ -1,13 +1,15 @@
 """The grader's own exam: the solution earns all, the handout nothing, every known mistake is caught and named.
 
 What is held against each mistake of the catalogue: it loses points on its own function, on no other, and what it is
-called by is what it is.
+called by is what it is. Right answers in other styles lose nothing and get no hint. Each mutant of the solution loses
+points, or stands in a list of those that change nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 from autograder.apart import apart
@@ -16,11 +18,14 @@ from autograder.build import import_generator, solution_source
 from autograder.errors import GraderFault, ReleaseError
 from autograder.fixtures import Fixtures
 from autograder.grading import Grader
-from autograder.items import Assignment, load_assignment
+from autograder.items import Assignment, Item, load_assignment
+from autograder.mutants import Mutant, can_mutate, mutants_of
 from autograder.release import handout_files
 from autograder.report import Report
 from autograder.sandbox import Sandbox
 from autograder.submission import Submission
+
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -55,38 +60,111 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A right answer in another style, from the assignment's `variants/`, and what it was given."""
+
+    name: str
+    report: Report
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it earned all, and was told nothing."""
+        silent = not any(item.hint or item.mistakes for item in self.report.items)
+        return silent and self.report.points == self.report.max_points
+
+
+@dataclass(frozen=True)
+class Fate:
+    """A mutant, and whether it kept all points of its function."""
+
+    mutant: Mutant
+    survived: bool
+
+
+@dataclass(frozen=True)
 class Exam:
-    """All that was found; `complaints` is empty where the kit may be released."""
+    """All that was found; `complaints` is empty where the kit may be released.
+
+    fates   of the mutants; None where mutmut is not installed
+    notes   what is missing without making a grade wrong
+    """
 
     solution: Report
     handout: Report
     findings: tuple[Finding, ...]
     complaints: tuple[str, ...]
+    variants: tuple[Variant, ...] = ()
+    fates: tuple[Fate, ...] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def selfcheck(
-    assignment: Assignment, fixtures: Fixtures, *, jobs: int = 1, progress: Callable[[], None] = lambda: None
+    assignment: Assignment, fixtures: Fixtures, *, jobs: int = 1, progress: Progress = lambda done, total: None
 ) -> Exam:
-    """Grade the solution, the handout and every mistake."""
+    """Grade the solution, the handout, every mistake, every variant and every mutant."""
     grader = Grader.of(assignment, fixtures)
     solution = solution_source(assignment)
     catalogue = known_mistakes(assignment)
-    sources = [solution, assignment.untouched_source()]
-    sources += [f"{solution}\n\n{known.source}" for known in catalogue]
+    variants = {path.stem: path.read_text(encoding="utf-8") for path in variant_paths(assignment)}
+    mutants = mutants_of(solution, assignment.folder) if can_mutate() else []
+    whole = [solution, assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in catalogue)]
+    tasks: list[str | Mutant] = [*whole, *variants.values(), *mutants]
+    done = count(1)
 
-    def grade(source: str, sandbox: Sandbox) -> Report:
-        return grader.grade(Submission("selfcheck", "selfcheck.py", "", source), sandbox)
+    def examine(task: str | Mutant, sandbox: Sandbox) -> Report:
+        return _grade_mutant(grader, task, sandbox) if isinstance(task, Mutant) else _grade(grader, task, sandbox)
 
-    reports = in_sandboxes(grade, sources, jobs, lambda source, report: progress())
+    reports = in_sandboxes(examine, tasks, jobs, lambda task, report: progress(next(done), len(tasks)))
     if lost := next((report for report in reports if report.status == "not_graded"), None):
         raise GraderFault(f"The exam could not be held: {lost.items[0].message}")
-    findings = [_finding(known, report) for known, report in zip(catalogue, reports[2:], strict=True)]
+    others = iter(reports[len(whole) :])
+    accepted = tuple(map(Variant, variants, others))
+    fates = tuple(Fate(one, report.points == report.max_points) for one, report in zip(mutants, others, strict=True))
+    findings = tuple(map(_finding, catalogue, reports[2 : len(whole)]))
     complaints = [
         *_about_solution(reports[0]),
         *_about_handout(assignment, reports[1]),
         *(complaint for finding in findings for complaint in _about(finding)),
+        *(complaint for variant in accepted for complaint in _about_variant(variant)),
+        *(complaint for fate in fates for complaint in _about_fate(fate)),
     ]
-    return Exam(reports[0], reports[1], tuple(findings), tuple(complaints))
+    notes = tuple(missing(assignment, catalogue))
+    return Exam(reports[0], reports[1], findings, tuple(complaints), accepted, fates if can_mutate() else None, notes)
+
+
+def variant_paths(assignment: Assignment) -> list[Path]:
+    """Right answers in other styles; none where an assignment has no such folder."""
+    return sorted((assignment.folder / "variants").glob("*.py"))
+
+
+def _grade(grader: Grader, source: str, sandbox: Sandbox, items: Sequence[Item] | None = None) -> Report:
+    return grader.grade(Submission("selfcheck", "selfcheck.py", "", source), sandbox, items)
+
+
+def _grade_mutant(grader: Grader, mutant: Mutant, sandbox: Sandbox) -> Report:
+    """The report on its function: of the public cases, which are fewer, where they lose points, else of all."""
+    public = Fixtures(tuple(one for one in grader.fixtures.cases if one.visibility == "public"), {}, "")
+    items = [item for item in grader.assignment.items if item.function == mutant.function]
+    seen = [item for item in items if public.of_item(item.id)]
+    report = _grade(replace(grader, fixtures=public), mutant.source, sandbox, seen)
+    return report if report.points != report.max_points else _grade(grader, mutant.source, sandbox, items)
+
+
+def missing(assignment: Assignment, catalogue: Sequence[Known]) -> list[str]:
+    """What an addition to the assignment may still lack: nothing that grades wrongly, but what a course would miss."""
+    text = _bytes(assignment.solution / "README.md") or b""
+    known = {mistake.function for mistake in catalogue}
+    functions = assignment.functions
+    return [
+        *(
+            f"No mistake is known of {name}: nobody who gets it wrong is told why."
+            for name in functions
+            if name not in known
+        ),
+        *(f"The assignment's text does not name {name}." for name in functions if name.encode() not in text),
+        *(f"{item.id} has no public case: students cannot check it." for item in assignment.items if not item.public),
+        *(f"{item.id} has no hidden case: its public outputs earn it." for item in assignment.items if not item.hidden),
+    ]
 
 
 def known_mistakes(assignment: Assignment) -> list[Known]:
@@ -160,3 +238,20 @@ def _about(finding: Finding) -> list[str]:
     if finding.naming == "wrongly":
         complaints.append(f"{slug} is called {', '.join(sorted(finding.named))}.")
     return complaints
+
+
+def _about_variant(variant: Variant) -> list[str]:
+    if variant.is_accepted:
+        return []
+    first = next(item for item in variant.report.items if item.verdict != "passed" or item.hint or item.mistakes)
+    return [f"{variant.name} is a right answer, but {first.item} is {first.verdict}: {first.message.splitlines()[0]}"]
+
+
+def _about_fate(fate: Fate) -> list[str]:
+    mutant = fate.mutant
+    change = f"{mutant.function}: {mutant.before} → {mutant.after}"
+    if fate.survived and not mutant.reason:
+        return [f"This change of the solution loses nothing, and is not listed as equivalent. {change}"]
+    if mutant.reason and not fate.survived:
+        return [f"This change of the solution is listed as equivalent, but loses points. {change}"]
+    return []

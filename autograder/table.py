@@ -9,28 +9,58 @@ from rich.table import Table
 from rich.text import Text
 
 from autograder.doctor import Examined
+from autograder.gradebook import Summary
 from autograder.items import Assignment
 from autograder.report import Report
-from autograder.selfcheck import Finding
+from autograder.selfcheck import Exam, Finding
 from autograder.text import VERDICT_WORDS, number, visible
 
-MAX_ROWS = 60
-STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
+MAX_ROWS = 100
+MOST_MISTAKES = 3
+STYLES = {"ok": "green", "absent": "dim", "warning": "yellow", "missing": "bold red"}
 
 
-def class_table(reports: Sequence[Report], assignment: Assignment) -> Table:
-    """One row per student: points, points by function, what stands out."""
-    table = _table(f"{assignment.title}: {len(reports)} submission{'s' * (len(reports) != 1)}")
+def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignment) -> Table:
+    """One row per student: points, points by function, what stands out. Of a large class, one row per function."""
+    if figures.students > MAX_ROWS:
+        return _large_class_table(figures, assignment)
+    table = _table(_title(figures, assignment))
     table.add_column("student", overflow="fold", max_width=24)
     table.add_column("points", justify="right")
     for function in assignment.functions:
         table.add_column(_short(function).replace("_", "\n"), justify="right", no_wrap=True)
     table.add_column("what stands out", overflow="fold")
-    for report in reports[:MAX_ROWS]:
+    for report in reports:
         table.add_row(*map(Text, _row(report, assignment)))
-    if len(reports) > MAX_ROWS:
-        table.caption = f"… and {len(reports) - MAX_ROWS} more, in index.html and grades.csv"
     return table
+
+
+def _large_class_table(figures: Summary, assignment: Assignment) -> Table:
+    table = _table(_title(figures, assignment))
+    table.add_column("function", no_wrap=True)
+    table.add_column("mean", justify="right")
+    table.add_column("of", justify="right")
+    table.add_column("most common mistakes", overflow="fold")
+    for function in assignment.functions:
+        table.add_row(*map(Text, _function_row(figures, function)))
+    table.add_section()
+    median = "" if figures.median is None else f"median {number(figures.median)}, "
+    full_marks = f"{median}full marks {figures.full_marks:,}"
+    table.add_row("all", _sum([figures.mean]), number(figures.max_points), full_marks)
+    table.caption = f"Each of the {figures.students:,} students has a row in index.html and grades.csv."
+    return table
+
+
+def _function_row(figures: Summary, function: str) -> list[str]:
+    items = [item for item in figures.items if item.function == function]
+    names = {item.item for item in items}
+    made = [mistake for mistake in figures.mistakes if names & set(mistake.items)][:MOST_MISTAKES]
+    mistakes = ", ".join(f"{mistake.mistake} ({mistake.count:,})" for mistake in made)
+    return [_short(function), _sum(item.mean for item in items), _sum(item.max_points for item in items), mistakes]
+
+
+def _title(figures: Summary, assignment: Assignment) -> str:
+    return f"{assignment.title}: {figures.students:,} submission{'s' * (figures.students != 1)}"
 
 
 def _table(title: str) -> Table:
@@ -83,6 +113,28 @@ def _counts(findings: Sequence[Finding]) -> list[str]:
     caught = sum(finding.lost > 0 for finding in findings)
     spilt = sum(finding.spilt > 0 for finding in findings)
     return [str(n) for n in (len(findings), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
+
+
+def variants_table(exam: Exam) -> Table:
+    """How right answers in other styles and small changes of the solution fared."""
+    table = _table("Right answers in other styles, and small changes of the solution (mutants)")
+    table.add_column("", no_wrap=True)
+    for heading in ("tried", "as it should be", "not"):
+        table.add_column(heading, justify="right")
+    accepted = sum(variant.is_accepted for variant in exam.variants)
+    table.add_row("right answers that earn all", *_shares(accepted, len(exam.variants)))
+    fates = exam.fates or ()
+    equal = [fate.survived for fate in fates if fate.mutant.reason]
+    other = [not fate.survived for fate in fates if not fate.mutant.reason]
+    table.add_row("mutants that lose points", *_shares(sum(other), len(other)))
+    table.add_row("equivalent mutants that lose none", *_shares(sum(equal), len(equal)))
+    if exam.fates is None:
+        table.caption = "no mutants: mutmut is not installed (python -m pip install -e '.[test]')"
+    return table
+
+
+def _shares(good: int, tried: int) -> list[str]:
+    return [str(tried), str(good), str(tried - good)]
 
 
 def doctor_table(examined: Iterable[Examined]) -> Table:

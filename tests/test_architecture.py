@@ -18,44 +18,64 @@ ENGINE = Path(__file__).resolve().parent.parent / "autograder"
 # From the bottom up. A module may import from lines above its own, never from its own line or one below.
 LAYERS = (
     ("__init__",),
-    ("catalogue", "errors", "frames", "isolation", "observation", "report"),
-    ("text", "items", "apart"),
-    ("worker", "fixtures", "sandbox", "notebook", "render", "gradebook"),
-    ("compare", "detect", "submission", "pages"),
-    ("choice", "feedback", "reasons", "build"),
-    ("grading", "show", "verify", "release"),
-    ("check", "batch"),
-    ("selfcheck",),
+    ("catalogue", "errors", "frames", "processes", "observation", "report"),
+    ("text", "apart", "calls", "cgroup", "namespaces", "details", "mutants"),
+    ("items", "isolation"),
+    ("sheets",),
+    ("worker", "workers", "fixtures", "notebook", "render", "gradebook", "drawing", "roster", "policy"),
+    ("compare", "detect", "submission", "sandbox", "pages", "drafts", "variants", "adjust"),
+    ("choice", "feedback", "reasons", "build", "source_notebook"),
+    ("pictures", "terms"),
+    ("grading", "show", "verify", "release", "gradescope_metadata", "downloads"),
+    ("layouts",),
+    ("check", "live", "results", "cluster", "exports"),
+    ("batch", "exports.grades", "exports.nbgrader"),
+    tuple(f"exports.{name}" for name in ("plain", "canvas", "moodle", "gradescope", "classroom", "prairielearn")),
+    ("exports.harness", "exports.bundles"),
+    ("cli_exports",),
+    ("selfcheck", "diff", "similar"),
     ("doctor",),
     ("table",),
+    ("cli_fixtures",),
+    ("cli_gradebook",),
     ("cli",),
     ("__main__",),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "matplotlib", "einops"}
+PACKAGES = ("autograder", "autograder.exports")
 
 
 def modules() -> list[str]:
-    return sorted(path.stem for path in ENGINE.glob("*.py"))
+    names = (path.relative_to(ENGINE).with_suffix("").as_posix() for path in ENGINE.rglob("*.py"))
+    return sorted(name.replace("/", ".").removesuffix(".__init__") for name in names)
+
+
+def source(module: str) -> str:
+    path = ENGINE.joinpath(*module.split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
 
 
 def tree(module: str) -> ast.Module:
-    return ast.parse((ENGINE / f"{module}.py").read_text(encoding="utf-8"))
+    return ast.parse(source(module))
 
 
 def imported(module: str) -> Iterator[str]:
-    """Every module that is imported anywhere in this one, `from autograder import x` as `autograder.x`."""
+    """Every module that is imported anywhere in this one, `from autograder import x` as `autograder.x`.
+
+    So for every package of ours: `from autograder.exports import canvas` is `autograder.exports.canvas`.
+    """
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively"
             base = node.module or ""
-            yield from ((f"{base}.{alias.name}" for alias in node.names) if base == "autograder" else (base,))
+            yield from ((f"{base}.{alias.name}" for alias in node.names) if base in PACKAGES else (base,))
 
 
 def engine_imports(module: str) -> set[str]:
-    return {name.split(".")[1] for name in imported(module) if name.startswith("autograder.")}
+    return {name.removeprefix("autograder.") for name in imported(module) if name.startswith("autograder.")}
 
 
 def functions(module: str) -> list[ast.FunctionDef]:
@@ -79,12 +99,14 @@ def test_imports_point_strictly_downward(module: str) -> None:
 
 
 def test_the_worker_shares_nothing_with_the_engine_but_frames() -> None:
-    assert engine_imports("worker") == {"frames", "isolation"}
-    assert engine_imports("frames") == engine_imports("isolation") == set()
+    assert engine_imports("worker") == {"frames", "isolation", "processes"}
+    assert engine_imports("frames") == engine_imports("processes") == engine_imports("cgroup") == set()
+    assert engine_imports("isolation") == {"cgroup", "namespaces", "processes"}
+    assert engine_imports("namespaces") == {"processes"}
 
 
-def test_nothing_in_the_engine_imports_the_worker() -> None:
-    assert [module for module in modules() if "worker" in engine_imports(module)] == []
+def test_only_what_runs_in_a_notebook_imports_the_worker() -> None:
+    assert [module for module in modules() if "worker" in engine_imports(module)] == ["live"]
 
 
 @pytest.mark.parametrize("module", [name for name in modules() if name != "worker"])
@@ -106,7 +128,7 @@ def test_what_students_get_imports_nothing_that_they_do_not_get() -> None:
 
 
 def test_what_students_get_is_all_needed() -> None:
-    needed, waiting = set(), ["check", "worker"]
+    needed, waiting = set(), ["check", "live", "worker"]
     while waiting:
         module = waiting.pop()
         needed.add(module)
@@ -129,7 +151,7 @@ def test_the_generator_code_of_an_assignment_imports_neither_torch_nor_the_solut
 
 
 def test_no_module_outgrows_its_noun() -> None:
-    sizes = {name: len((ENGINE / f"{name}.py").read_text(encoding="utf-8").splitlines()) for name in modules()}
+    sizes = {name: len(source(name).splitlines()) for name in modules()}
     assert {name: size for name, size in sizes.items() if size > 520} == {}
     assert statistics.median(sizes.values()) <= 250
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import csv
 import dataclasses
 import html
 import io
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -23,15 +25,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import toy_kit
 from rich.console import Console
 
 from autograder.batch import Run, grade_all, in_sandboxes
 from autograder.errors import UsageError
 from autograder.fixtures import read_fixtures
+from autograder.gradebook import summary
 from autograder.grading import Grader
 from autograder.items import KIT_ROOT, find_assignment
 from autograder.pages import without_times as page_without_times
-from autograder.report import file_stem, from_json, read_report, to_json, without_times
+from autograder.report import WRITING, Report, file_stem, from_json, read_report, to_json, without_times
 from autograder.sandbox import Sandbox
 from autograder.submission import Candidate, find
 from autograder.table import class_table
@@ -41,7 +45,7 @@ ASSIGNMENT = find_assignment("policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
 SAMPLES = ASSIGNMENT.folder / "submissions"
 STYLES = ("advanced_indexing", "categorical", "classes", "clip_by_sign", "cross_entropy", "functional_call")
-VARIANTS = [KIT_ROOT / "tests" / "variants" / f"{name}.py" for name in (*STYLES, "manual_std", "nll_loss", "one_hot")]
+VARIANTS = [ASSIGNMENT.folder / "variants" / f"{name}.py" for name in (*STYLES, "manual_std", "nll_loss", "one_hot")]
 PATIENCE = 60.0
 
 HOSTILE = (
@@ -125,14 +129,15 @@ def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
 def comparable(out: Path) -> dict[str, list[str]]:
     """The lines of everything that a run wrote, without what measures time."""
     paths = {path.relative_to(out).as_posix(): path for path in sorted(out.rglob("*")) if path.is_file()}
-    return {name: timeless(path).splitlines() for name, path in paths.items() if name != "run.json"}
+    whole = {name: path for name, path in paths.items() if name != "run.json" and not path.name.startswith(WRITING)}
+    return {name: timeless(path).splitlines() for name, path in whole.items()}
 
 
 def timeless(path: Path) -> str:
     text = path.read_bytes().decode()
     if path.name == "index.html":
         return page_without_times(text)
-    if path.suffix != ".json":
+    if path.suffix != ".json" or path.parent.name == "details":  # which tell no time
         return text
     report = read_report(path)
     assert report is not None, path
@@ -165,6 +170,7 @@ def test_a_run_writes_exactly_what_the_design_lists(
     assert files == {
         *(f"reports/{name}.json" for name in names),
         *(f"feedback/{name}.html" for name in names),
+        *(f"details/{name}.json" for name in names),
         *("grades.csv", "index.html", "run.json"),
     }
     assert [row["student"] for row in rows(out)] == names
@@ -181,10 +187,12 @@ def test_a_run_writes_exactly_what_the_design_lists(
     assert described["seconds"] > 0
 
 
-def test_a_report_that_is_written_is_the_report_that_is_returned(reference: tuple[Path, Run]) -> None:
+def test_a_run_reads_its_reports_from_disk_as_often_as_they_are_wanted(reference: tuple[Path, Run]) -> None:
     out, run = reference
-    for report in run.reports:
-        assert read_report(out / "reports" / f"{report.student}.json") == report
+    stored = [read_report(path) for path in sorted((out / "reports").iterdir())]
+    assert len(run.reports) == 13
+    assert list(run.reports) == list(run.reports) == stored
+    assert (run.figures.students, run.figures.graded, run.fault) == (13, 13, "")
 
 
 def test_two_jobs_write_the_same_bytes_as_one(
@@ -202,7 +210,8 @@ def test_progress_is_told_of_each_candidate_with_its_report(unfinished: Path, gr
 
 def test_a_class_of_nobody_gives_a_gradebook_of_its_head_alone(grader: Grader, tmp_path: Path) -> None:
     run = grade_all(grader, [], tmp_path / "out")
-    assert run.reports == ()
+    assert list(run.reports) == []
+    assert (run.figures.students, run.isolation) == (0, ())
     assert len((tmp_path / "out" / "grades.csv").read_text().splitlines()) == 1
 
 
@@ -231,7 +240,7 @@ def test_a_second_run_grades_again_the_one_whose_file_has_changed(
     run = grade(grader, unfinished, out)
     assert run.reused == 2
     assert rewritten(out) == {"bela.json"}
-    assert "larger than" in run.reports[1].items[0].message
+    assert "larger than" in list(run.reports)[1].items[0].message
     assert "larger than" in (out / "feedback" / "bela.html").read_text()
 
 
@@ -240,7 +249,7 @@ def test_work_that_moved_is_graded_again_under_its_new_path(unfinished: Path, gr
     (unfinished / "ada" / MODULE).rename(unfinished / "ada.py")
     (unfinished / "ada").rmdir()
     run = grade(grader, unfinished, tmp_path / "out")
-    assert (run.reused, run.reports[0].submission.path) == (2, "ada.py")
+    assert (run.reused, next(iter(run.reports)).submission.path) == (2, "ada.py")
 
 
 def test_a_fresh_run_grades_everything_again(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
@@ -394,9 +403,58 @@ def test_a_run_that_was_killed_and_started_again_ends_with_the_same_bytes(
     kept = re.search(r"13 graded in [\d.]+ s, (\d+) of them unchanged since the last run\.", said)
     assert kept is not None
     assert int(kept[1]) == finished
-    for path in out.rglob(".writing-*"):
-        path.unlink()
+    assert list(out.rglob(".writing-*")) == []
     assert comparable(out) == comparable(reference[0])
+
+
+def test_a_run_killed_at_twenty_random_moments_ends_with_the_same_bytes(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Before each start some of the files are taken away, so that whatever may be there or missing once is."""
+    kit, chance = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory), random.Random(20)
+    toys(tmp_path / "class")
+    began = time.monotonic()
+    start_toys(kit, tmp_path / "class", tmp_path / "whole").communicate(timeout=PATIENCE)
+    whole, duration = comparable(tmp_path / "whole"), time.monotonic() - began
+    out, family = tmp_path / "grades", set[int]()
+    cut = 0
+    while cut < 20:
+        for path in [path for path in out.rglob("*") if path.is_file() and chance.random() < 0.5]:
+            path.unlink()
+        process, began = start_toys(kit, tmp_path / "class", out), time.monotonic()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=chance.uniform(0.1, 1.0) * duration)
+            duration = min(duration, time.monotonic() - began)  # it had ended: that moment was too late
+        cut += process.poll() is None
+        family |= descendants(process.pid)
+        process.kill()
+        process.communicate()
+        found = comparable(out)
+        assert {name: lines for name, lines in found.items() if lines != whole[name]} == {}
+    assert family
+    wait_for(lambda: not any(map(is_running, family)))
+    said, complaints = start_toys(kit, tmp_path / "class", out).communicate(timeout=PATIENCE)
+    assert "7 graded in" in said
+    assert complaints == ""
+    assert comparable(out) == whole
+    assert list(out.rglob(".writing-*")) == []
+
+
+def toys(folder: Path) -> None:
+    """A class of seven: three who need the sandbox, one of them for a moment, and four who handed in nothing."""
+    right = (
+        "def ramp(x, factor):\n    return factor * x.clamp(min=0)\n\n\ndef shift(x, factor):\n    return x + factor\n"
+    )
+    texts = {"ada": right, "bela": right.replace("x + f", "x - f"), "chidi": f"import time\ntime.sleep(0.3)\n{right}"}
+    for name, text in {**texts, **dict.fromkeys(("dana", "emeka", "farah", "goran"), "")}.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "toy.py").write_text(text)
+
+
+def start_toys(kit: Path, folder: Path, out: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "autograder", "grade", str(folder), "--out", str(out), "--jobs", "2"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=kit, env={**os.environ, "PYTHONPATH": str(kit)}, text=True, **pipes)
 
 
 def test_ctrl_c_ends_a_run_with_one_sentence_and_leaves_nothing_running(
@@ -494,12 +552,13 @@ def hostile(grader: Grader, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 
 def test_each_name_gets_files_of_its_own_inside_the_folder(hostile: tuple[Path, Run]) -> None:
     out, run = hostile
-    assert [report.student for report in run.reports] == list(HOSTILE)
+    assert [report.student for report in run.reports] == sorted(HOSTILE)
     for folder, suffix in (("reports", ".json"), ("feedback", ".html")):
         files = list((out / folder).iterdir())
         assert len(files) == len(HOSTILE)
         assert all(path.is_file() and path.suffix == suffix and len(path.name.encode()) <= 255 for path in files)
-    assert {path.name for path in out.iterdir()} == {"feedback", "grades.csv", "index.html", "reports", "run.json"}
+    found = {path.name for path in out.iterdir()}
+    assert found == {"details", "feedback", "grades.csv", "index.html", "reports", "run.json"}
     assert sorted(path.name for path in out.parent.iterdir()) == ["class", "out"]
     for name in HOSTILE:
         report = read_report(out / "reports" / f"{file_stem(name)}.json")
@@ -542,13 +601,11 @@ def test_each_name_is_text_on_every_page_and_linked_to_its_own(hostile: tuple[Pa
 
 
 def test_each_name_is_harmless_in_the_table_of_the_terminal(hostile: tuple[Path, Run]) -> None:
-    stream = io.StringIO()
-    Console(file=stream, width=200, force_terminal=False).print(class_table(hostile[1].reports, ASSIGNMENT))
-    printed = stream.getvalue()
-    assert not has_unseen(printed.replace("\n", ""))
-    assert "[red]bold[/red]" in printed
-    assert ":bug:" in printed
-    assert r"\u202efdp.exe" in printed
+    shown = printed(hostile[1].reports)
+    assert not has_unseen(shown.replace("\n", ""))
+    assert "[red]bold[/red]" in shown
+    assert ":bug:" in shown
+    assert r"\u202efdp.exe" in shown
 
 
 def test_a_second_run_knows_every_name_again(hostile: tuple[Path, Run], grader: Grader) -> None:
@@ -558,18 +615,36 @@ def test_a_second_run_knows_every_name_again(hostile: tuple[Path, Run], grader: 
     assert grade_all(grader, candidates, out).reused == len(HOSTILE)
 
 
-def test_a_long_class_is_cut_in_the_terminal_and_told_so(hostile: tuple[Path, Run]) -> None:
-    reports = [dataclasses.replace(hostile[1].reports[0], student=f"student {index}") for index in range(75)]
-    table = class_table(reports, ASSIGNMENT)
-    assert table.row_count == 60
-    assert str(table.caption) == "… and 15 more, in index.html and grades.csv"
+def printed(reports: Iterable[Report]) -> str:
+    stream = io.StringIO()
+    reports = list(reports)
+    Console(file=stream, width=200, force_terminal=False).print(class_table(reports, summary(reports), ASSIGNMENT))
+    return stream.getvalue()
+
+
+def test_a_large_class_is_summed_up_in_the_terminal_which_says_where_each_student_stands(
+    reference: tuple[Path, Run],
+) -> None:
+    reports = list(reference[1].reports)
+    many = [dataclasses.replace(report, student=f"student {i}") for i in range(8) for report in reports]
+    shown = printed(many)
+    assert "student 0" not in shown
+    assert "104 submissions" in shown
+    assert "Each of the 104 students has a row in index.html and grades.csv." in shown
+    rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line.split()}
+    assert rows["all"] == ["75.62", "100", "median", "100,", "full", "marks", "72"]
+    points = {item.function: 0.0 for item in ASSIGNMENT.items}
+    for item in ASSIGNMENT.items:
+        points[item.function] += item.points
+    assert [float(rows[name.removeprefix("compute_").removeprefix("run_")][1]) for name in points] == [*points.values()]
 
 
 def test_who_was_not_graded_has_no_zero_in_the_terminal(hostile: tuple[Path, Run]) -> None:
-    data = to_json(hostile[1].reports[0])
+    data = to_json(next(report for report in hostile[1].reports if report.student == "Doe, Jane"))
     for item in data["items"]:
         item.update(points=None, verdict="not_graded", message="the disk failed")
-    table = class_table([from_json(data)], ASSIGNMENT)
+    reports = [from_json(data)]
+    table = class_table(reports, summary(reports), ASSIGNMENT)
     cells = [str(cell) for column in table.columns for cell in column.cells]
     assert cells == ["Doe, Jane", "not graded", *[""] * len(ASSIGNMENT.functions), "the disk failed"]
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from autograder.details import Curve, Details, Picture, Series
 from autograder.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
 from autograder.report import ItemResult, Report, file_stem, from_json
 from autograder.text import VERDICT_WORDS, visible
@@ -156,6 +157,19 @@ def _hostile(item: ItemResult, text: str) -> ItemResult:
     return replace(item, title=text, message=text, hint=text, verdict="failed", mistakes=(text,), cases=cases)
 
 
+def shown(report: Report, text: str = "a run", cells: str = "..+-!+" * 20) -> Details:
+    """Curves that meet the reference, run away and break off; a picture of every shape beside an item of its own."""
+    steps = [2.3 + step / 60 for step in range(80)]
+    wild = tuple(None if step % 20 == 7 else value * 10 ** (step // 10) for step, value in enumerate(steps))
+    series = (Series(f"mean {text}", tuple(steps), tuple(steps)), Series(text, wild, tuple(steps)))
+    sizes = ((120,), (3, 40), (4, 5, 6))
+    names = [item.item for item in report.items]
+    axes = ("box", text, "pos")
+    sized = zip(names, sizes, strict=False)
+    pictures = [Picture(name, "c", text, axes[3 - len(size) :], size, cells) for name, size in sized]
+    return Details("", "", (Curve("one", text, "", series), Curve("two", text, text, ())), tuple(pictures))
+
+
 # Every size and width
 
 
@@ -175,6 +189,24 @@ def test_feedback_on_any_submission_fits_the_window(visit: Callable[..., Seen], 
     assert seen.page.inner_text("h1") == student
     seen.unfold()
     assert seen.overflow() <= 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_curves_and_pictures_fit_the_window_and_are_told_in_words(visit: Callable[..., Seen], width: int) -> None:
+    report = golden()[4]
+    seen = visit(feedback_page(report, (), shown(report)), width)
+    seen.unfold()
+    assert seen.overflow() <= 0
+    drawn = seen.page.get_by_role("img")
+    assert drawn.count() == 5
+    assert all("of 120 values" in drawn.nth(place).get_attribute("aria-label") for place in range(3))
+    assert all("goes from 2.3 to" in drawn.nth(place).get_attribute("aria-label") for place in (3, 4))
+    outside = """svg => { const box = svg.getBoundingClientRect();
+    return [...svg.querySelectorAll('*')].filter(part => {
+        const own = part.getBoundingClientRect();
+        return own.left < box.left - 4 || own.right > box.right + 4 || own.bottom > box.bottom + 4;
+    }).length }"""
+    assert [drawn.nth(place).evaluate(outside) for place in range(5)] == [0] * 5
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -323,6 +355,15 @@ def test_hostile_feedback_is_text_and_fits_a_phone(visit: Callable[..., Seen], t
     assert seen.overflow() <= 0
 
 
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_of_curves_and_pictures_are_text(visit: Callable[..., Seen], text: str) -> None:
+    report = golden()[4]
+    seen = visit(feedback_page(report, (), shown(report, text)), 360)
+    assert seen.page.locator("script, img, iframe, body link, object, embed, svg [onload]").count() == 0
+    assert seen.page.locator("figure").count() == 5
+    assert seen.overflow() <= 0
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_hostile_class_is_text(visit: Callable[..., Seen], width: int) -> None:
     seen = visit(dashboard([*map(hostile, HOSTILE)]), width)
@@ -431,7 +472,7 @@ def test_print_leaves_out_what_cannot_be_used_on_paper(visit: Callable[..., Seen
 
 
 def test_a_page_prints_to_paper(visit: Callable[..., Seen]) -> None:
-    for text in (dashboard_of(30), feedback_page(golden()[4])):
+    for text in (dashboard_of(30), feedback_page(golden()[4], (), shown(golden()[4]))):
         assert visit(text).page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 

@@ -444,6 +444,55 @@ def test_drawing_runs_a_probe_without_student_code(toy: Toy) -> None:
 # Two assignments in one process
 
 
+CURVE = """
+[[curve]]
+id = "climb"
+function = "ramp"
+title = "a climb"
+timeout = 5
+"""
+SHOWING = """
+
+def curves():
+    x = np.array([[-1.0, 0.12345, 2.0]])
+    yield Showing("climb", "climb", {"x": x}, {"factor": 2.5}, {"height": "the height"})
+"""
+CLIMB = """
+
+def climb(student, inputs, params):
+    return {"height": student.ramp(inputs["x"], params["factor"])[0]}, {}
+"""
+
+
+def with_a_curve(toy: Toy) -> Toy:
+    for name, more in (("items.toml", CURVE), ("cases.py", SHOWING), ("probes.py", CLIMB)):
+        path = toy.root / "fixtures" / "toy" / name
+        path.write_text(path.read_text().replace("import Draft,", "import Draft, Showing,") + more)
+    return toy
+
+
+def test_a_curve_expects_the_solutions_series_to_three_decimals(toy: Toy) -> None:
+    stored = read_fixtures(with_a_curve(toy).assignment, folder=toy.build())
+    assert "climb" not in {case.id for case in stored.cases}
+    (curve,) = stored.curves
+    (height,) = curve.expected
+    assert (curve.item, curve.visibility, height.what, height.axes) == ("climb", "public", "the height", ("step",))
+    assert height.array is not None
+    assert height.array.tolist() == [0.0, 0.309, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "said"),
+    [
+        ("items.toml", ('id = "climb"', 'id = "descent"'), "The curves of items.toml and cases.py differ"),
+        ("cases.py", ('{"height": "the', '{"depth": "the'), "climb: the solution has no series depth"),
+        ("probes.py", ("params[\"factor\"])[0]", "float('inf'))[0]"), "climb: the solution has no series height"),
+    ],
+)
+def test_a_curve_without_a_reference_is_refused(toy: Toy, name: str, edit: tuple[str, str], said: str) -> None:
+    assert said in with_a_curve(toy).change(name, edit).refusal()
+
+
 def test_each_assignment_is_built_by_its_own_generator(tmp_path: Path, sandbox: Sandbox, toy: Toy) -> None:
     for name, text in TEXTS.items():
         path = tmp_path / "other" / name
@@ -482,15 +531,19 @@ def test_a_generator_that_cannot_be_imported_leaves_no_trace_either(toy: Toy) ->
 # The real assignment
 
 REAL = find_assignment("policy_gradient")
-# Numbers that mean something to a reader, or that show one thing: the same whatever the secret.
-FIXED_NAMES = """
-    reward-distance reward-inclusion-ordering reward-sets
-    deltas-rewards-small deltas-centered-small deltas-centered-walkthrough deltas-normalized-small
-    deltas-normalized-walkthrough deltas-constant-group-small deltas-max-small deltas-max-walkthrough
-    baseline-5.323-1.155 deltas-unknown-mode deltas-one-response
-    loss-naive-walkthrough clip-table-above-0 clip-table-below-0 frozen-ratio-sigmoid
-"""
-FIXED = FIXED_NAMES.split()
+# Numbers of the lecture, and tables that are worked out by hand: the same whatever the secret.
+EXAMPLES = [
+    "reward-distance",
+    "reward-inclusion-ordering",
+    "deltas-centered-walkthrough",
+    "deltas-normalized-walkthrough",
+    "deltas-max-walkthrough",
+    "baseline-5.323-1.155",
+    "loss-naive-walkthrough",
+    "clip-table-above-0",
+    "clip-table-below-0",
+    "frozen-ratio-sigmoid",
+]
 
 
 def real_drafts(secret: str, sandbox: Sandbox) -> dict[str, Draft]:
@@ -526,16 +579,18 @@ def test_stored_inputs_are_those_that_the_open_secret_draws(open_drafts: dict[st
     assert [case.id for case in stored if not same_inputs(case.inputs, open_drafts[case.id].inputs)] == []
 
 
-def test_another_secret_changes_every_case_but_the_named_ones(
+def test_another_secret_changes_every_case_but_the_named_examples(
     open_drafts: dict[str, Draft], secret_drafts: dict[str, Draft]
 ) -> None:
     same = {name for name, draft in open_drafts.items() if same_inputs(draft.inputs, secret_drafts[name].inputs)}
-    assert same == set(FIXED)
+    assert same == {name for name, draft in open_drafts.items() if draft.example} == set(EXAMPLES)
 
 
-def test_what_another_secret_does_not_change_is_public_or_an_error(open_drafts: dict[str, Draft]) -> None:
-    hidden = {name for item in REAL.items for name in item.hidden}
-    assert {open_drafts[name].probe for name in FIXED if name in hidden} == {"deltas_error"}
+def test_every_example_is_public_and_no_item_can_be_earned_by_public_cases_alone(
+    open_drafts: dict[str, Draft],
+) -> None:
+    assert all(item.public and item.hidden for item in REAL.items)
+    assert not {name for item in REAL.items for name in item.hidden} & set(EXAMPLES)
 
 
 def test_another_secret_changes_numbers_and_no_sizes(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
@@ -251,3 +255,85 @@ def test_an_altered_public_case_is_refused_and_no_verdict(work: Callable[..., Pa
     toy_kit.flip_a_byte(kit / "fixtures" / "toy" / "public" / "ramp-values.safetensors")
     with pytest.raises(GraderFault, match="its SHA-256 differs"):
         check(work(toy=RIGHT))
+
+
+# Watching
+
+
+class Watching:
+    """`check --watch` in a process of its own."""
+
+    def __init__(self, kit: Path, folder: Path) -> None:
+        command = [sys.executable, "-B", "-m", "autograder", "check", str(folder), "--watch"]
+        environment = {**os.environ, "PYTHONPATH": str(kit), "PYTHONUNBUFFERED": "1"}
+        self.process = subprocess.Popen(
+            command, cwd=kit, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def said(self, last: str = "Ctrl-C ends.") -> str:
+        """All that it prints up to a line that ends so."""
+        assert self.process.stdout is not None
+        lines = []
+        for line in self.process.stdout:
+            lines.append(line)
+            if line.rstrip().endswith(last):
+                return "".join(lines)
+        raise AssertionError(f"it ended: {''.join(lines)}")
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=30)
+
+
+@pytest.fixture
+def watching(kit: Path) -> Iterator[Callable[[Path], Watching]]:
+    started: list[Watching] = []
+
+    def start(folder: Path) -> Watching:
+        started.append(Watching(kit, folder))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.communicate()
+
+
+def test_watch_checks_again_on_each_save_and_says_what_the_save_changed(
+    work: Callable[..., Path], watching: Callable[[Path], Watching]
+) -> None:
+    folder = work(toy=RIGHT + WRONG)
+    watcher = watching(folder)
+    first = watcher.said()
+    assert INTRODUCTION in first
+    assert "FAIL  shift-values" in first
+    assert "Now right" not in first
+    (folder / "toy.py").write_text(RIGHT + SHIFT)
+    second = watcher.said()
+    assert "PASS  shift-values" in second
+    assert "Now right: shift-values" in second
+    (folder / "new.py").write_text(SHIFT)
+    (folder / "new.py").replace(folder / "toy.py")  # as an editor saves
+    third = watcher.said()
+    assert "No longer right: ramp-values" in third
+    assert "Now right" not in third
+    assert watcher.stop() == 1
+
+
+def test_watch_waits_for_work_that_is_moved_away_to_come_back(
+    work: Callable[..., Path], watching: Callable[[Path], Watching]
+) -> None:
+    folder = work(toy=RIGHT + SHIFT, notes="")
+    watcher = watching(folder)
+    watcher.said()
+    (folder / "toy.py").rename(folder / "toy.txt")
+    assert "holds neither toy.py nor toy.ipynb" in watcher.said("in the folder that does.")
+    (folder / "toy.txt").rename(folder / "toy.py")
+    assert "PASS  shift-values" in watcher.said()
+    assert watcher.stop() == 0
+
+
+def test_watch_is_refused_where_there_is_nothing_to_watch(kit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (kit / "empty").mkdir()
+    assert main(["check", str(kit / "empty"), "--watch"]) == 2
+    assert "holds neither" in capsys.readouterr().err

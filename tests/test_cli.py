@@ -25,8 +25,7 @@ from autograder.cli import main
 from autograder.isolation import LAYERS, probe
 from autograder.items import KIT_ROOT, find_assignment
 from autograder.report import read_report
-from autograder.sandbox import STRICT
-from autograder.text import INVISIBLE
+from autograder.text import INVISIBLE, STRICT
 
 ASSIGNMENT = find_assignment("policy_gradient")
 NAMED = ("--assignment", ASSIGNMENT.name)
@@ -126,14 +125,27 @@ def has_unseen(text: str) -> bool:
 @pytest.mark.parametrize(
     ("verb", "named"),
     [
-        ("", ["grade", "check", "release", "fixtures", "selfcheck", "doctor"]),
-        ("grade", ["paths", "--out", "--jobs", "--fresh", "--fixtures", "--assignment"]),
+        (
+            "",
+            ["grade", "gradebook", "similar", "check", "release", "fixtures", "export", "bundle"],
+        ),
+        ("", ["selfcheck", "doctor"]),
+        (
+            "grade",
+            ["paths", "--out", "--jobs", "--fresh", "--fixtures", "--variant-by", "--scheduler", "--assignment"],
+        ),
+        ("grade", ["--roster", "--deadline", "--class-zip", "--policy", "--overrides", "--timestamps"]),
+        ("export", ["csv", "jsonl", "canvas", "moodle", "gradescope", "classroom", "prairielearn"]),
+        ("export canvas", ["GRADES_DIR", "--gradebook", "--assignment-column", "--out", "--roster", "--scale"]),
+        ("bundle", ["gradescope", "classroom", "prairielearn"]),
+        ("bundle gradescope", ["--zip", "--hidden-cases", "--fixtures", "--assignment"]),
         ("check", ["[DIR]", "--item", "--assignment"]),
-        ("release", ["--zip", "--assignment"]),
-        ("fixtures", ["regenerate", "verify", "show"]),
-        ("fixtures regenerate", ["--assignment"]),
-        ("fixtures verify", ["--assignment"]),
-        ("fixtures show", ["item", "--assignment"]),
+        ("release", ["--zip", "--fixtures", "--variant-by", "--roster", "--out", "--assignment"]),
+        ("fixtures", ["regenerate", "verify", "diff", "show"]),
+        ("fixtures regenerate", ["--term", "--secret-file", "--out", "--variants", "--assignment"]),
+        ("fixtures verify", ["--fixtures", "--secret-file", "--assignment"]),
+        ("fixtures diff", ["A", "B", "--submissions", "--jobs", "--assignment"]),
+        ("fixtures show", ["item", "--fixtures", "--assignment"]),
         ("selfcheck", ["--jobs", "--assignment"]),
         ("doctor", ["--assignment"]),
     ],
@@ -486,8 +498,9 @@ def test_a_progress_bar_is_shown_on_a_terminal_and_taken_away_again(kit: Path, t
         put(tmp_path / "class" / name / "toy.py")
     ours, theirs = pty.openpty()
     try:
+        arguments = ["grade", tmp_path / "class", "--out", tmp_path / "grades", "--jobs", "2"]
         done = subprocess.run(
-            [sys.executable, "-m", "autograder", "grade", tmp_path / "class", "--out", tmp_path / "grades"],
+            [sys.executable, "-m", "autograder", *arguments],
             cwd=kit,
             env={**os.environ, "PYTHONPATH": str(kit), "TERM": "xterm", "COLUMNS": "100"},
             stdout=subprocess.PIPE,
@@ -499,6 +512,7 @@ def test_a_progress_bar_is_shown_on_a_terminal_and_taken_away_again(kit: Path, t
     assert done.returncode == 0
     assert "grading" in shown
     assert "2/2" in shown
+    assert re.search(r"\d:\d\d:\d\d", shown), "the time that is left"
     assert shown[shown.rindex("2/2") :].count("\x1b[2K")  # the line of the bar is cleared
     assert b"\x1b" not in done.stdout
 

@@ -13,13 +13,13 @@ from rich.console import Console
 
 from autograder.cli import main
 from autograder.doctor import Examined, package
-from autograder.isolation import LAYERS, probe
+from autograder.isolation import AROUND, LAYERS, probe
 from autograder.table import doctor_table
 
 
 def rows(printed: str) -> dict[str, str]:
     """The state of each thing in a printed table."""
-    return dict(re.findall(r"^ (\w+) +(ok|warning|missing) ", printed, re.MULTILINE))
+    return dict(re.findall(r"^ (\w+) +(ok|absent|warning|missing) ", printed, re.MULTILINE))
 
 
 def on_one_line(printed: str) -> str:
@@ -41,11 +41,13 @@ def test_everything_that_grading_needs_is_here(
     found = rows(capsys.readouterr().out)
     packages = ["torch", "einops", "numpy", "safetensors", "nbformat", "matplotlib", "tqdm", "typer", "rich", "jinja2"]
     assert not code
-    assert list(found) == [*packages, "machine", "sandbox", *LAYERS, "fixtures", "handout"]
-    of_this_machine = {*LAYERS, "handout"}  # what it lacks of these is a warning
+    assert list(found) == [*packages, "machine", "sandbox", *LAYERS, *AROUND, "fixtures", "handout"]
+    of_this_machine = {*LAYERS, *AROUND, "handout"}  # what it lacks of these is a warning
     assert {name for name, state in found.items() if state != "ok"} <= of_this_machine
     assert "missing" not in found.values()
-    assert {name for name in LAYERS if found[name] == "ok"} == {name for name, why in probe().items() if not why}
+    here = {name for name, why in probe().items() if not why}
+    assert {name for name in (*LAYERS, *AROUND) if found[name] == "ok"} == here
+    assert {name for name in AROUND if found[name] == "absent"} == set(AROUND) - here
 
 
 # One package

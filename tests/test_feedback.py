@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from autograder.calls import Outcome, Status
 from autograder.compare import compare
 from autograder.feedback import (
     MAX_MESSAGE,
@@ -23,7 +24,6 @@ from autograder.feedback import (
 from autograder.fixtures import Case, Expectation
 from autograder.observation import Array, Observation, Raised, Returned
 from autograder.report import Visibility
-from autograder.sandbox import Outcome, Status
 from autograder.text import INVISIBLE
 
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.25]])
@@ -363,6 +363,35 @@ def test_an_exception_without_text_or_line_is_one_sentence() -> None:
         about_exception("f", Raised(("KeyError",), "", 3, ""), reveal=True) == "f raised KeyError. Line 3 of your file."
     )
     assert about_exception("f", None, reveal=True) == "f could not be called."
+
+
+PERMISSION = Raised(("PermissionError", "OSError", "Exception"), "[Errno 1] Operation not permitted", 3, "os.fork()")
+READ_ONLY = Raised(("OSError", "Exception"), "[Errno 30] Read-only file system: 'log.txt'", 3, "open('log.txt', 'w')")
+TORCH = Raised(("RuntimeError", "Exception"), "open file failed: Permission denied", 3, "torch.save(x, 'm')")
+REFUSAL = "Graded code runs in a sandbox that refuses files, new processes and the network; the answer needs none."
+
+
+@pytest.mark.parametrize("raised", [PERMISSION, READ_ONLY, TORCH])
+def test_what_the_sandbox_refused_is_said_to_be_its_refusal(raised: Raised) -> None:
+    text = about_exception("compute_deltas", raised, reveal=True)
+    assert text == (
+        f"compute_deltas raised {raised.types[0]}: {raised.message}. {REFUSAL}\nLine 3 of your file:\n  {raised.code}"
+    )
+
+
+def test_of_a_hidden_case_the_type_alone_tells_of_a_refusal() -> None:
+    text = about_exception("compute_deltas", PERMISSION, reveal=False)
+    assert text == f"compute_deltas raised PermissionError. {REFUSAL} Line 3 of your file."
+    assert REFUSAL not in about_exception("compute_deltas", TORCH, reveal=False)
+    assert REFUSAL not in about_exception("compute_deltas", SHAPE_ERROR, reveal=True)
+
+
+@pytest.mark.parametrize("status", ["timed_out", "out_of_memory", "crashed"])
+@pytest.mark.parametrize("visibility", ["public", "hidden"])
+def test_a_budget_that_was_exceeded_is_named(status: Status, visibility: Visibility) -> None:
+    stopped = Outcome(status, detail="stopped", exceeded="used more than 5 s of processor time")
+    text = about_outcome(case(visibility=visibility), stopped, 0.5)
+    assert text == "compute_deltas used more than 5 s of processor time."
 
 
 @pytest.mark.parametrize("reveal", [True, False])

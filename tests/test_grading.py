@@ -21,6 +21,7 @@ from autograder.grading import Grader
 from autograder.items import Item, find_assignment
 from autograder.report import ItemResult, Report, without_times
 from autograder.sandbox import Sandbox
+from autograder.selfcheck import variant_paths
 from autograder.submission import Submission, find, read
 
 ASSIGNMENT = find_assignment("policy_gradient")
@@ -29,7 +30,7 @@ CASES = {case.id: case for case in FIXTURES.cases}
 SOLUTION = solution_source(ASSIGNMENT)
 BY_CODE = {mistake.code: mistake for mistake in MISTAKES}
 LOOP = next(correct for correct in CORRECT if correct.function == "run_policy_gradient")
-VARIANTS = sorted((Path(__file__).parent / "variants").glob("*.py"))
+VARIANTS = variant_paths(ASSIGNMENT)
 
 
 def submission(source: str, *, problem: str = "", fault: str = "") -> Submission:

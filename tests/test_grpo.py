@@ -47,7 +47,7 @@ from autograder.submission import Submission
 ASSIGNMENT = find_assignment("grpo_language_model")
 CHECKPOINT = ASSIGNMENT.solution / "checkpoint"
 TEXT = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
-VARIANTS = sorted((Path(__file__).resolve().parent / "variants_grpo").glob("*.py"))
+VARIANTS = sorted((ASSIGNMENT.folder / "variants").glob("*.py"))
 TOKENIZER = CharTokenizer()
 GENERATOR = import_generator(ASSIGNMENT)
 ORACLE = GENERATOR["oracle"]

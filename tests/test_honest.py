@@ -12,12 +12,13 @@ import pytest
 import safetensors.numpy
 
 from autograder.build import solution_source
+from autograder.calls import Outcome, Program, Request
 from autograder.errors import SandboxError
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
 from autograder.items import find_assignment
 from autograder.report import Report, without_times
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Sandbox
 from autograder.submission import Submission
 
 ASSIGNMENT = find_assignment("policy_gradient")

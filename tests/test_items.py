@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autograder.errors import FixtureError, UsageError
+from autograder.fixtures import read_fixtures
 from autograder.items import KIT_ROOT, Assignment, find_assignment, load_assignment, nearest_root
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -76,6 +78,45 @@ def refusal(root: Path, text: str) -> str:
     assert message.endswith(".")
     assert "\n" not in message
     return message.removeprefix(f"{folder / 'items.toml'} ")
+
+
+# Budgets
+
+
+def test_budgets_are_the_items_own_or_the_assignments_or_the_usual_ones(tmp_path: Path) -> None:
+    def budgets(text: str, name: str) -> list[tuple[float, ...]]:
+        items = load_assignment(write(tmp_path, text, name)).items
+        return [(item.cpu, item.memory_megabytes, item.output_megabytes) for item in items]
+
+    usual = budgets(HEAD + FIRST + SECOND, "usual")
+    timeouts = [item.timeout for item in load_assignment(tmp_path / "fixtures" / "usual").items]
+    assert usual == [(2 * timeout, 4096, 64) for timeout in timeouts]
+    own = FIRST + "cpu = 2.5\noutput_megabytes = 1\n"
+    head = "cpu = 7\nmemory_megabytes = 512\n" + HEAD
+    assert budgets(head + own + SECOND, "own") == [(2.5, 512, 1), (7, 512, 64)]
+
+
+@pytest.mark.parametrize("budget", ["cpu", "memory_megabytes", "output_megabytes"])
+@pytest.mark.parametrize("value", ["0", "-1", "true", "inf", "nan", '"5"'])
+def test_a_budget_is_a_number_above_0(tmp_path: Path, budget: str, value: str) -> None:
+    line = f"{budget} = {value}\n"
+    assert f"{budget!r} of the assignment" in refusal(tmp_path / "head", line + HEAD + FIRST)
+    assert f"{budget!r} of first" in refusal(tmp_path / "item", HEAD + FIRST + line)
+
+
+def test_the_real_items_say_what_they_may_use() -> None:
+    text = (find_assignment("policy_gradient").folder / "items.toml").read_text(encoding="utf-8")
+    for budget in ("load_timeout", "cpu", "memory_megabytes", "output_megabytes"):
+        assert re.search(rf"^{budget} = \d+$", text, re.MULTILINE)
+
+
+def test_a_case_is_asked_for_within_the_budgets_of_its_item() -> None:
+    assignment = find_assignment("policy_gradient")
+    case = read_fixtures(assignment, hidden=False).cases[0]
+    item = replace(assignment.item(case.item), timeout=1.5, cpu=2.5, memory_megabytes=3, output_megabytes=4)
+    request = case.request(item)
+    assert (request.item, request.function, request.probe) == (item.id, item.function, case.probe)
+    assert (request.timeout, request.cpu, request.memory_megabytes, request.output_megabytes) == (1.5, 2.5, 3, 4)
 
 
 # The real assignment
@@ -150,6 +191,38 @@ def test_an_assignment_is_what_its_file_says(tmp_path: Path) -> None:
     first = demo.item("first")
     assert (first.points, first.timeout, first.hint) == (2.5, 5.0, "What is f?")
     assert (first.public, first.hidden) == (("first-small",), ("first-wide",))
+
+
+CURVE = """
+[[curve]]
+id = "run"
+function = "f"
+title = "a run"
+timeout = 3
+"""
+
+
+def test_a_curve_is_an_item_that_earns_nothing_and_has_the_case_of_its_name(tmp_path: Path) -> None:
+    demo = load_assignment(write(tmp_path, HEAD + FIRST + CURVE))
+    (curve,) = demo.curves
+    assert (curve.id, curve.function, curve.points, curve.timeout) == ("run", "f", 0.0, 3.0)
+    assert (curve.public, curve.hidden) == (("run",), ())
+    assert demo.max_points == 2.5
+    assert [item.id for item in demo.items] == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (('id = "run"', 'id = "first"'), "the item 'first' is listed twice"),
+        (('id = "run"', 'id = "first-small"'), "the case 'first-small' is listed twice"),
+        (("timeout = 3", "timeout = 3\npoints = 1"), "run has the unknown entry 'points'"),
+        (('title = "a run"\n', ""), "'title' of run should be text, but is missing"),
+    ],
+)
+def test_a_curve_that_cannot_be_one_is_refused(tmp_path: Path, edit: tuple[str, str], said: str) -> None:
+    with pytest.raises(FixtureError, match=re.escape(said)):
+        load_assignment(write(tmp_path, HEAD + FIRST + CURVE.replace(*edit)))
 
 
 def test_functions_come_once_each_in_the_order_of_the_items(tmp_path: Path) -> None:

@@ -428,6 +428,15 @@ def test_the_foot_tells_isolation_fixtures_and_what_was_read() -> None:
     assert all(fact in foot for fact in ("landlock, seccomp", "f1" * 32, "5a" * 32, "ada/policy_gradient.py"))
 
 
+def test_the_foot_says_what_isolation_lacks_to_strict() -> None:
+    weaker = replace(report(), isolation=("process", "seccomp"))
+    foot = tree(feedback_page(weaker)).find("footer")[0].text
+    assert "process, seccomp (below strict: without landlock)" in foot
+    assert "below strict" not in tree(BOTH["feedback"]).find("footer")[0].text
+    staffs = tree(index_page([weaker], {})).find("footer")[0].text
+    assert "process, seccomp (below strict: without landlock)" in staffs
+
+
 def test_no_mistake_is_named_to_a_student() -> None:
     assert "population-std" not in feedback_page(report("ada", item(mistakes=("population-std",))))
 
@@ -602,7 +611,16 @@ def test_a_run_tells_what_differs_from_the_gradebook_of_the_last(
 @pytest.mark.parametrize(
     ("reports", "run", "title"),
     [
-        ([report()], {**RUN, "isolation": []}, "Submissions ran without isolation"),
+        (
+            [report()],
+            {**RUN, "isolation": ["process"]},
+            "Submissions ran below strict isolation, without landlock and seccomp",
+        ),
+        (
+            [report()],
+            {**RUN, "isolation": ["process", "landlock"]},
+            "Submissions ran below strict isolation, without seccomp",
+        ),
         (
             [report(), replace(report("bob"), fixtures="00")],
             RUN,

@@ -118,6 +118,7 @@ def test_the_handout_holds_what_a_student_needs_and_no_more(assignment: Assignme
     assert top == {
         "README.md",
         "experiments.py",
+        "policy_gradient.ipynb",
         "policy_gradient.py",
         "requirements.txt",
         "sorting_task.py",

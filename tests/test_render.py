@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,7 +118,8 @@ def test_points_end_where_the_line_ends_whatever_their_width(points: float) -> N
 
 def test_a_long_title_leaves_a_gap_before_the_points() -> None:
     head = item_lines(item(title="x" * WIDTH, points=33.33, max_points=100.0))[0]
-    assert re.search(r"x +33\.33 / 100$", head)
+    assert re.search(r"x… 33\.33 / 100$", head)
+    assert len(head) == WIDTH
 
 
 @pytest.mark.parametrize("break_", ["\n", "\r\n"])
@@ -189,7 +191,17 @@ def test_markdown_is_a_table_and_a_section_for_each_failure() -> None:
     start = lines.index("```text")
     assert lines[start + 1 : start + 6] == MESSAGE.splitlines()
     assert lines[start + 6 : start + 9] == ["```", "", "Why?"]
-    assert report_markdown(report(passed())).endswith(" |\n")
+    assert report_markdown(report(passed())).splitlines()[-3].endswith(" |")
+
+
+def test_markdown_ends_with_the_isolation_and_says_what_lacks_to_strict() -> None:
+    strict, process = ("process", "landlock", "seccomp"), ("process", "landlock")
+    assert report_markdown(replace(report(passed()), isolation=strict)).endswith(
+        "\n\nIsolation: process, landlock, seccomp\n"
+    )
+    assert report_markdown(replace(report(passed()), isolation=process)).endswith(
+        "\n\nIsolation: process, landlock \\(below strict: without seccomp\\)\n"
+    )
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -245,7 +257,7 @@ def test_no_arrangement_of_backticks_ends_the_fence(message: str) -> None:
 )
 def test_a_hint_and_a_title_mean_in_markdown_what_they_say(text: str, shown: str) -> None:
     lines = report_markdown(report(item(message="m", hint=text, title=text))).splitlines()
-    assert lines[-1] == shown
+    assert lines[-3] == shown
     assert f"### deltas-normalized: {shown}" in lines
 
 

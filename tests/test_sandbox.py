@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ import pytest
 import safetensors.numpy
 
 from autograder import frames
+from autograder.calls import Outcome, Program, Request
 from autograder.errors import SandboxError
-from autograder.sandbox import Outcome, Program, Request, Sandbox
+from autograder.sandbox import Sandbox
 
 Server = Callable[[], int]
+INSIDE = ("cgroup", "frames", "isolation", "namespaces", "processes", "worker")
 UNCONFINED: dict[str, Any] = {"isolation": "none"} if "isolation" in inspect.signature(Sandbox).parameters else {}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and counted through /proc")
 
@@ -219,7 +222,7 @@ def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
     """
     found = set(fact_of(run(sandbox, source, fact("attempts"))[0]))
     assert {"autograder.frames", "autograder.worker"} <= found
-    assert found <= {"autograder", "autograder.frames", "autograder.isolation", "autograder.worker"}
+    assert found <= {"autograder", *(f"autograder.{name}" for name in INSIDE)}
 
 
 def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sandbox) -> None:
@@ -365,6 +368,100 @@ def test_once_lost_workers_have_used_the_budget_nothing_more_is_run(sandbox: San
     assert outcomes[-1].detail == "the submission had used up its time"
 
 
+def test_the_time_that_lost_workers_took_to_load_is_used_up_too(sandbox: Sandbox) -> None:
+    requests = [call("end", item) for item in "abcd"]
+    outcomes = run(sandbox, "time.sleep(0.3)\ndef end():\n    os._exit(1)\n", *requests, fault_budget=0.5)
+    assert statuses(outcomes) == ["crashed", "crashed", "not_run", "not_run"]
+
+
+# Budgets
+
+
+def within(request: Request, **budget: float) -> Request:
+    return replace(request, **budget)  # type: ignore[arg-type]
+
+
+THREADS = """
+    def burn():
+        while True: hashlib.sha256(bytes(2**20)).digest()  # which lets other threads run
+    def use():
+        import hashlib
+        globals()["hashlib"] = hashlib
+        for _ in range(3): threading.Thread(target=burn, daemon=True).start()
+        burn()
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "budget", "status", "says"),
+    [
+        ("def use():\n    while True: pass\n", {"cpu": 0.3}, "timed_out", "used more than 0.3 s of processor time"),
+        (THREADS, {"cpu": 0.3}, "timed_out", "used more than 0.3 s of processor time"),
+        (
+            "def use():\n    held = [bytearray(2**20) for _ in range(1500)]\n    time.sleep(60)\n",
+            {"memory_megabytes": 512},
+            "out_of_memory",
+            "used more than 512 MiB of memory",
+        ),
+        ("def use():\n    print('x' * 3 * 2**20)\n", {"output_megabytes": 2}, "crashed", "printed more than 2 MiB"),
+        (
+            "def use():\n    while True: print('x' * 999, file=sys.stderr)\n",
+            {"output_megabytes": 0.5},
+            "crashed",
+            "printed more than 0.5 MiB",
+        ),
+    ],
+    ids=["a loop", "threads", "memory", "one print", "prints for ever"],
+)
+def test_an_item_that_exceeds_a_budget_is_stopped_and_the_others_have_their_own(
+    sandbox: Sandbox, source: str, budget: dict[str, float], status: str, says: str
+) -> None:
+    requests = within(call("use", "a"), **budget), fact("pid", "a"), fact("pid", "b")
+    outcomes = run(sandbox, textwrap.dedent(source), *requests)
+    assert statuses(outcomes) == [status, "not_run", "observed"]
+    assert outcomes[0].exceeded == says
+    assert outcomes[0].detail == f"stopped, for it {says}"
+    assert outcomes[0].seconds < 8
+
+
+def test_what_one_call_used_is_not_counted_against_the_next(sandbox: Sandbox) -> None:
+    source = """
+        def work():
+            print("x" * 2**20, flush=True)
+            until = time.process_time() + 0.4
+            while time.process_time() < until: pass
+            time.sleep(0.1)
+    """
+    request = within(call("work", "a"), cpu=0.6, output_megabytes=1.5)
+    assert statuses(run(sandbox, source, *[request] * 3)) == ["observed"] * 3
+
+
+def test_sleeping_uses_no_processor_time(sandbox: Sandbox) -> None:
+    request = within(call("wait"), cpu=0.1)
+    assert statuses(run(sandbox, "def wait():\n    time.sleep(0.5)\n", request)) == ["observed"]
+
+
+def test_loading_has_the_budgets_of_the_most_generous_item(sandbox: Sandbox) -> None:
+    requests = [within(fact("pid", item), output_megabytes=megabytes) for item, megabytes in (("a", 1), ("b", 3))]
+    assert statuses(run(sandbox, "print('x' * 2 * 2**20)\n", *requests)) == ["observed"] * 2
+    (first, second) = run(sandbox, "print('x' * 4 * 2**20)\ntime.sleep(60)\n", *requests)
+    assert (first.status, first.exceeded, first.loading) == ("crashed", "printed more than 3 MiB", True)
+    assert second.status == "crashed"
+
+
+def test_processor_time_ends_a_worker_even_if_nobody_watches(limited: Sandbox) -> None:
+    source = """
+        import resource
+        def limits():
+            return [resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_DATA)[0] // 2**20]
+    """
+    requests = [within(fact("limits", item), cpu=cpu, memory_megabytes=2048) for item, cpu in (("a", 7), ("b", 30.5))]
+    for outcome in run(limited, source, *requests, load_timeout=10.0):
+        (soft, hard), megabytes = fact_of(outcome)
+        assert soft == hard == 7 + 31 + 2 * 10 + 1
+        assert 2048 < megabytes < 2048 + 2048
+
+
 # Loading
 
 
@@ -407,11 +504,13 @@ def test_a_module_that_loads_only_sometimes_costs_only_the_item_that_it_fails_in
 
 # Forgery
 
-OBSERVED = {"op": "observed", "returned": {}, "facts": {}}
+LOADING, FIRST_CALL = 1, 2  # the numbers under which a worker is asked
+OBSERVED = {"op": "observed", "returned": {}, "facts": {}, "n": FIRST_CALL}
 NOTHING = safetensors.numpy.save({})
 
 
 def framed(header: Any, blob: bytes = b"") -> bytes:
+    header = {"n": FIRST_CALL, **header} if isinstance(header, dict) else header
     encoded = header if isinstance(header, bytes) else json.dumps(header).encode()
     return frames.PREFIX.pack(frames.MAGIC, len(encoded), len(blob)) + encoded + blob
 
@@ -454,17 +553,27 @@ def test_whatever_is_written_to_every_descriptor_the_grader_goes_on(
         assert statuses(outcomes[1:]) == ["observed", "observed"]
 
 
-def test_a_forged_answer_counts_as_the_answer_and_earns_what_returning_it_would(sandbox: Sandbox) -> None:
+def test_a_forged_answer_earns_what_returning_it_would_and_shifts_no_later_one(sandbox: Sandbox) -> None:
     forged = framed({**OBSERVED, "facts": {"fact": "forged"}}, NOTHING)
     source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
-    outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "b"), fact("pid", "c"))
-    # Each later answer is one late: a forger shifts the answers of one submission, its own.
-    assert [fact_of(outcome) for outcome in outcomes][:2] == ["forged", "returned"]
+    outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "a"), fact("pid", "b"), fact("pid", "c"))
+    assert statuses(outcomes) == ["observed", "crashed", "observed", "observed"]
+    assert fact_of(outcomes[0]) == "forged"
+    assert outcomes[1].detail == "it answered a question that it was not asked"
+    assert fact_of(outcomes[2]) == fact_of(outcomes[3])
     assert run(sandbox, source, fact("pid"))[0].status == "observed"
 
 
+@pytest.mark.parametrize("number", [None, 0, 1, 3, -2, 2.0, True, "2", [2], 2**70])
+def test_an_answer_under_another_number_than_the_questions_is_none(sandbox: Sandbox, number: object) -> None:
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": number}, NOTHING)
+    source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
+    outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "b"))
+    assert statuses(outcomes) == ["crashed", "observed"]
+
+
 def test_an_answer_cannot_be_given_in_place_of_loading(sandbox: Sandbox) -> None:
-    forged = framed({**OBSERVED, "facts": {"fact": "forged"}}, NOTHING)
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": LOADING}, NOTHING)
     outcomes = run(sandbox, f"write_everywhere({forged!r})\n", fact("pid"), fact("pid"))
     assert statuses(outcomes) == ["crashed", "crashed"]
     assert all(outcome.loading and outcome.observation is None for outcome in outcomes)
@@ -477,7 +586,7 @@ def test_a_flood_of_frames_keeps_no_thread_from_ending(sandbox: Sandbox) -> None
             while True:
                 write_everywhere(1000 * {framed({"op": "missing"})!r})
     """
-    assert statuses(run(sandbox, source, *[call("flood")] * 3)) == ["missing"] * 3
+    assert statuses(run(sandbox, source, *[call("flood")] * 3)) == ["missing", "crashed", "not_run"]
     assert threading.active_count() <= before
 
 
@@ -491,7 +600,8 @@ def test_a_worker_that_answers_without_reading_does_not_block_the_grader(sandbox
                 write_everywhere({framed({"op": "missing"})!r})
     """
     inputs = safetensors.numpy.save({"x": np.zeros(3000)})
-    assert statuses(run(sandbox, source, *[call("flood", inputs=inputs)] * 8)) == ["missing"] * 8
+    requests = [call("flood", item, inputs=inputs) for item in "abcdefgh"]
+    assert statuses(run(sandbox, source, *requests)) == ["missing", "crashed"] * 4
 
 
 def test_a_worker_that_closes_its_pipes_has_crashed(sandbox: Sandbox) -> None:
@@ -593,7 +703,7 @@ def test_where_no_worker_can_be_started_the_grader_is_at_fault(
     interpreter.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(interpreter))
     before = descriptors()
-    with Sandbox(fork=fork) as own, pytest.raises(SandboxError, match=r"no torch here\. Run `autograder doctor`"):
+    with Sandbox(fork=fork) as own, pytest.raises(SandboxError, match=r"no torch here\. .*`autograder doctor` shows"):
         run(own, "", fact("pid"))
     assert descriptors() <= before
     assert children(os.getpid()) == processes
@@ -675,6 +785,38 @@ def test_a_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbo
 def _bytes_of(outcome: Outcome) -> dict[str, bytes]:
     returned = outcome.observation.returned if outcome.observation is not None else {}
     return {name: value.array.tobytes() for name, value in returned.items() if value.array is not None}
+
+
+def test_every_kind_of_fault_is_told_apart_in_a_fresh_interpreter_too() -> None:
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": 7}, NOTHING)
+    source = f"""
+        def burn():
+            while True: pass
+        def hold():
+            held = [bytearray(2**20) for _ in range(900)]
+            time.sleep(60)
+        def shout():
+            while True: print("x" * 2**16)
+        def forge():
+            write_everywhere({forged!r})
+        def close():
+            os.closerange(3, 64)
+            time.sleep(60)
+        def refuse():
+            raise MemoryError
+    """
+    names = ("burn", "hold", "shout", "forge", "close", "refuse")
+    requests = [within(call(name), cpu=5, memory_megabytes=400, output_megabytes=1, timeout=60) for name in names]
+    with Sandbox(fork=False) as fresh:
+        outcomes = run(fresh, source, *requests, load_timeout=60.0)
+        at_load = [run(fresh, f"{line}\n", fact("pid"), load_timeout=60.0)[0] for line in ("os._exit(3)", "1 / 0")]
+    assert statuses(outcomes) == ["timed_out", "out_of_memory", "crashed", "crashed", "crashed", "out_of_memory"]
+    assert [outcome.exceeded for outcome in outcomes[:3]] == [
+        "used more than 5 s of processor time",
+        "used more than 400 MiB of memory",
+        "printed more than 1 MiB",
+    ]
+    assert [(outcome.status, outcome.loading) for outcome in at_load] == [("crashed", True), ("raised", True)]
 
 
 def test_each_way_of_running_names_the_layers_it_has() -> None:

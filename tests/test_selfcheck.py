@@ -6,17 +6,25 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import toy_kit
+from test_readme import EXAM, comparable, sections
 from toy_kit import change, toy_assignment
 
+from autograder.build import solution_source
+from autograder.errors import FixtureError
 from autograder.fixtures import read_fixtures
-from autograder.items import KIT_ROOT
-from autograder.selfcheck import Exam, Finding, Known, known_mistakes, selfcheck, stale_handout
+from autograder.items import KIT_ROOT, find_assignment
+from autograder.mutants import EQUIVALENT, mutants_of
+from autograder.selfcheck import Exam, Finding, Known, known_mistakes, selfcheck, stale_handout, variant_paths
 from autograder.table import exam_table
+
+REAL = find_assignment("policy_gradient")
+MUTANTS = mutants_of(solution_source(REAL), REAL.folder)
 
 EXTRA = """
 MISTAKES += (
@@ -60,6 +68,24 @@ def test_the_solution_earns_all_the_handout_nothing_and_every_known_mistake_is_c
     assert (wrongly, elsewhere) == (0, 0)
 
 
+def test_right_answers_in_other_styles_earn_all_and_mutants_of_the_solution_do_not(
+    real: subprocess.CompletedProcess[str],
+) -> None:
+    rows = [line.rsplit(maxsplit=3) for line in real.stdout.splitlines()]
+    counted = {row[0].strip(): [int(cell) for cell in row[1:]] for row in rows if len(row) == 4 and row[-1].isdigit()}
+    right, mutants = counted["right answers that earn all"], counted["mutants that lose points"]
+    equal = counted["equivalent mutants that lose none"]
+    assert right == [len(variant_paths(REAL)), len(variant_paths(REAL)), 0]
+    assert right[0] >= 40
+    assert mutants[1] >= 0.99 * mutants[0] > 200
+    assert equal == [len([one for one in MUTANTS if one.reason])] * 2 + [0]
+
+
+def test_the_readme_shows_this_exam(real: subprocess.CompletedProcess[str]) -> None:
+    (shown,) = [step.output for _, steps in sections() for step in steps if step.command == EXAM]
+    assert comparable(shown) == comparable(real.stdout)
+
+
 def test_the_kit_passes_its_own_exam(real: subprocess.CompletedProcess[str]) -> None:
     assert (real.returncode, real.stderr) == (0, ""), real.stdout
 
@@ -68,9 +94,9 @@ def test_the_kit_passes_its_own_exam(real: subprocess.CompletedProcess[str]) -> 
 
 
 def test_an_exam_that_is_passed_has_no_complaint_and_tells_its_progress(kit: Path) -> None:
-    done: list[int] = []
+    told: list[tuple[int, int]] = []
     assignment = toy_assignment(kit)
-    exam = selfcheck(assignment, read_fixtures(assignment), progress=lambda: done.append(1))
+    exam = selfcheck(assignment, read_fixtures(assignment), progress=lambda done, total: told.append((done, total)))
     assert exam.complaints == ()
     assert (exam.solution.points, exam.handout.points) == (10, 0)
     assert [(finding.known.slug, finding.naming) for finding in exam.findings] == [
@@ -78,7 +104,8 @@ def test_an_exam_that_is_passed_has_no_complaint_and_tells_its_progress(kit: Pat
         ("not-scaled", "rightly"),
         ("wrong-way", "rightly"),
     ]
-    assert len(done) == 5
+    assert exam.fates
+    assert told == [(done, 5 + len(exam.fates)) for done in range(1, 6 + len(exam.fates))]
 
 
 def test_a_mistake_that_is_not_caught_or_named_wrongly_or_felt_elsewhere_is_told_by_name(kit: Path) -> None:
@@ -191,6 +218,60 @@ def test_a_handout_that_cannot_be_made_is_told_as_it_is(kit: Path) -> None:
     (kit / "solution" / "toy" / "experiments.py").unlink()
     (told,) = stale_handout(toy_assignment(kit))
     assert "experiments.py cannot be read" in told
+
+
+# Right answers and mutants
+
+
+def test_a_right_answer_that_loses_points_is_told_by_name_item_and_reason(kit: Path) -> None:
+    folder = kit / "fixtures" / "toy" / "variants"
+    folder.mkdir()
+    ramp = "def ramp(x, factor):\n    return factor * x.relu()\n\n"
+    (folder / "relu.py").write_text(f"{ramp}def shift(x, factor):\n    return factor + x\n")
+    (folder / "wrong.py").write_text(f"{ramp}def shift(x, factor):\n    return x\n")
+    exam = hold(kit)
+    assert [(variant.name, variant.is_accepted) for variant in exam.variants] == [("relu", True), ("wrong", False)]
+    told = [line for line in exam.complaints if "right answer" in line]
+    assert told == [
+        "wrong is a right answer, but shift-values is failed: the shift   float64[row=2 column=3]",
+    ]
+
+
+def test_a_mutant_that_loses_nothing_and_is_not_listed_is_told(kit: Path) -> None:
+    solution = kit / "solution" / "toy" / "toy.py"
+    change(solution, "torch.clamp(x, min=0)", "torch.clamp(x, min=0 if len(x) else 1)")
+    told = [line for line in hold(kit).complaints if "not listed as equivalent" in line]
+    assert [line.rpartition(" → ")[2] for line in told][-1] == "return factor * torch.clamp(x, min=0 if len(x) else 2)"
+
+
+def test_a_change_that_is_listed_as_equivalent_and_loses_points_is_told(kit: Path) -> None:
+    before, after = "return factor * torch.clamp(x, min=0)", "return factor / torch.clamp(x, min=0)"
+    listed = f"function = 'ramp'\nbefore = '{before}'\nafter = '{after}'\nreason = 'none'\n"
+    (kit / "fixtures" / "toy" / EQUIVALENT).write_text(f"[[equivalent]]\n{listed}")
+    told = [line for line in hold(kit).complaints if "listed as equivalent, but loses points" in line]
+    assert len(told) == 1
+    assert told[0].endswith(f"ramp: {before} → {after}")
+
+
+@pytest.mark.parametrize("text", ["[[equivalent]]\nfunction = 'ramp'\n", "equivalent", "[equivalent]\nbefore = 1\n"])
+def test_a_list_of_equivalents_that_cannot_be_used_is_refused(kit: Path, text: str) -> None:
+    (kit / "fixtures" / "toy" / EQUIVALENT).write_text(text)
+    with pytest.raises(FixtureError, match="cannot be used"):
+        hold(kit)
+
+
+def test_a_list_of_equivalents_that_names_what_is_not_made_is_refused(kit: Path) -> None:
+    listed = "function = 'ramp'\nbefore = 'a'\nafter = 'b'\nreason = 'c'\n"
+    (kit / "fixtures" / "toy" / EQUIVALENT).write_text(f"[[equivalent]]\n{listed}")
+    with pytest.raises(FixtureError, match="a change of ramp that is not made: 'b'"):
+        hold(kit)
+
+
+def test_every_function_has_mutants_and_they_all_differ() -> None:
+    found = Counter(mutant.function for mutant in MUTANTS)
+    assert set(found) == set(REAL.functions)
+    assert min(found.values()) > 10
+    assert len({mutant.source for mutant in MUTANTS} | {solution_source(REAL)}) == len(MUTANTS) + 1
 
 
 # Sums

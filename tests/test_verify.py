@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import toy_kit
 from toy_kit import autograder, change, flip_a_byte, store_version, toy_assignment
 
 from autograder.build import versions
 from autograder.errors import FixtureError
-from autograder.verify import verify
+from autograder.fixtures import decode, encode, read_fixtures
+from autograder.observation import Observation
+from autograder.terms import Term
+from autograder.verify import movement, regenerate_term_into, verify
 
 
 @pytest.fixture
@@ -51,7 +59,7 @@ def test_a_changed_generator_an_unknown_file_and_another_version_are_all_told(ki
     assert done.stdout.splitlines() == [
         f"torch was 1.2.3 when they were made, and is {versions()['torch']} here.",
         "3 of 5 files would be made otherwise now:",
-        "  hidden/ramp-values.safetensors",
+        "  hidden/ramp-values.safetensors  not in numbers alone",
         "  manifest.json",
         "  public/left-over.safetensors",
         "Run `autograder fixtures regenerate` if cases, oracle, probes, solution or mistakes were meant to change.",
@@ -66,3 +74,120 @@ def test_a_refusal_of_the_build_comes_out_of_its_process_as_the_sentence_that_it
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("autograder: shift-small: the solution does not pass its own case")
     assert contents(kit / "fixtures") == before
+
+
+# Other machines
+
+
+def store_moved(kit: Path, move: Callable[[np.ndarray], np.ndarray], *, mistakes: bool = False) -> None:
+    """Let the hidden cases hold other numbers, as if they had been made on another machine."""
+    folder = kit / "fixtures" / "toy"
+    path = folder / "hidden/ramp-values.safetensors"
+    moved = []
+    for case in decode(path.read_bytes(), path):
+        first, *rest = case.expected
+        seen = case.mistakes["no-kink"]
+        assert isinstance(seen, Observation)
+        wrong = replace(seen.returned["ramp"], array=move(np.asarray(seen.returned["ramp"].array)))
+        if mistakes:
+            case = replace(case, mistakes={**case.mistakes, "no-kink": replace(seen, returned={"ramp": wrong})})
+        else:
+            case = replace(case, expected=(replace(first, array=move(np.asarray(first.array))), *rest))
+        moved.append(case)
+    path.write_bytes(encode(moved))
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["files"]["hidden/ramp-values.safetensors"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def test_rounding_of_another_machine_is_told_as_a_share_of_what_is_allowed_and_is_no_failure(kit: Path) -> None:
+    store_moved(kit, lambda array: array * (1 + 2e-8))
+    store_version(kit, "torch", "1.2.3")
+    done = autograder(kit, "fixtures", "verify")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, count, ramp, manifest, last = done.stdout.splitlines()
+    assert first.startswith("torch was 1.2.3")
+    assert count == "2 of 4 files would be made otherwise now:"
+    assert ramp == "  hidden/ramp-values.safetensors  moved: 0.02 of what is allowed (ramp-large: ramp)"
+    assert manifest == "  manifest.json"
+    assert last == "That is rounding: no verdict depends on it, and grading here is as good as where they were made."
+
+
+@pytest.mark.parametrize(
+    ("move", "share"),
+    [
+        (lambda array: array * (1 + 2e-6), 1.98),
+        (lambda array: array + np.nan, np.inf),
+        (lambda array: array[:2], np.inf),
+    ],
+)
+def test_what_moved_by_more_than_rounding_is_a_failure(
+    kit: Path, move: Callable[[np.ndarray], np.ndarray], share: float
+) -> None:
+    store_moved(kit, move)
+    found = verify(toy_assignment(kit))
+    assert not found.harmless
+    assert found.moved["hidden/ramp-values.safetensors"].share == pytest.approx(share, rel=0.02)
+
+
+def test_what_a_known_mistake_returns_may_move_by_no_more_than_what_names_it(kit: Path) -> None:
+    store_moved(kit, lambda array: array * (1 + 5e-7), mistakes=True)
+    found = verify(toy_assignment(kit))
+    assert found.harmless
+    assert 0.3 < found.moved["hidden/ramp-values.safetensors"].mistakes < 0.6
+    store_moved(kit, lambda array: array * (1 + 5e-6), mistakes=True)
+    assert not verify(toy_assignment(kit)).harmless
+
+
+def test_a_mistake_that_acts_otherwise_is_named_though_no_verdict_depends_on_it(kit: Path) -> None:
+    store_moved(kit, lambda array: array[:2], mistakes=True)
+    done = autograder(kit, "fixtures", "verify")
+    assert done.returncode == 3
+    lines = done.stdout.splitlines()
+    assert lines[1] == "  hidden/ramp-values.safetensors  moved: no expected value; acts otherwise: no-kink"
+    assert lines[3] == "No verdict depends on it, but a known mistake that acts otherwise here may go unnamed."
+
+
+def test_a_hint_that_changed_is_no_rounding(kit: Path) -> None:
+    change(kit / "fixtures/toy/mistakes.py", "Where is the factor?", "Which factor?")
+    found = verify(toy_assignment(kit))
+    assert (found.different, found.told, found.harmless) == (("manifest.json",), ("manifest.json",), False)
+
+
+def test_cases_with_other_inputs_never_pass_for_moved_numbers(kit: Path) -> None:
+    cases = list(read_fixtures(toy_assignment(kit)).cases)
+    other = [replace(case, inputs={"x": case.inputs["x"] * (1 + 1e-15)}) for case in cases]
+    assert movement(cases, cases).harmless
+    assert not movement(cases, other).harmless
+    assert not movement(cases, cases[1:]).harmless
+
+
+# A term's set
+
+
+def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) -> None:
+    secret = b"a secret of this course"
+    regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
+    (kit / "secret").write_bytes(secret)
+    (kit / "another").write_bytes(secret + b"?")
+    found = verify(toy_assignment(kit), kit / "spring", secret)
+    assert (found.files, found.different) == (12, ())
+    for arguments, sentence in (
+        (("--fixtures", "spring"), "These are the fixtures of spring: give --secret-file"),
+        (("--fixtures", "spring", "--secret-file", "another"), "This is not the secret that the fixtures of spring"),
+    ):
+        done = autograder(kit, "fixtures", "verify", *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert sentence in done.stderr
+    flip_a_byte(kit / "spring/hidden/ramp-values.safetensors")
+    with pytest.raises(FixtureError, match=r"ramp-values\.safetensors is not the file"):
+        verify(toy_assignment(kit), kit / "spring", secret)
+
+
+def test_a_variant_that_was_changed_is_found(kit: Path) -> None:
+    secret = b"a secret of this course"
+    regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
+    (kit / "spring/per-student/02/public/ramp-values.safetensors").unlink()
+    assert verify(toy_assignment(kit), kit / "spring", secret).different == (
+        "per-student/02/public/ramp-values.safetensors",
+    )

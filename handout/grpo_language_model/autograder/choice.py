@@ -6,6 +6,7 @@ is run, no symbolic link is followed, and only so much is read.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from autograder.errors import UsageError
+from autograder.fixtures import MANIFEST
 from autograder.items import KIT_ROOT, Assignment, find_assignments
 from autograder.submission import find
 
@@ -33,7 +35,7 @@ def assignment_of_submissions(paths: Sequence[Path], name: str | None = None, ro
     if len(known) == 1:
         return known[0]
     files = [file for path in paths for file in _files_below(path)]
-    found = _by_name(files, known) or _by_function(files, known)
+    found = _by_name(files, known) or _by_part_of_name(files, known) or _by_function(files, known)
     if len(found) == 1:
         return found[0]
     for path in paths:
@@ -52,6 +54,25 @@ def assignment_of_item(item_id: str, name: str | None = None, root: Path = KIT_R
         raise UsageError(f"Several assignments have an item {item_id!r}. Name one with --assignment: {_names(found)}.")
     items = "; ".join(f"of {one.name}: {', '.join(item.id for item in one.items)}" for one in known)
     raise UsageError(f"There is no item {item_id!r}. The items are, {items}.")
+
+
+def assignment_of_fixtures(folders: Sequence[Path], name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+    """The assignment `name`, the only one, or the one that the manifests in `folders` are of; else UsageError."""
+    known = find_assignments(name, root)
+    told = {_told_by(folder / MANIFEST) for folder in folders}
+    found = [assignment for assignment in known if assignment.name in told]
+    if len(found) == 1 or len(known) == 1:
+        return (found or known)[0]
+    raise UsageError(f"There are several assignments. Name one with --assignment: {_names(found or known)}.")
+
+
+def _told_by(manifest: Path) -> str:
+    """The assignment that a manifest names; "" where it names none, which its reader will say."""
+    try:
+        told = json.loads(manifest.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return str(told.get("assignment", "")) if isinstance(told, dict) else ""
 
 
 def assignments_to_release(zip_file: Path | None, name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
@@ -80,6 +101,16 @@ def _names(assignments: Iterable[Assignment]) -> str:
 def _by_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
     names = {file.name for file in files}
     return [one for one in known if any(f"{one.module}{suffix}" in names for suffix in SOURCES)]
+
+
+def _by_part_of_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
+    """By names that a platform has put more to: lovelaceada_1_2_policy_gradient-1.py. The longest that fits counts."""
+    found: set[str] = set()
+    for file in files:
+        if file.suffix.lower() in SOURCES:
+            fitting = [one.module for one in known if one.module in file.stem]
+            found |= {max(fitting, key=len)} if fitting else set()
+    return [one for one in known if one.module in found]
 
 
 def _by_function(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 
+from autograder.calls import Outcome
 from autograder.compare import Difference, Mismatch
 from autograder.fixtures import Case, Expectation
 from autograder.observation import Raised, Returned
-from autograder.sandbox import Outcome
 from autograder.text import visible
 
 MAX_MESSAGE = 2_000
 NEAR_MISS = 1e-3
 MAX_DEPTH = 8
 NOT_SHOWN = "(not shown)"
+REFUSED = "Graded code runs in a sandbox that refuses files, new processes and the network; the answer needs none."
+SIGNS_OF_REFUSAL = ("Operation not permitted", "Permission denied", "Read-only file system", "Parent directory ")
 BUILT_IN = frozenset(
     name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
 )
@@ -37,6 +39,8 @@ def about_mismatch(case: Case, mismatch: Mismatch) -> str:
 def about_outcome(case: Case, outcome: Outcome, timeout: float) -> str:
     """Why there is nothing to compare."""
     function, reveal = case.function, case.visibility == "public"
+    if outcome.exceeded:
+        return f"{function} {visible(outcome.exceeded, 200)}."
     match outcome.status:
         case "missing":
             return f"{function} is not defined."
@@ -58,7 +62,16 @@ def about_exception(subject: str, raised: Raised | None, *, reveal: bool) -> str
     if raised.types[0] == "NotImplementedError":
         return f"{subject} is not implemented yet."
     text = f": {visible(raised.message, 300)}" if reveal and raised.message else ""
-    return f"{subject} raised {_type_name(raised.types, reveal=reveal)}{text}.{_place(raised, reveal=reveal)}"
+    refused = f" {REFUSED}" if _is_refusal(raised, reveal=reveal) else ""
+    return f"{subject} raised {_type_name(raised.types, reveal=reveal)}{text}.{refused}{_place(raised, reveal=reveal)}"
+
+
+def _is_refusal(raised: Raised, *, reveal: bool) -> bool:
+    """Whether this may be how the sandbox says no; of a hidden case only the type is asked, which is told anyway.
+
+    torch makes a RuntimeError of it where a file cannot be written.
+    """
+    return "OSError" in raised.types or (reveal and any(sign in raised.message for sign in SIGNS_OF_REFUSAL))
 
 
 def _type_name(types: Sequence[object], *, reveal: bool) -> str:

@@ -6,6 +6,11 @@
                reaches another process or changes a file that it may only read
     identity   where the grader is root: no capabilities, and another user's id if that one can reach Python
 
+Two more are put around the server, where the kernel allows them and never because `strict` asks:
+
+    namespaces   see there
+    cgroup       see there: memory and processes of server and worker together, held by the kernel
+
 Only the standard library and ctypes: this runs inside the worker. Sources: landlock(7), seccomp(2), prctl(2),
 capabilities(7), and the kernel's UAPI headers, from which the numbers are.
 """
@@ -15,10 +20,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import importlib
 import json
+import math
 import os
 import platform
-import signal
 import struct
 import subprocess
 import sys
@@ -26,7 +32,12 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from autograder import cgroup
+from autograder.namespaces import enter, give_up_bounding_set, give_up_capabilities, narrow
+from autograder.processes import guard, prctl, syscall
+
 LAYERS = ("rlimits", "landlock", "identity", "seccomp")
+AROUND = ("namespaces", "cgroup")
 NOBODY = 64_999  # in no distribution's range of users; it owns nothing
 DESCRIPTORS = 64
 FILE_BYTES = 2**20
@@ -35,17 +46,20 @@ CANARY_MEGABYTES = 256
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
-def apply(layers: Iterable[str], megabytes: int, readable: Sequence[str]) -> None:
+def apply(layers: Iterable[str], megabytes: float, readable: Sequence[str], seconds: float = math.inf) -> None:
     """Put these layers on this process, for good; raises OSError where the kernel refuses one.
 
     megabytes   what it may still allocate
+    seconds     of processor time for the rest of its life: a backstop, for nobody but the grader knows the items
     readable    files and folders that it may read and execute, under landlock
     """
     wanted = set(layers)
     if wanted:
-        _prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
+        prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
     if "rlimits" in wanted:
-        _limit(megabytes)
+        _limit(megabytes, seconds)
+    if "namespaces" in wanted:
+        narrow(readable)
     if "landlock" in wanted:
         _landlock(readable)
     if "identity" in wanted:
@@ -59,12 +73,15 @@ def apply(layers: Iterable[str], megabytes: int, readable: Sequence[str]) -> Non
 # rlimits
 
 
-def _limit(megabytes: int) -> None:
+def _limit(megabytes: float, seconds: float) -> None:
     import resource  # not on every platform
 
     stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
     resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))  # the stack is no data
-    resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + megabytes * 2**20,) * 2)
+    resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + int(megabytes * 2**20),) * 2)
+    if seconds < 2**31:
+        whole = math.ceil(seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (whole, whole))  # a kill: the soft limit is a signal to ignore
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
@@ -81,16 +98,12 @@ def _data_bytes() -> int:
 def _give_up_identity() -> None:
     if os.geteuid() != 0:
         return
-    for capability in range(64):
-        if _prctl(24, capability, check=False) != 0:  # PR_CAPBSET_DROP, until there are no more
-            break
+    give_up_bounding_set()
     if _others_may_enter(sys.base_prefix) and _others_may_enter(sys.prefix):
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    header = struct.pack("Ii", 0x20080522, 0)
-    if _libc is None or _libc.capset(header, bytes(24)) != 0:
-        raise OSError(ctypes.get_errno(), "capset")
+    give_up_capabilities()
 
 
 def _others_may_enter(path: str) -> bool:
@@ -115,11 +128,11 @@ def _landlock(readable: Sequence[str]) -> None:
         "QQQ", _ALL_BY_ABI[min(version, 5)], _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0
     )
     size = 24 if version >= 6 else 16 if version >= 4 else 8
-    descriptor = _syscall(_RULESET, ruleset, size, 0)
+    descriptor = syscall(_RULESET, ruleset, size, 0)
     try:
         for path in readable:
             _allow(descriptor, path)
-        _syscall(_RESTRICT, descriptor, 0)
+        syscall(_RESTRICT, descriptor, 0)
     finally:
         os.close(descriptor)
 
@@ -136,7 +149,7 @@ def _allow(ruleset: int, path: str) -> None:
     try:
         kind = _READ_DIR if os.path.isdir(path) else _WRITE_FILE if path == os.devnull else 0  # noqa: PTH112
         rights = _EXECUTE | _READ_FILE | kind
-        _syscall(_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0)
+        syscall(_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0)
     finally:
         os.close(opened)
 
@@ -234,7 +247,7 @@ def _seccomp() -> None:
     packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(packed, len(packed))
     filter_ = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(buffer))
-    _prctl(22, 2, ctypes.create_string_buffer(filter_, len(filter_)))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    prctl(22, 2, ctypes.create_string_buffer(filter_, len(filter_)))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
 
 
 def _program(column: int, architecture: int, pid: int) -> list[Instruction]:
@@ -307,20 +320,24 @@ def _judge(number: int, argument: int, test: list[Instruction]) -> list[Instruct
 
 @functools.cache
 def probe() -> dict[str, str]:
-    """Each layer, and why it does not hold on this machine; "" where it does. Tried once, in a process of its own."""
+    """Each layer, and why it does not hold on this machine; "" where it does. Tried once, in processes of their own."""
     if sys.platform != "linux":
-        return dict.fromkeys(LAYERS, "only Linux has it")
-    code = "import sys; sys.path.append(sys.argv[1]); from autograder.isolation import answer; answer(sys.argv[2])"
+        return dict.fromkeys((*LAYERS, *AROUND), "only Linux has it")
+    return {**_tried("answer", LAYERS), **_tried("answer_in_namespaces", AROUND[:1]), "cgroup": cgroup.probe()}
+
+
+def _tried(function: str, layers: Sequence[str]) -> dict[str, str]:
+    code = f"import sys; sys.path.append(sys.argv[1]); from autograder.isolation import {function} as f; f(sys.argv[2])"
     command = [sys.executable, "-S", "-s", "-P", "-B", "-c", code, str(Path(__file__).parent.parent)]
     try:
         with tempfile.NamedTemporaryFile() as secret:
             done = subprocess.run([*command, secret.name], capture_output=True, text=True, timeout=60)
         return dict(json.loads(done.stdout))
     except (OSError, subprocess.TimeoutExpired) as error:
-        return dict.fromkeys(LAYERS, f"it could not be tried: {error}")
+        return dict.fromkeys(layers, f"it could not be tried: {error}")
     except ValueError:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        return dict.fromkeys(LAYERS, f"the process that tried it ended: {last}")
+        return dict.fromkeys(layers, f"the process that tried it ended: {last}")
 
 
 def answer(secret: str) -> None:
@@ -328,11 +345,15 @@ def answer(secret: str) -> None:
     sys.stdout.write(json.dumps(canary(LAYERS, CANARY_MEGABYTES, readable_paths([]), secret)))
 
 
-def guard() -> None:
-    """Let no other process of the same user look into this one, and end it with the process that started it."""
-    if _libc is not None:
-        _prctl(4, 0)  # PR_SET_DUMPABLE
-        _prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+def answer_in_namespaces(secret: str) -> None:
+    """Print what `canary` finds of the namespaces: as a worker, below a process that has entered them."""
+    readable = readable_paths([])
+    if refusal := _refusal_of(functools.partial(enter, readable)):
+        sys.stdout.write(json.dumps({"namespaces": refusal}))
+    elif os.fork() == 0:
+        sys.stdout.write(json.dumps(canary(("namespaces",), CANARY_MEGABYTES, readable, secret)))
+    else:
+        os.wait()
 
 
 def canary(layers: Sequence[str], megabytes: int, readable: Sequence[str], secret: str) -> dict[str, str]:
@@ -346,11 +367,19 @@ def canary(layers: Sequence[str], megabytes: int, readable: Sequence[str], secre
         "landlock": [lambda: _read(secret), lambda: _write("/tmp/.autograder-canary")],
         "seccomp": [_open_socket, _fork, lambda: os.execv("/bin/true", ["true"]), lambda: os.kill(os.getppid(), 0)],
         "identity": [_use_capability],
+        "namespaces": [
+            *(lambda path=path: _read(path) for path in (secret, "/proc/1/status", "/etc/passwd")),
+            lambda: _write(f"{sys.prefix}/.autograder-canary"),
+            _leave_the_machine,
+            *([_use_capability] if os.geteuid() != 0 else []),
+        ],
     }
     for layer in layers:
         found[layer] = _refusal_of(functools.partial(apply, [layer], megabytes, readable))
         if not found[layer] and any(_refusal_of(attempt) == "" for attempt in tries[layer]):
             found[layer] = "it is there, but does not hold"
+    if "namespaces" in found and not found["namespaces"]:
+        found["namespaces"] = _refusal_of(_import_anew)
     return found
 
 
@@ -374,6 +403,22 @@ def _write(path: str) -> None:
         os.unlink(path)  # noqa: PTH108
 
 
+def _import_anew() -> None:
+    """Raises OSError where Python is out of reach."""
+    try:
+        importlib.import_module("unicodedata")
+    except ImportError as error:
+        raise OSError(2, f"Python cannot be reached in it: {error}") from error
+
+
+def _leave_the_machine() -> None:
+    """Succeeds where there is a network card."""
+    import socket
+
+    if not {name for _, name in socket.if_nameindex()} - {"lo"}:
+        raise OSError(101, "there is no network")
+
+
 def _open_socket() -> None:
     import socket
 
@@ -392,62 +437,3 @@ def _use_capability() -> None:
         raise OSError(ctypes.get_errno(), "capget")
     if not any(data.raw[:4] + data.raw[12:16]):
         raise PermissionError("no capability is left")
-
-
-# Other processes
-
-
-def adopt() -> None:
-    """Become the parent of every orphan below this process."""
-    if _libc is not None:
-        _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
-
-
-def children() -> list[int]:
-    """The child processes of this one; none where the kernel does not list them."""
-    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as stream:  # noqa: PTH123
-        return [int(pid) for pid in stream.read().split()]
-    return []
-
-
-def usage(pid: int) -> tuple[int, int]:
-    """How many threads a process has and how many bytes of memory it holds; (0, 0) where nobody tells."""
-    try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
-            fields = dict(line.split(":", 1) for line in stream)
-        return int(fields["Threads"]), 1024 * sum(int(fields[name].split()[0]) for name in ("VmRSS", "VmSwap"))
-    except (OSError, KeyError, ValueError):  # gone, a zombie, or not Linux
-        return 0, 0
-
-
-def say_ending(code: int) -> str:
-    """How a process ended whose exit code this is; negative for a signal."""
-    if code >= 0:
-        return f"exited with status {code}"
-    known = signal.valid_signals()
-    name = f" ({signal.Signals(-code).name})" if -code in known and -code in set(signal.Signals) else ""
-    return f"killed by signal {-code}{name}"
-
-
-# System calls
-
-
-def _prctl(option: int, *arguments: object, check: bool = True) -> int:
-    if _libc is None:
-        return -1
-    given = [ctypes.c_ulong(one) if isinstance(one, int) else one for one in arguments]
-    padding = [ctypes.c_ulong(0)] * (4 - len(given))
-    result = int(_libc.prctl(option, *given, *padding))
-    if check and result != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return result
-
-
-def _syscall(number: int, *arguments: object) -> int:
-    if _libc is None:
-        raise OSError(38, "not Linux")
-    converted = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    result = int(_libc.syscall(number, *converted))
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return result

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autograder.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES
 from autograder.errors import FixtureError, UsageError
 
 KIT_ROOT = Path(__file__).resolve().parent.parent
 UNTOUCHED = "untouched.py"
-ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "also", "load_timeout", "item"})
+ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "also", "load_timeout", "item", "curve"})
+CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
+BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
 ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
 
 
@@ -21,9 +24,12 @@ ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "
 class Item:
     """One thing that earns points.
 
-    points    float    2 to 8
-    timeout   float    seconds of wall clock for one case
-    hint      str      what to think about where no known mistake explains the answer
+    points             float    2 to 8; 0 for a curve, which is shown and earns nothing
+    timeout            float    seconds of wall clock for one case
+    cpu                float    seconds of processor time for one case, over all threads; twice `timeout` if not given
+    memory_megabytes   float    what one case may hold beyond what torch takes
+    output_megabytes   float    what one case may print
+    hint               str      what to think about where no known mistake explains the answer
     """
 
     id: str
@@ -34,6 +40,9 @@ class Item:
     hint: str
     public: tuple[str, ...]
     hidden: tuple[str, ...]
+    cpu: float = math.inf
+    memory_megabytes: float = MEMORY_MEGABYTES
+    output_megabytes: float = OUTPUT_MEGABYTES
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class Assignment:
     module    the name that students define their functions in, without .py
     given     modules handed to students whole; grading uses the kit's own copies
     also      files of the solution's folder that students get besides; grading needs none of them
+    curves    runs whose series are shown beside the solution's; each has one public case of its own name
     """
 
     name: str
@@ -54,6 +64,7 @@ class Assignment:
     load_timeout: float
     items: tuple[Item, ...]
     also: tuple[str, ...] = ()
+    curves: tuple[Item, ...] = ()
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -150,10 +161,13 @@ def nearest_root(start: Path) -> Path:
 
 
 def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
-    _refuse_unknown(data, ASSIGNMENT_KEYS, "the assignment")
-    items = tuple(_item(entry) for entry in _list(data, "item", dict, "the assignment"))
-    _refuse_twice((item.id for item in items), "item")
-    _refuse_twice((case for item in items for case in (*item.public, *item.hidden)), "case")
+    _refuse_unknown(data, ASSIGNMENT_KEYS | BUDGETS, "the assignment")
+    usual = {name: _positive(data, name, "the assignment") for name in BUDGETS & data.keys()}
+    items = tuple(_item({**usual, **entry}) for entry in _list(data, "item", dict, "the assignment"))
+    drawn = _list({"curve": [], **data}, "curve", dict, "the assignment")
+    curves = tuple(_curve({**usual, **entry}) for entry in drawn)
+    _refuse_twice((item.id for item in (*items, *curves)), "item")
+    _refuse_twice((case for item in (*items, *curves) for case in (*item.public, *item.hidden)), "case")
     if not items:
         raise ValueError("it lists no item")
     return Assignment(
@@ -165,25 +179,41 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         load_timeout=_positive(data, "load_timeout", "the assignment"),
         items=items,
         also=tuple(_list({"also": [], **data}, "also", str, "the assignment")),
+        curves=curves,
     )
+
+
+def _curve(entry: Mapping[str, Any]) -> Item:
+    name = _text(entry, "id", "a curve")
+    _refuse_unknown(entry, CURVE_KEYS | BUDGETS, name)
+    function, title = _text(entry, "function", name), _text(entry, "title", name)
+    timeout = _positive(entry, "timeout", name)
+    return Item(name, function, title, 0.0, timeout, "", (name,), (), **_budgets(entry, timeout, name))
 
 
 def _item(entry: Mapping[str, Any]) -> Item:
     name = _text(entry, "id", "an item")
-    _refuse_unknown(entry, ITEM_KEYS, name)
+    _refuse_unknown(entry, ITEM_KEYS | BUDGETS, name)
+    timeout = _positive(entry, "timeout", name)
     item = Item(
         id=name,
         function=_text(entry, "function", name),
         title=_text(entry, "title", name),
         points=_positive(entry, "points", name),
-        timeout=_positive(entry, "timeout", name),
+        timeout=timeout,
         hint=_text(entry, "hint", name),
         public=tuple(_list(entry, "public", str, name)),
         hidden=tuple(_list({"hidden": [], **entry}, "hidden", str, name)),  # a handout's items have none
+        **_budgets(entry, timeout, name),
     )
     if not item.public and not item.hidden:
         raise ValueError(f"{name} has no case")
     return item
+
+
+def _budgets(entry: Mapping[str, Any], timeout: float, where: str) -> dict[str, float]:
+    usual = {"cpu": 2 * timeout, "memory_megabytes": MEMORY_MEGABYTES, "output_megabytes": OUTPUT_MEGABYTES}
+    return {budget: _positive({**usual, **entry}, budget, where) for budget in BUDGETS}
 
 
 def _text(entry: Mapping[str, Any], key: str, where: str) -> str:

@@ -22,6 +22,7 @@ from autograder.text import visible
 MAX_JSON_TOKENS = 2_000_000  # bounds the memory that parsing a notebook takes
 MAX_CELLS = 5_000
 MAX_CODE = 256 * 1024  # characters of code in a whole notebook
+MAX_WORDS = 20_000  # characters of one answer in words
 MAX_CODE_LINE = 10_000  # Python parses one long f-string in quadratic time
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what ast, compile and symtable raise
@@ -53,6 +54,14 @@ class Text:
 
 
 @dataclass(frozen=True)
+class _CodeCell:
+    """A cell's code, and the name that nbgrader knows the cell by: an answer cell is named for its function."""
+
+    code: str
+    grade_id: str
+
+
+@dataclass(frozen=True)
 class _Statement:
     """A top-level statement of a code cell.
 
@@ -72,38 +81,42 @@ class _Statement:
 
 def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
     """What a notebook defines, without its experiments: the graded functions and all that they need."""
-    codes = _code_cells(text)
-    if isinstance(codes, Text):
-        return codes
+    cells = _code_cells(text)
+    if isinstance(cells, Text):
+        return cells
     statements: list[_Statement] = []
     notes: list[str] = []
-    for number, code in enumerate(codes, 1):
-        found = _statements(number, code, module)
+    for number, cell in enumerate(cells, 1):
+        found = _statements(number, cell.code, module)
         if isinstance(found, str):
             notes.append(found)
         else:
             statements += found
-    statements = _with_changes(statements)
+    statements, chosen = _chosen(_with_changes(statements), cells, graded)
+    notes += chosen
     roots = frozenset(graded) or _definitions(statements)
     names = _needed(statements, roots)
-    notes += [*_defined_twice(statements), *_loops_left_out(statements, names)]
+    notes += [*_defined_twice(statements, graded), *_loops_left_out(statements, names)]
     if not any(_is_kept(statement, roots) for statement in statements):
         return Text(problem="defines no function to grade in its code cells.", notes=tuple(notes))
     return Text(_source(statements, names), notes=tuple(notes))
 
 
-def _code_cells(text: str) -> list[str] | Text:
+def words_of(text: str) -> dict[str, str]:
+    """What stands in the text cells that nbgrader has given a name, by that name; nothing of a broken notebook."""
+    raw = _json(text)
+    if isinstance(raw, Text) or _without_outputs(raw) is None:
+        return {}
+    cells = [cell for cell in _raw_cells(raw) if isinstance(cell, dict) and cell.get("cell_type") == "markdown"]
+    words = {name: _joined(cell.get("source")) for cell in cells if (name := _grade_id(cell))}
+    return {name: source[:MAX_WORDS].encode(errors="replace").decode() for name, source in words.items()}
+
+
+def _code_cells(text: str) -> list[_CodeCell] | Text:
     """The code of every cell, "" for a cell that is not code."""
-    if len(text) > MAX_JSON_TOKENS:
-        tokens = itertools.islice(_JSON_TOKEN.finditer(text), MAX_JSON_TOKENS, None)
-        if next(tokens, None) is not None:
-            return Text(problem="holds too much: clear the outputs of all cells and save it again.")
-    try:
-        raw = json.loads(text)
-    except RecursionError:
-        return Text(problem="is not a notebook: its JSON is nested too deeply.")
-    except ValueError as error:
-        return Text(problem=_not_json(text, error))
+    raw = _json(text)
+    if isinstance(raw, Text):
+        return raw
     bare = _without_outputs(raw)
     if bare is None:
         return Text(problem="is not a notebook: it has no list of cells.")
@@ -118,7 +131,29 @@ def _code_cells(text: str) -> list[str] | Text:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         notebook = nbformat.reads(json.dumps(bare), as_version=4)  # type: ignore[no-untyped-call]
-    return [cell.source if cell.cell_type == "code" else "" for cell in notebook.cells]
+    codes = (cell.source if cell.cell_type == "code" else "" for cell in notebook.cells)
+    return [_CodeCell(code, _grade_id(cell)) for code, cell in zip(codes, _raw_cells(raw), strict=True)]
+
+
+def _grade_id(cell: Any) -> str:
+    """The name that nbgrader has given to a cell; "" where it has none."""
+    for key in ("metadata", "nbgrader", "grade_id"):
+        cell = cell.get(key) if isinstance(cell, dict) else None
+    return cell if isinstance(cell, str) else ""
+
+
+def _json(text: str) -> Any:
+    """What the JSON says, or as a Text what is wrong with it."""
+    if len(text) > MAX_JSON_TOKENS:
+        tokens = itertools.islice(_JSON_TOKEN.finditer(text), MAX_JSON_TOKENS, None)
+        if next(tokens, None) is not None:
+            return Text(problem="holds too much: clear the outputs of all cells and save it again.")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        return Text(problem="is not a notebook: its JSON is nested too deeply.")
+    except ValueError as error:
+        return Text(problem=_not_json(text, error))
 
 
 def _not_json(text: str, error: ValueError) -> str:
@@ -133,24 +168,33 @@ def _without_outputs(raw: Any) -> dict[str, Any] | None:
     """The notebook with nothing but its cells' code, valid in format 4 or 3; None where it has no cells."""
     if not isinstance(raw, dict):
         return None
-    if isinstance(cells := raw.get("cells"), list):
-        bare = [_bare(cell, "source", execution_count=None) for cell in cells]
+    if isinstance(raw.get("cells"), list):
+        bare = [_bare(cell, "source", execution_count=None) for cell in _raw_cells(raw)]
         return {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": bare}
-    if isinstance(sheets := raw.get("worksheets"), list):
-        cells = [cell for sheet in sheets if isinstance(sheet, dict) for cell in _listed(sheet.get("cells"))]
-        bare = [_bare(cell, "input", language="python", collapsed=False) for cell in cells]
+    if isinstance(raw.get("worksheets"), list):
+        bare = [_bare(cell, "input", language="python", collapsed=False) for cell in _raw_cells(raw)]
         worksheets = [{"metadata": {}, "cells": bare}]
         return {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": worksheets}
     return None
 
 
+def _raw_cells(raw: dict[str, Any]) -> list[Any]:
+    """The cells as they stand in the file, of format 4 or 3."""
+    if isinstance(cells := raw.get("cells"), list):
+        return cells
+    sheets = _listed(raw.get("worksheets"))
+    return [cell for sheet in sheets if isinstance(sheet, dict) for cell in _listed(sheet.get("cells"))]
+
+
 def _bare(cell: Any, key: str, **more: Any) -> dict[str, Any]:
     if not isinstance(cell, dict) or cell.get("cell_type") != "code":
         return {"cell_type": "markdown", "metadata": {}, "source": ""}
-    lines = cell.get(key, "")
-    texts = [lines] if isinstance(lines, str) else [line for line in _listed(lines) if isinstance(line, str)]
-    code = "".join(texts)
-    return {"cell_type": "code", "metadata": {}, "outputs": [], key: code, **more}
+    return {"cell_type": "code", "metadata": {}, "outputs": [], key: _joined(cell.get(key)), **more}
+
+
+def _joined(lines: Any) -> str:
+    """A cell's text, which is stored whole or by lines."""
+    return lines if isinstance(lines, str) else "".join(line for line in _listed(lines) if isinstance(line, str))
 
 
 def _listed(value: Any) -> list[Any]:
@@ -317,6 +361,42 @@ def _with_changes(statements: Sequence[_Statement]) -> list[_Statement]:
     return changed
 
 
+def _chosen(
+    statements: Sequence[_Statement], cells: Sequence[_CodeCell], graded: Sequence[str]
+) -> tuple[list[_Statement], list[str]]:
+    """Statements without the definitions that come after the one that counts, and a note on each choice.
+
+    Of several definitions of a graded function, one that does something counts before a stub, one in the function's
+    own answer cell before others, then the last. Earlier ones may stay: they may be in use where they stand.
+    """
+    kept, notes = list(statements), []
+    for name in graded:
+        places = [index for index, one in enumerate(kept) if _defines(one, name)]
+        if len(places) < 2:
+            continue
+        best = max(places, key=lambda i: (not is_stub(kept[i].node), cells[kept[i].cell - 1].grade_id == name, i))
+        for index in places[places.index(best) + 1 :]:
+            kept[index] = replace(kept[index], binds=kept[index].binds - {name})
+        numbers = sorted({statements[index].cell for index in places})
+        if len(numbers) > 1 and sum(not is_stub(statements[index].node) for index in places) > 1:
+            notes.append(f"cells {_listing(numbers)} define {name}: that of cell {statements[best].cell} counts")
+    return kept, notes
+
+
+def _defines(statement: _Statement, name: str) -> bool:
+    return isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef) and statement.node.name == name
+
+
+def is_stub(node: ast.AST) -> bool:
+    """Whether a function does nothing but raise NotImplementedError, as all are handed out."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    raised = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
+    name = raised.func if isinstance(raised, ast.Call) else raised
+    return isinstance(name, ast.Name) and name.id == "NotImplementedError"
+
+
 def _definitions(statements: Sequence[_Statement]) -> frozenset[str]:
     """Every name that a notebook defines: functions, classes, and other names for them."""
     defined: set[str] = set()
@@ -350,10 +430,10 @@ def _is_kept(statement: _Statement, names: frozenset[str]) -> bool:
     return not isinstance(statement.node, _LOOPS) and not names.isdisjoint(statement.binds)
 
 
-def _defined_twice(statements: Sequence[_Statement]) -> list[str]:
+def _defined_twice(statements: Sequence[_Statement], graded: Sequence[str]) -> list[str]:
     cells: dict[str, list[int]] = {}
     for statement in statements:
-        if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef) and statement.node.name not in graded:
             cells.setdefault(statement.node.name, []).append(statement.cell)
     return [
         f"cells {_listing(sorted(set(numbers)))} define {visible(name, 60)}: the last one counts"

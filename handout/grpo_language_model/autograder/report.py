@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import tempfile
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TextIO, get_args
 
 SCHEMA = 1
+WRITING = ".writing-"
 
 Verdict = Literal[
     "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
@@ -126,7 +129,7 @@ def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
         raise ValueError(f"{result.item} has an unknown verdict")
     if (result.points is None) != (result.verdict == "not_graded"):
         raise ValueError(f"the points of {result.item} do not fit its verdict")
-    if not all(isinstance(number, int | float) for number in numbers):
+    if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
         raise TypeError(f"{result.item} has points or seconds that are no numbers")
     return result
 
@@ -158,16 +161,23 @@ def file_stem(student: str) -> str:
     return kept
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write `text` (UTF-8) so that a reader sees the old file or the new one, never a part."""
+@contextlib.contextmanager
+def replacing(path: Path, *, lasting: bool = True) -> Iterator[TextIO]:
+    """A stream (UTF-8) for what is to stand at `path`: a reader sees the old file or the whole new one, never a part.
+
+    Where the writer is killed, a file beside `path` stays behind whose name begins with `WRITING`.
+
+    lasting   wait until the disk has it; without, a power cut soon after may leave a file that is empty
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING)
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+            yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            if lasting:
+                os.fsync(stream.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
@@ -175,15 +185,34 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
-def write_report(report: Report, path: Path) -> None:
-    """Write `report` as JSON, atomically. A lone surrogate (a file name that is not UTF-8) becomes JSON's escape."""
+def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
+    """Write `text` as `replacing` does."""
+    with replacing(path, lasting=lasting) as stream:
+        stream.write(text)
+
+
+def to_bytes(report: Report) -> bytes:
+    """What the file of a report holds. A lone surrogate (a file name that is not UTF-8) becomes JSON's escape."""
     text = json.dumps(to_json(report), indent=1, ensure_ascii=False)
-    write_atomically(path, text.encode("utf-8", "backslashreplace").decode() + "\n")
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def from_bytes(data: bytes) -> Report | None:
+    """The report that a file holds; None where it holds something else."""
+    try:
+        return from_json(json.loads(data.decode()))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write `report` as JSON, atomically."""
+    write_atomically(path, to_bytes(report).decode())
 
 
 def read_report(path: Path) -> Report | None:
     """The report at `path`; None where there is none or it is not one."""
     try:
-        return from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return from_bytes(path.read_bytes())
+    except OSError:
         return None

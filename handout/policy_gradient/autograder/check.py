@@ -1,15 +1,17 @@
 """What a student runs: the public cases on their own folder, worded as in grading.
 
-    python -m autograder check [DIR] [--item ITEM]
+    python -m autograder check [DIR] [--item ITEM] [--watch]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +31,8 @@ from autograder.text import visible
 
 IN_SANDBOX = ("torch", "einops")
 INTRODUCTION = "Public cases only; grading runs more of the same kind."
+CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen, what has scrolled off it, and the cursor to the top
+POLL_SECONDS = 0.1
 
 
 class Checker:
@@ -39,9 +43,9 @@ class Checker:
         _refuse_without_packages()
         chosen = _assignment_near(path, assignment)
         self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
-        self._submission = _only_submission(path, chosen.module, chosen.untouched_source())
+        self._path = path
         self._sandbox = Sandbox()
-        self._reports: dict[str, Report] = {}
+        self.read()
 
     def __enter__(self) -> Self:
         """Return the checker; nothing runs yet."""
@@ -52,6 +56,12 @@ class Checker:
     ) -> None:
         """Stop the sandbox."""
         self._sandbox.close()
+
+    def read(self) -> None:
+        """Read the submission again, and forget what was found of it before."""
+        chosen = self._grader.assignment
+        self._submission = _only_submission(self._path, chosen.module, chosen.untouched_source())
+        self._reports: dict[str, Report] = {}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -88,11 +98,77 @@ def items_to_check(path: Path, assignment: str | None = None) -> tuple[Item, ...
 def check(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None) -> int:
     """Print the report on the public cases; 0 where all pass, 1 where one fails, 3 where the checker itself failed."""
     with Checker(path, assignment) as checker:
-        report = checker.report(item_ids)
-    if report.status == "not_graded":
-        raise GraderFault(f"Nothing could be checked, which is no fault of your work. {report.items[0].message}")
+        report = _checked(checker, item_ids)
     print(f"{INTRODUCTION}\n")
     print(report_text(report, checker.notes))
+    return _exit_code(report)
+
+
+def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None) -> int:
+    """Check, and check again whenever a file in the folder is saved, in a sandbox that stays warm, until Ctrl-C.
+
+    Returns what `check` would have returned the last time.
+    """
+    code, before = 0, None
+    with contextlib.suppress(KeyboardInterrupt), Checker(path, assignment) as checker:
+        for _ in _saves(path):
+            began = time.perf_counter()
+            try:
+                checker.read()
+            except UsageError as gone:  # it was there a moment ago: it may come back
+                print(gone, flush=True)
+                continue
+            report = _checked(checker, item_ids)
+            print(f"{CLEAR if sys.stdout.isatty() else ''}{INTRODUCTION}\n")
+            print(report_text(report, checker.notes))
+            print(f"\n{_changes(before, report)}Checked in {time.perf_counter() - began:.1f} s. ", end="")
+            print("Waiting for the next save; Ctrl-C ends.", flush=True)
+            code, before = _exit_code(report), report
+    return code
+
+
+def _saves(path: Path) -> Iterator[None]:
+    """Now, and after each change of a file in the folder that lasts until it is looked at."""
+    folder = path if path.is_dir() else path.parent
+    seen: object = None
+    now = _stamps(folder)
+    while True:
+        if now and now != seen:
+            seen = now
+            yield
+        before = now
+        while (now := _stamps(folder)) in (seen, []) or now != before:  # unchanged, or still being written
+            before = now
+            time.sleep(POLL_SECONDS)
+
+
+def _stamps(folder: Path) -> list[tuple[str, int, int]]:
+    """What tells one state of a folder's modules and notebooks from another; empty while one is being replaced."""
+    try:
+        found = [(one.name, one.stat()) for one in sorted(folder.iterdir()) if one.suffix in (".py", ".ipynb")]
+    except OSError:
+        return []
+    return [(name, stat.st_mtime_ns, stat.st_size) for name, stat in found]
+
+
+def _changes(before: Report | None, now: Report) -> str:
+    """What the last save brought about, a line each for gains and losses; "" where nothing changed."""
+    if before is None:
+        return ""
+    passed = [{item.item for item in report.items if item.verdict == "passed"} for report in (before, now)]
+    gained, lost = sorted(passed[1] - passed[0]), sorted(passed[0] - passed[1])
+    lines = [f"{words}: {', '.join(ids)}" for words, ids in (("Now right", gained), ("No longer right", lost)) if ids]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _checked(checker: Checker, item_ids: Sequence[str]) -> Report:
+    report = checker.report(item_ids)
+    if report.status == "not_graded":
+        raise GraderFault(f"Nothing could be checked, which is no fault of your work. {report.items[0].message}")
+    return report
+
+
+def _exit_code(report: Report) -> int:
     return 0 if all(item.verdict == "passed" for item in report.items) else 1
 
 
@@ -140,10 +216,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb = verbs.add_parser("check", help="run the public cases on your work", description=INTRODUCTION)
     verb.add_argument("dir", nargs="?", default=".", type=Path, help="the folder with your work (default: this one)")
     verb.add_argument("--item", action="append", default=[], help="check this item only; may be repeated")
+    verb.add_argument("--watch", action="store_true", help="check again whenever you save, until Ctrl-C")
     verb.add_argument("--assignment", help="which assignment; needed where there are several")
     options = parser.parse_args(arguments)
     try:
-        return check(options.dir, options.item, options.assignment)
+        return (watch if options.watch else check)(options.dir, options.item, options.assignment)
     except KitError as error:
         print(f"autograder: {visible(str(error))}", file=sys.stderr)
         return error.exit_code

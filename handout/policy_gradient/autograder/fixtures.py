@@ -10,6 +10,7 @@ One safetensors file holds the cases of one item and visibility: `public/<item>.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -22,8 +23,9 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from autograder.calls import Request
 from autograder.errors import FixtureError
-from autograder.items import Assignment
+from autograder.items import Assignment, Item
 from autograder.observation import Array, Observation, Raised, Returned
 from autograder.report import Visibility
 
@@ -80,8 +82,17 @@ class Case:
     expected: tuple[Expectation, ...]
     mistakes: Mapping[str, Observation | Raised]
 
+    def request(self, item: Item) -> Request:
+        """The call that a worker makes for this case, within the budgets of its item."""
+        budgets = item.timeout, item.cpu, item.memory_megabytes, item.output_megabytes
+        return Request(item.id, item.function, self.probe, self.params, self.input_bytes(), *budgets)
+
     def input_bytes(self) -> bytes:
         """The inputs as a worker receives them."""
+        return self._encoded
+
+    @functools.cached_property
+    def _encoded(self) -> bytes:
         return safetensors.numpy.save({name: np.array(array, order="C") for name, array in self.inputs.items()})
 
 
@@ -89,6 +100,7 @@ class Case:
 class Fixtures:
     """All stored cases of an assignment that this copy of the kit holds.
 
+    curves      what is shown and not judged: they expect the solution's own series
     hints       mistake slug → its hint
     sha256      of the manifest: one name for the whole set
     """
@@ -96,6 +108,7 @@ class Fixtures:
     cases: tuple[Case, ...]
     hints: Mapping[str, str]
     sha256: str
+    curves: tuple[Case, ...] = ()
 
     def of_item(self, item_id: str) -> tuple[Case, ...]:
         """The cases of one item."""
@@ -127,7 +140,9 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
         if stored:
             cases += decode(data, path)
     _check_complete(assignment, cases, hidden=hidden)
-    return Fixtures(tuple(_in_order(assignment, cases)), manifest["hints"], hashlib.sha256(manifest_bytes).hexdigest())
+    graded, shown = _in_order(assignment.items, cases), _in_order(assignment.curves, cases)
+    sha256 = hashlib.sha256(manifest_bytes).hexdigest()
+    return Fixtures(tuple(graded), manifest["hints"], sha256, tuple(shown))
 
 
 def encode(cases: Iterable[Case]) -> bytes:
@@ -191,15 +206,15 @@ def _is_manifest(found: Any) -> bool:
 
 def _check_complete(assignment: Assignment, cases: list[Case], *, hidden: bool) -> None:
     found = {(case.item, case.visibility, case.id) for case in cases}
-    for item in assignment.items:
+    for item in (*assignment.items, *assignment.curves):
         listed = [("public", name) for name in item.public] + [("hidden", name) for name in item.hidden if hidden]
         for visibility, name in listed:
             if (item.id, visibility, name) not in found:
                 raise FixtureError(f"Item {item.id} lists the {visibility} case {name}, which no stored file holds.")
 
 
-def _in_order(assignment: Assignment, cases: list[Case]) -> list[Case]:
-    order = [name for item in assignment.items for name in (*item.public, *item.hidden)]
+def _in_order(items: Iterable[Item], cases: list[Case]) -> list[Case]:
+    order = [name for item in items for name in (*item.public, *item.hidden)]
     return sorted((case for case in cases if case.id in order), key=lambda case: order.index(case.id))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 import hashlib
 import io
 import itertools
@@ -28,7 +29,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from autograder.errors import UsageError
-from autograder.notebook import MAX_CODE, UNPARSABLE, Text, notebook_text, parsed
+from autograder.notebook import MAX_CODE, UNPARSABLE, Text, is_stub, notebook_text, parsed, words_of
 from autograder.text import visible
 
 MIB = 2**20
@@ -50,11 +51,15 @@ class Candidate:
     student   name shown to staff: the folder's or the file's stem; never empty, always encodable
     path      folder, .py, .ipynb or .zip
     shown     the path in reports: relative to the folder that was given, forward slashes, nothing invisible
+    beside    the notebook that was handed in with a module, where a platform keeps both apart from other students'
+    notes     what is known of how it was handed in
     """
 
     student: str
     path: Path
     shown: str
+    beside: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def _at(path: Path, module: str) -> list[Candidate]:
         mode = path.stat().st_mode
         real = path.resolve() if path.is_symlink() else path
         entries = _entries(real) if stat.S_ISDIR(mode) else []
-        own = _is_students_own(entries, module)
+        own = is_students_own(entries, module)
     except (OSError, ValueError) as error:
         raise UsageError(_unusable(path, error)) from None
     if stat.S_ISDIR(mode) and not own:
@@ -131,7 +136,7 @@ def _unusable(path: Path, error: OSError | ValueError) -> str:
     return f"{_quoted(str(path))} cannot be opened ({reason}): check the path."
 
 
-def _is_students_own(entries: Sequence[os.DirEntry[str]], module: str) -> bool:
+def is_students_own(entries: Sequence[os.DirEntry[str]], module: str) -> bool:
     """Whether a folder with these entries is one student's: it holds the files, itself or in `module/`."""
     names = _names(module)
     if any(entry.name in names for entry in entries):
@@ -161,8 +166,7 @@ def _candidate(path: Path, real: Path, module: str, *, is_folder: bool) -> Candi
     while student == module and place.parent != place:
         place = place.parent
         student, shown = place.name, f"{place.name}/{shown}"
-    student = unicodedata.normalize("NFC", _decodable(student))
-    return Candidate(student or "submission", real, visible(_decodable(shown)) or ".")
+    return Candidate(student_name(student), real, shown_name(shown))
 
 
 def _names(module: str) -> tuple[str, str]:
@@ -193,6 +197,16 @@ def _decodable(name: str) -> str:
     return escaped.encode("utf-8", "backslashreplace").decode()
 
 
+def shown_name(name: str) -> str:
+    """The name of a file or folder as reports show it."""
+    return visible(_decodable(name)) or "."
+
+
+def student_name(name: str) -> str:
+    """A name that a file system or a platform gives, as the name of a student: never empty, always encodable."""
+    return unicodedata.normalize("NFC", _decodable(name)) or "submission"
+
+
 def _quoted(name: str) -> str:
     """`name` as a sentence shows it: one line, not too long."""
     return visible(_decodable(name), 300)
@@ -208,6 +222,11 @@ def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
     untouched   text of the handout's module: it says which functions are graded, hence what to keep of a
                 notebook, and whether a module that lies beside a notebook was ever edited
     """
+    found = _read(candidate, module, untouched)
+    return replace(found, notes=(*candidate.notes, *found.notes))
+
+
+def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
     try:
         files = _files(candidate, module)
     except OSError as error:
@@ -219,15 +238,27 @@ def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
     return _module_or_notebook(candidate, files, module, untouched)
 
 
+def written_answers(candidate: Candidate, module: str) -> dict[str, str]:
+    """The answers in words of a candidate's notebook, by nbgrader's names of their cells; nothing where it has none."""
+    with contextlib.suppress(OSError):
+        for file in _files(candidate, module):
+            if _suffix(file.shown) == ".ipynb" and not file.problem:
+                return words_of(_decoded(file.data).source)
+    return {}
+
+
 def _module_or_notebook(
     candidate: Candidate, files: Sequence[_File], module: str, untouched: str
 ) -> Submission:
     """The module, unless it cannot be read, or was never edited while the notebook was."""
     of_module = _read_file(candidate, files[0], module, untouched)
-    if not of_module.problem and _is_edited(of_module.source, untouched):
-        return _chosen(of_module, "module", "it counts before a notebook")
     of_notebook = _read_file(candidate, files[1], module, untouched)
-    if of_notebook.problem or not (of_module.problem or _is_edited(of_notebook.source, untouched)):
+    if not of_module.problem and _is_edited(of_module.source, untouched):
+        as_handed_out = of_notebook.source and not _is_edited(of_notebook.source, untouched)
+        return of_module if as_handed_out else _chosen(of_module, "module", "it counts before a notebook")
+    if of_notebook.source and not (of_module.problem or _is_edited(of_notebook.source, untouched)):
+        return of_module  # neither was touched
+    if of_notebook.problem:
         return _chosen(of_module, "module", "the notebook holds no answers")
     if of_module.problem:
         return _chosen(of_notebook, "notebook", "the module cannot be read")
@@ -287,7 +318,7 @@ def _functions(source: str) -> dict[str, str]:
     for function in functions:
         if ast.get_docstring(function, clean=False) is not None:
             del function.body[0]
-    return {function.name: ast.dump(function) for function in functions}
+    return {function.name: "" if is_stub(function) else ast.dump(function) for function in functions}
 
 
 def _decoded(data: bytes) -> Text:
@@ -326,6 +357,10 @@ def _files(candidate: Candidate, module: str) -> list[_File]:
     if stat.S_ISDIR(candidate.path.lstat().st_mode):
         return _from_folder(candidate.path, candidate.shown, module)
     file = _from_disk(candidate.path, candidate.shown)
+    if candidate.path.suffix.lower() not in CAPS and not file.problem:
+        return [_refused(candidate.shown, "is no .py, .ipynb or .zip file: hand in one of these.", file.data)]
+    if candidate.beside is not None:
+        return [file, _from_disk(candidate.beside, shown_name(candidate.beside.name))]
     return _from_zip(file, module) if _suffix(file.shown) == ".zip" and not file.problem else [file]
 
 

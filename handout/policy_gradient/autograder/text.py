@@ -29,6 +29,17 @@ VERDICT_WORDS: Mapping[Verdict, str] = MappingProxyType(
 )
 
 
+STRICT = ("landlock", "seccomp")
+
+
+def isolation_line(layers: Iterable[str]) -> str:
+    """What a report says of its isolation: the layers, and below strict what is missing."""
+    layers = list(layers)
+    missing = [layer for layer in STRICT if layer not in layers]
+    below = f" (below strict: without {' and '.join(missing)})" if missing else ""
+    return f"{', '.join(visible(layer, 40) for layer in layers) or 'none'}{below}"
+
+
 def visible(text: str, limit: int | None = None, *, newlines: bool = False) -> str:
     """`text` with each character that acts without being seen written as an escape: `\\x1b`, `\\u202e`.
 

@@ -1,0 +1,167 @@
+"""The result → text: three tables, and where it stands against what is aimed at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+STRICT = "this kit, strict"
+TARGETS = {"nbgrader": 20.0, "pytest": 10.0}
+ISOLATION_MS, OVER_FLOOR = 10.0, 1.5
+LINEAR, FLAT = 1.25, 1.25  # from the second-largest class to the largest: what still counts as linear, as flat
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """All of it, as it is printed."""
+    parts = [_where(result["machine"])]
+    if "comparison" in result:
+        parts.append(_comparison(result["comparison"]))
+    if "isolation" in result:
+        parts.append(_isolation(result["isolation"]))
+    if "floor" in result:
+        parts.append(_floor(result["floor"]))
+    if "sizes" in result:
+        parts.append(_sizes(result["sizes"]))
+    return "\n\n".join([*parts, _targets(targets(result))]) + "\n"
+
+
+def _where(machine: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return (
+        f"{machine['started']}: {machine['cores']} cores, {machine['processor']}, {machine['platform']}, "
+        f"load {machine['load']:.1f} before\n{versions}\nisolation at strict: {', '.join(machine['layers'])}"
+    )
+
+
+def _comparison(found: Mapping[str, Any]) -> str:
+    lines = [
+        f"{found['submissions']} copies of one right submission ({found['submission']}, {found['items']} items, "
+        f"{found['cases']} cases), median of {found['rounds']} rounds",
+        "",
+        _row("", "at a time", "s each", "ratio", "s further", "ratio", "peak MiB"),
+        _rule(),
+    ]
+    for row in found["rows"]:
+        if row["missing"]:
+            at_a_time = str(row["at_a_time"] or "")
+            lines.append(f"{row['name']:<32}{at_a_time:>9}   {row['missing'].splitlines()[0]}")
+            continue
+        cells = [str(row["at_a_time"]), f"{row['whole']:.3f}", _times(row.get("times_whole"))]
+        cells += [f"{row['further']:.3f}", _times(row.get("times_further")), f"{row['peak_mib']:,.0f}"]
+        lines.append(_row(row["name"], *cells))
+    notes = (
+        "s each: the whole run over its submissions, start included. s further: each further submission of a long",
+        "class, the start left out. ratio: how many times as long as this kit at strict. Peak memory sums what the",
+        "processes hold; pages that a forked worker shares with its server count twice. This kit runs each",
+        "submission's learning curve as well, which the others do not.",
+    )
+    return "\n".join([*lines, "", *notes])
+
+
+def _isolation(found: Mapping[str, Any]) -> str:
+    lines = [
+        f"Isolation alone: a worker started, asked once, and ended; median of {found['times']}, interleaved",
+        "",
+        f"{'':<32}{'ms':>9}{'added':>10}",
+        _rule(51),
+    ]
+    for name, row in found["rows"].items():
+        added = "" if name == "fork alone" else f"{row['added']:+.1f}"
+        lines.append(f"{name:<32}{row['milliseconds']:>9.1f}{added:>10}")
+    return "\n".join(lines)
+
+
+def _floor(found: Mapping[str, Any]) -> str:
+    names = {"floor": "floor: calls alone, warm process", "none": "graded, process", "strict": "graded, strict"}
+    lines = [
+        f"A right submission over its floor; median of {found['times']}, interleaved",
+        "",
+        f"{'':<32}{'s':>9}{'in items':>10}{'x floor':>10}",
+        _rule(61),
+    ]
+    for name, row in found["rows"].items():
+        lines.append(f"{names[name]:<32}{row['seconds']:>9.3f}{row['calls']:>10.3f}{row['over_floor']:>10.2f}")
+    return "\n".join(
+        [*lines, "", f"Of the floor, {found['curves']:.3f} s draw the learning curve, which is not judged."]
+    )
+
+
+def _sizes(found: Mapping[str, Any]) -> str:
+    lines = [
+        f"A class as it grows: submissions whose functions all raise, at {found['isolation']}, "
+        f"{found['jobs']} at a time",
+        "",
+        f"{'submissions':>12}{'seconds':>12}{'s each':>12}{'s further':>12}{'grader MiB':>12}",
+        _rule(60),
+    ]
+    for row in found["rows"]:
+        further = f"{row['each_further']:.4f}" if "each_further" in row else ""
+        cells = f"{row['seconds']:>12.1f}{row['per_submission']:>12.4f}{further:>12}{row['grader_mib']:>12.0f}"
+        lines.append(f"{row['size']:>12,}{cells}")
+    return "\n".join(lines)
+
+
+def targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is aimed at, what was found, and whether it holds; only what this run measured."""
+    return [*_ratio_targets(result), *_overhead_targets(result), *_size_targets(result)]
+
+
+def _ratio_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows = [row for row in result.get("comparison", {}).get("rows", []) if not row["missing"]]
+    strict = [row["further"] for row in rows if row["name"] == STRICT]
+    found = []
+    for tool, aim in TARGETS.items():
+        theirs = [row["further"] for row in rows if row["name"].startswith(tool)]
+        if strict and theirs:
+            ratio = min(theirs) / min(strict)
+            found.append(_target(f"times the throughput of {tool}, the best of each", aim, ratio, ratio >= aim))
+    return found
+
+
+def _overhead_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    if "isolation" in result:
+        added = result["isolation"]["rows"]["fork + all of them"]["added"]
+        found.append(_target("ms of isolation over fork alone, at most", ISOLATION_MS, added, added <= ISOLATION_MS))
+    if "strict" in result.get("floor", {}).get("rows", {}):
+        ratio = result["floor"]["rows"]["strict"]["over_floor"]
+        found.append(_target("times the floor, at most", OVER_FLOOR, ratio, ratio <= OVER_FLOOR))
+    return found
+
+
+def _size_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows = result.get("sizes", {}).get("rows", [])
+    if len(rows) < 3:  # two further costs are needed to tell a line from a curve
+        return []
+    before, last = rows[-2:]
+    growth, memory = last["each_further"] / before["each_further"], last["grader_mib"] / before["grader_mib"]
+    size = f"{before['size']:,} to {last['size']:,}"
+    return [
+        _target(f"times the cost of a further submission, {size}, at most", LINEAR, growth, growth <= LINEAR),
+        _target(f"times the grader's memory, {size}, at most", FLAT, memory, memory <= FLAT),
+    ]
+
+
+def _target(what: str, aim: float, found: float, holds: bool) -> dict[str, Any]:
+    return {"what": what, "aim": aim, "found": found, "holds": holds}
+
+
+def _targets(found: Sequence[Mapping[str, Any]]) -> str:
+    lines = [f"{'aim':>8}{'found':>9}", _rule(61)]
+    for one in found:
+        word = "" if one["holds"] else "   NOT REACHED"
+        lines.append(f"{one['aim']:>8g}{one['found']:>9.2f}  {one['what']}{word}")
+    return "\n".join(lines)
+
+
+def _row(*cells: str) -> str:
+    name, at_a_time, *rest = cells
+    return f"{name:<32}{at_a_time:>9}" + "".join(f"{cell:>11}" for cell in rest)
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.1f}"
+
+
+def _rule(width: int = 96) -> str:
+    return "─" * width

@@ -1,0 +1,64 @@
+"""Reports and names that the tests of exports share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograder.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict, file_stem, write_report
+
+# Commas, quotes, line breaks, formulas, marks that nobody sees, four scripts.
+NASTY_NAMES = (
+    "Diaz, Ana",
+    'Robert "Bob" Tables',
+    "two\nlines",
+    "carriage\rreturn",
+    "=cmd|' /C calc'!A0",
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1+1",
+    "＝２＋２",
+    "\u202egnitset\u202c right-to-left",
+    "\u200fمريم العلي",
+    "Ольга Иванова",
+    "王小明",
+    "Łukasz Żółć",
+    "semi;colon",
+    "<script>alert(1)</script>",
+    "| --- | `tick` ```",
+    "../../etc/passwd",
+    "x" * 300,
+)
+
+
+def item(
+    name: str = "deltas-max",
+    points: float | None = 4.0,
+    most: float = 4.0,
+    verdict: Verdict = "passed",
+    cases: tuple[CaseResult, ...] | None = None,
+    message: str = "",
+    hint: str = "",
+) -> ItemResult:
+    if cases is None:
+        cases = (
+            CaseResult(f"{name}-small", "public", verdict, message),
+            CaseResult(f"{name}-large", "hidden", verdict, message),
+        )
+    return ItemResult(name, "compute_deltas", f"title of {name}", points, most, verdict, (), message, hint, 0.25, cases)
+
+
+def report(student: str, *items: ItemResult) -> Report:
+    info = SubmissionInfo("p.py", "00")
+    return Report(student, "policy_gradient", info, "ff", ("process", "seccomp"), items or (item(),))
+
+
+def not_graded(student: str) -> Report:
+    lost = item("a", None, 4.0, "not_graded", (), "The sandbox could not be started.")
+    return report(student, lost, item("b", 2.0, 4.0, "failed", message="wrong"))
+
+
+def write_grades(folder: Path, *reports: Report) -> Path:
+    for one in reports:
+        write_report(one, folder / "reports" / f"{file_stem(one.student)}.json")
+    return folder

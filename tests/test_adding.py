@@ -1,0 +1,152 @@
+"""The guide for adding to the assignment, followed block by block on a copy of the kit: what it says happens, happens.
+
+The copy holds one function's cases and mistakes alone, so that it is quick to make; they are those of the kit.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from toy_kit import autograder, change, packages_without
+
+from autograder.items import KIT_ROOT, find_assignment
+
+GUIDE = KIT_ROOT / "fixtures" / "policy_gradient" / "ADDING.md"
+BLOCKS = re.findall(r"^```(?:python|toml)\n(.*?)^```\n", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+MADE = "Oracle and solution agree; every known mistake is separated."
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the kit, reduced to compute_kl_penalty."""
+    root = tmp_path_factory.mktemp("adding")
+    for name in ("autograder", "solution", "fixtures/policy_gradient"):
+        shutil.copytree(
+            KIT_ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "submissions", "variants")
+        )
+    shutil.copy(KIT_ROOT / "pyproject.toml", root)
+    folder = root / "fixtures/policy_gradient"
+    text = (folder / "items.toml").read_text(encoding="utf-8")
+    head, *items = re.split(r"(?=^\[\[item\]\])", text, flags=re.MULTILINE)
+    kept = [item for item in items if 'function = "compute_kl_penalty"' in item]
+    (folder / "items.toml").write_text(head + "".join(kept), encoding="utf-8")
+    cases = (folder / "cases.py").read_text(encoding="utf-8")
+    others = re.findall(r"^    yield from (?!kl)\w+_drafts\(secret(?:, draw)?\)\n", cases, flags=re.MULTILINE)
+    assert len(others) == 5
+    for line in others:
+        cases = cases.replace(line, "", 1)
+    (folder / "cases.py").write_text(cases, encoding="utf-8")
+    for module in ("reward", "deltas", "log_probs", "loss", "loop"):
+        change(folder / "mistakes.py", f"    mistakes_{module},\n", "")
+    regenerated(root)
+    released(root)
+    return root
+
+
+def insert(kit: Path, name: str, before: str, block: str) -> None:
+    """Put a block of the guide in front of a text that stands in the file once; at its end where that is empty."""
+    path = kit / name
+    if not before:
+        path.write_text(path.read_text(encoding="utf-8").rstrip("\n") + f"\n\n\n{block}", encoding="utf-8")
+        return
+    change(path, before, f"{block}{before}")
+
+
+def regenerated(kit: Path) -> None:
+    done = autograder(kit, "fixtures", "regenerate")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert MADE in done.stdout
+
+
+def refused(kit: Path, sentence: str, verb: Sequence[str] = ("fixtures", "regenerate")) -> None:
+    done = autograder(kit, *verb)
+    assert done.returncode == 3
+    assert sentence in " ".join(done.stderr.split())
+
+
+def released(kit: Path) -> None:
+    done = autograder(kit, "release")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def examined(kit: Path, packages: Path, *, fails: bool) -> str:
+    """What the exam prints; without mutants, which would change functions that the copy has no items for."""
+    done: subprocess.CompletedProcess[str] = autograder(kit, "selfcheck", "--jobs", "2", packages=packages)
+    assert done.returncode == (3 if fails else 0), done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_guide_has_the_blocks_that_are_followed_here_and_stays_with_staff() -> None:
+    assert len(BLOCKS) == 12
+    assert not list(find_assignment("policy_gradient").handout.rglob(GUIDE.name))
+
+
+FOLDER = "fixtures/policy_gradient/"
+KL_START = '    yield kl(secret, "kl-small", '
+
+
+@pytest.mark.timeout(600)
+def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_path: Path) -> None:
+    packages = packages_without("mutmut", tmp_path)
+    case, listed, mistake, item, item_cases, *_ = BLOCKS
+    insert(kit, FOLDER + "cases.py", KL_START, case)
+    refused(kit, "items.toml and cases.py differ: without a draft []; in no item ['kl-narrow'].")
+    change(kit / FOLDER / "items.toml", 'hidden = ["kl-wide", "kl-float32"]\n', listed)
+    regenerated(kit)
+
+    change(
+        kit / FOLDER / "mistakes_kl.py",
+        "MISTAKES: tuple[Mistake, ...] = (\n",
+        f"MISTAKES: tuple[Mistake, ...] = (\n{mistake}",
+    )
+    harmless = mistake.replace("max=0.7", "max=1000.0")
+    change(kit / FOLDER / "mistakes_kl.py", mistake, harmless)
+    refused(kit, "No case separates these mistakes from a right answer: ratio-cut-at-two.")
+    change(kit / FOLDER / "mistakes_kl.py", harmless, mistake)
+
+    insert(kit, FOLDER + "items.toml", "", item)
+    refused(kit, "without a draft ['kl-few-other', 'kl-few-small']; in no item [].")
+    insert(kit, FOLDER + "cases.py", KL_START, item_cases)
+    regenerated(kit)
+
+    item, cases, line, oracle, probe, solution, mistakes = BLOCKS[5:]
+    insert(kit, FOLDER + "items.toml", "", item)
+    insert(kit, FOLDER + "cases.py", "", cases)
+    insert(kit, FOLDER + "cases.py", "    yield from kl_drafts(secret)\n", line)
+    insert(kit, FOLDER + "oracle.py", "", oracle)
+    insert(kit, FOLDER + "probes.py", "", probe)
+    refused(kit, "surprise-small: the solution does not pass its own case:")
+    module = "solution/policy_gradient/policy_gradient.py"
+    insert(kit, module, "", re.sub(r" *### (BEGIN|END) SOLUTION\n", "", solution))
+    regenerated(kit)
+    refused(kit, "No answer is marked in compute_surprise", ("release",))
+    path = kit / module
+    path.write_text(
+        path.read_text(encoding="utf-8").rpartition("\n\n\ndef compute_surprise")[0] + "\n", encoding="utf-8"
+    )
+    insert(kit, module, "", solution)
+    regenerated(kit)
+    printed = examined(kit, packages, fails=True)
+    assert "The handout is not what release makes" in printed
+    assert "No mistake is known of compute_surprise: nobody who gets it wrong is told why." in printed
+    assert "The assignment's text does not name compute_surprise." in printed
+    released(kit)
+
+    (kit / FOLDER / "mistakes_surprise.py").write_text(mistakes, encoding="utf-8")
+    change(
+        kit / FOLDER / "mistakes.py", "import mistakes_reward\n", "import mistakes_reward\nimport mistakes_surprise\n"
+    )
+    change(kit / FOLDER / "mistakes.py", "    mistakes_kl,\n", "    mistakes_kl,\n    mistakes_surprise,\n")
+    text = kit / "solution/policy_gradient/README.md"
+    text.write_text(text.read_text(encoding="utf-8") + "\n## `compute_surprise`\n", encoding="utf-8")
+    regenerated(kit)
+    released(kit)
+    printed = examined(kit, packages, fails=False)
+    assert "compute_surprise" not in printed
+    surprise = next(row for row in printed.splitlines() if row.split()[:1] == ["surprise"])
+    assert surprise.split()[1:] == ["2", "2", "2", "0", "0", "0"]

@@ -1,0 +1,457 @@
+"""A course's rules for points: what they make of reports, where it is written, and what is refused with its line."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import zoneinfo
+from pathlib import Path
+
+import pytest
+import toy_kit
+from toy_kit import autograder
+
+from autograder.adjust import (
+    BEGIN,
+    Final,
+    Rules,
+    final_of,
+    read_rules,
+    stored_reports,
+    with_final,
+    without_finals,
+    write_finals,
+)
+from autograder.errors import UsageError
+from autograder.items import Assignment, Item
+from autograder.pages import feedback_page
+from autograder.policy import Late, Override, Policy, read_overrides, read_policy, read_times
+from autograder.report import ItemResult, Report, SubmissionInfo, file_stem, read_report, write_atomically, write_report
+
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+DEADLINE = datetime.datetime(2027, 3, 12, 23, 59, tzinfo=BERLIN)
+POINTS = {"a": 4.0, "b": 6.0, "c": 10.0}
+
+
+@pytest.fixture(scope="module")
+def assignment() -> Assignment:
+    items = tuple(Item(name, "f", name, points, 5, "?", (f"{name}-1",), ()) for name, points in POINTS.items())
+    return Assignment("toy", "Toy", "toy", Path(), (), 20, items)
+
+
+def report(student: str = "ada", **earned: float | None) -> Report:
+    """A report of three items, all points but for those given."""
+    results = []
+    for item, most in POINTS.items():
+        points = earned.get(item, most)
+        verdict = "not_graded" if points is None else "passed" if points == most else "failed"
+        results.append(ItemResult(item, "f", item, points, most, verdict, (), "", "", 0.0, ()))
+    return Report(student, "toy", SubmissionInfo(f"{student}.py", ""), "0" * 64, (), tuple(results))
+
+
+def at(days: float = 0, minutes: float = 0) -> datetime.datetime:
+    return DEADLINE + datetime.timedelta(days=days, minutes=minutes)
+
+
+def finals(one: Report, policy: Policy | None = None, *overrides: Override, handed_in: object = None) -> Final:
+    times = None if handed_in is None else {one.student: handed_in}
+    return final_of(one, Rules(policy or Policy(), overrides, times))  # type: ignore[arg-type]
+
+
+def changed(item: str, points: float | None, comment: str = "asked", student: str = "ada") -> Override:
+    return Override(student, item, points, comment, "overrides.csv, line 2")
+
+
+# Rules
+
+
+def test_without_a_rule_the_final_grade_is_the_points() -> None:
+    assert finals(report(a=1.5)) == Final(17.5, ())
+
+
+@pytest.mark.parametrize(
+    ("handed_in", "final"),
+    [
+        (at(), 20),
+        (at(minutes=-1), 20),
+        (at(minutes=10), 20),
+        (at(minutes=11), 18),
+        (at(days=1), 18),
+        (at(days=1, minutes=1), 16),
+        (at(days=3), 14),
+        (at(days=3, minutes=1), 0),
+        (at(days=400), 0),
+    ],
+)
+def test_each_day_begun_costs_its_share_after_a_grace_and_up_to_a_cutoff(
+    handed_in: datetime.datetime, final: float
+) -> None:
+    late = Late(DEADLINE, datetime.timedelta(minutes=10), 10, "earned", 3)
+    assert finals(report(), Policy(late=late), handed_in=handed_in).points == final
+    same_moment = handed_in.astimezone(datetime.UTC)
+    assert finals(report(), Policy(late=late), handed_in=same_moment).points == final
+
+
+def test_a_share_of_the_maximum_never_leads_below_0() -> None:
+    late = Late(DEADLINE, per_day=40, of="maximum")
+    assert finals(report(), Policy(late=late), handed_in=at(1)).points == 12
+    assert finals(report(c=0.0), Policy(late=late), handed_in=at(2)).points == 0
+
+
+def test_an_extension_moves_the_deadline_of_one_student_over_a_change_of_clocks() -> None:
+    deadline = datetime.datetime(2027, 3, 27, 12, tzinfo=BERLIN)  # clocks go forward in the night to the 28th
+    policy = Policy(late=Late(deadline, per_day=50, extensions={"ada": 1.5}))
+    assert (
+        finals(report(), policy, handed_in=deadline.astimezone(datetime.UTC) + datetime.timedelta(hours=36)).points
+        == 20
+    )
+    assert (
+        finals(report(), policy, handed_in=deadline.astimezone(datetime.UTC) + datetime.timedelta(hours=37)).points
+        == 10
+    )
+    assert finals(report("bela"), policy, handed_in=deadline + datetime.timedelta(hours=2)).points == 10
+
+
+def test_a_student_whose_time_nobody_knows_gets_no_final_grade_and_no_zero() -> None:
+    found = final_of(report(), Rules(Policy(late=Late(DEADLINE)), (), {"bela": at()}))
+    assert found.points is None
+    assert found.reasons == "nothing says when this was handed in, so the late rules cannot be applied"
+
+
+def test_the_lowest_items_are_left_out_and_the_rest_is_brought_back_to_the_whole() -> None:
+    found = finals(report(a=1.0, b=3.0), Policy(drop_lowest=1))
+    assert found.points == round(13 * 20 / 16, 2) == 16.25
+    assert found.reasons == "a left out as one of the lowest (1 of 4)"
+    assert finals(report(a=2.0, b=3.0), Policy(drop_lowest=1)).adjustments[0].item == "b"  # of equal shares the larger
+
+
+def test_dropping_never_costs_points_and_never_drops_what_is_full() -> None:
+    assert finals(report(), Policy(drop_lowest=2)) == Final(20.0, ())
+    assert finals(report(a=0.0, b=0.0, c=0.0), Policy(drop_lowest=2)).points == 0
+
+
+def test_an_override_comes_before_the_late_rule_and_one_of_the_whole_after_it() -> None:
+    policy = Policy(late=Late(DEADLINE, per_day=50))
+    found = finals(report(b=0.0), policy, changed("b", 6), handed_in=at(1))
+    assert found.points == 10
+    assert [one.rule for one in found.adjustments] == ["override", "late"]
+    assert found.adjustments[0].reason == "b 0 → 6: asked"
+    found = finals(report(b=0.0), policy, changed("", 19, "as agreed"), handed_in=at(1))
+    assert (found.points, found.adjustments[-1].before, found.adjustments[-1].reason) == (19, 7.0, "as agreed")
+
+
+def test_a_comment_alone_changes_nothing_and_is_told() -> None:
+    found = finals(report(b=0.0), None, changed("b", None, "nearly"), changed("", None, "see me"))
+    assert (found.points, found.reasons) == (14, "b: nearly; see me")
+
+
+def test_what_the_grader_could_not_grade_is_no_grade_until_a_person_gives_one() -> None:
+    assert finals(report(b=None)).points is None
+    assert finals(report(b=None), Policy(drop_lowest=1)).points is None
+    found = finals(report(b=None), None, changed("b", 5))
+    assert (found.points, found.reasons) == (19, "b not graded → 5: asked")
+
+
+def test_an_excuse_is_no_zero_whether_of_an_item_or_of_the_whole() -> None:
+    found = finals(report(a=0.0, c=5.0), Policy(excused_items={"ada": frozenset({"c"})}))
+    assert (found.points, found.reasons) == (12, "c excused (5 of 10)")
+    assert finals(report(b=None), Policy(excused_items={"ada": frozenset({"b"})})).points == 20
+    found = finals(report(a=0.0), Policy(excused=frozenset({"ada"})), changed("", 20))
+    assert (found.points, found.adjustments[-1].reason) == (None, "excused from this assignment")
+
+
+# Reading
+
+
+POLICY = """\
+timezone = "Europe/Berlin"
+
+[late]
+deadline = 2027-03-12T23:59:00
+grace_minutes = 10
+per_day = 10
+cutoff_days = 5
+
+[late.extensions]
+ada = 2.5
+"o'brien, sean" = 1
+
+[drop]
+lowest = 1
+
+[excused]
+students = ["bela"]
+items.chidi = ["a", "b"]
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_policy_is_read(tmp_path: Path, assignment: Assignment) -> None:
+    policy = read_policy(write(tmp_path / "policy.toml", POLICY), assignment)
+    late = Late(DEADLINE, datetime.timedelta(minutes=10), 10, "earned", 5, {"ada": 2.5, "o'brien, sean": 1})
+    assert policy == Policy(BERLIN, late, 1, frozenset({"bela"}), {"chidi": frozenset({"a", "b"})})
+    assert policy.students == {"ada", "bela", "chidi", "o'brien, sean"}
+    assert read_policy(write(tmp_path / "policy.toml", ""), assignment) == Policy()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "sentence"),
+    [
+        ("per_day = 10", "per_day = 120", 6, "late.per_day should be a number from 0 to 100, but is 120"),
+        ("per_day = 10", "per_day = nan", 6, "late.per_day should be a number from 0 to 100"),
+        ("per_day = 10", 'per_day = "10"', 6, "late.per_day should be a number"),
+        ("per_day = 10", "per_days = 10", 6, "late.per_days is no rule; there are: cutoff_days, deadline"),
+        ("per_day = 10", "per_day = 1 0", 6, "this is not TOML"),
+        ("2027-03-12T23:59:00", "2027-03-12", 4, "late.deadline should be a date and a time"),
+        ('timezone = "Europe/Berlin"', "", 4, "late.deadline has no time zone"),
+        ("Europe/Berlin", "Europe/Nowhere", 1, "timezone 'Europe/Nowhere' is no time zone"),
+        ("Europe/Berlin", "../../etc/passwd", 1, "is no time zone"),
+        ("ada = 2.5", "ada = -1", 10, "late.extensions.ada should be a number from 0"),
+        ("lowest = 1", "lowest = 3", 14, "drop.lowest should be from 0 to 2 items, but is 3"),
+        ("[drop]", "[dropped]", 13, "dropped is no rule"),
+        ('students = ["bela"]', 'students = "bela"', 17, "excused.students should be a list"),
+        ('["a", "b"]', '["a", "z"]', 18, "excused.items.chidi should be a list of items of toy"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_is_refused_with_its_line(
+    tmp_path: Path, assignment: Assignment, right: str, wrong: str, line: int, sentence: str
+) -> None:
+    assert POLICY.count(right) == 1
+    path = write(tmp_path / "policy.toml", POLICY.replace(right, wrong))
+    with pytest.raises(UsageError) as refused:
+        read_policy(path, assignment)
+    assert sentence in str(refused.value)
+    assert f"line {line}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "sentence"),
+    [
+        ("ada,z,1,why", 2, "there is no item 'z'"),
+        ("ada,a,5,why", 2, "5 points, but a has 4"),
+        ("ada,,21,why", 2, "21 points, but the assignment has 20"),
+        ("ada,a,-1,why", 2, "'-1' is no number of points"),
+        ("ada,a,1e1,why", 2, "'1e1' is no number of points"),
+        ("ada,a,nan,why", 2, "'nan' is no number of points"),
+        ("ada,a,1,", 2, "a change without a reason"),
+        (",a,1,why", 2, "a row without a student"),
+        ("ada,a,1,why\n\nada,a,2,why", 4, "ada has another row for a"),
+        ("ada,a,1", 2, "3 cells, but the first line names 4 columns"),
+        ('ada,a,1,"two\nlines"\nbela,a,9,why', 4, "9 points"),
+        ('ada,a,1,"open', 2, "this is not CSV"),
+    ],
+)
+def test_an_override_that_cannot_be_used_is_refused_with_its_line(
+    tmp_path: Path, assignment: Assignment, rows: str, line: int, sentence: str
+) -> None:
+    path = write(tmp_path / "overrides.csv", f"student,item,points,comment\n{rows}\n")
+    with pytest.raises(UsageError) as refused:
+        read_overrides(path, assignment)
+    assert str(refused.value).startswith(f"{path}, line {line}: ")
+    assert sentence in str(refused.value)
+
+
+def test_overrides_are_read_in_any_order_of_columns_and_as_spreadsheets_write_them(
+    tmp_path: Path, assignment: Assignment
+) -> None:
+    text = '\N{BYTE ORDER MARK}Comment,Student,Points,Item\r\n"yes, ""right""","o\'brien, sean","3,5",a\r\n'
+    (found,) = read_overrides(write(tmp_path / "overrides.csv", text), assignment)
+    assert found == Override("o'brien, sean", "a", 3.5, 'yes, "right"', f"{tmp_path / 'overrides.csv'}, line 2")
+
+
+def test_a_file_that_is_not_utf_8_or_has_other_columns_is_refused(tmp_path: Path, assignment: Assignment) -> None:
+    path = tmp_path / "overrides.csv"
+    path.write_bytes("student,item,points,comment\nzoë,a,1,why\n".encode("latin-1"))
+    with pytest.raises(UsageError, match=r"line 2: this is not UTF-8"):
+        read_overrides(path, assignment)
+    with pytest.raises(UsageError, match=r"line 1: the columns should be student,item,points,comment; found: a, b"):
+        read_overrides(write(path, "a,b\n"), assignment)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_overrides(tmp_path / "nowhere.csv", assignment)
+
+
+def test_times_are_read_with_their_zone_and_the_last_of_a_student_counts(
+    tmp_path: Path, assignment: Assignment
+) -> None:
+    rows = "ada,2027-03-12 20:00\nada,2027-03-12T22:00:00Z\nbela,2027-03-12 23:00:00.5 Europe/London\n"
+    times = read_times(write(tmp_path / "t.csv", f"student,submitted\n{rows}"), assignment, BERLIN)
+    assert times["ada"] == datetime.datetime(2027, 3, 12, 23, tzinfo=BERLIN)
+    assert times["bela"].utcoffset() == datetime.timedelta(0)
+    with pytest.raises(UsageError, match=r"t.csv, line 2: '2027-03-12 20:00' has no time zone"):
+        read_times(tmp_path / "t.csv", assignment, None)
+    with pytest.raises(UsageError, match=r"t.csv, line 2: 'yesterday' is no time"):
+        read_times(write(tmp_path / "t.csv", "student,submitted\nada,yesterday\n"), assignment, BERLIN)
+
+
+def test_the_times_that_nbgrader_noted_are_read_from_its_folder(tmp_path: Path, assignment: Assignment) -> None:
+    for name, text in (("ada", "2027-03-12 22:58:23.948203 UTC\n"), ("bela", "2027-03-12 10:00:00.000000 UTC")):
+        (tmp_path / name / "toy").mkdir(parents=True)
+        write(tmp_path / name / "toy/timestamp.txt", text)
+    times = read_times(tmp_path, assignment, None)
+    assert times["ada"] == datetime.datetime(2027, 3, 12, 22, 58, 23, 948203, tzinfo=datetime.UTC)
+    assert set(times) == {"ada", "bela"}
+    with pytest.raises(UsageError, match=r"holds no <student>/toy/timestamp.txt"):
+        read_times(tmp_path / "ada", assignment, None)
+
+
+# Files
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """What grading two students wrote."""
+    for one in (report("ada", b=0.0), report("=cmd()", a=2.0)):
+        stem = file_stem(one.student)
+        write_report(one, tmp_path / "g/reports" / f"{stem}.json")
+        write_atomically(tmp_path / "g/feedback" / f"{stem}.html", feedback_page(one))
+    return tmp_path / "g"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def apply(out: Path, assignment: Assignment, overrides: Path | None = None, policy: Path | None = None) -> Rules | None:
+    rules = read_rules(out, assignment, policy, overrides, None)
+    if rules is not None:
+        rules.check_students([], out)
+        write_finals(out, stored_reports(out), assignment, rules)
+    return rules
+
+
+def test_finals_stand_at_the_end_of_the_gradebook_in_the_report_and_on_the_students_page(
+    out: Path, tmp_path: Path, assignment: Assignment
+) -> None:
+    rows = 'ada,b,3,"=HYPERLINK(""x"") <script>alert(1)</script>"\n=cmd(),,,fine\n'
+    apply(out, assignment, write(tmp_path / "o.csv", f"student,item,points,comment\n{rows}"))
+    with (out / "grades.csv").open(newline="", encoding="utf-8") as stream:
+        table = list(csv.reader(stream))
+    assert table[0] == ["student", "points", "max_points", "status", "a", "b", "c", "final", "adjustments"]
+    assert table[1] == ["'=cmd()", "18", "20", "graded", "2", "6", "10", "18", "fine"]
+    assert table[2][:8] == ["ada", "14", "20", "graded", "4", "0", "10", "17"]
+    told = json.loads((out / "reports/ada.json").read_text())
+    assert (told["points"], told["final"], told["adjustments"][0]["before"]) == (14, 17, 0)
+    assert json.loads((out / "adjustments.json").read_text())["students"]["ada"]["final"] == 17
+    page = (out / "feedback/ada.html").read_text()
+    assert "Final grade: 17 of 20 points" in page
+    assert "&lt;script&gt;" in page
+    assert "<script>alert" not in page
+
+
+def test_a_comment_that_starts_a_formula_is_text_in_the_gradebook(
+    out: Path, tmp_path: Path, assignment: Assignment
+) -> None:
+    apply(out, assignment, write(tmp_path / "o.csv", "student,item,points,comment\nada,,3,=1+1\n"))
+    assert "'=1+1" in (out / "grades.csv").read_text()
+
+
+def test_a_report_with_finals_is_read_like_any_other(out: Path, tmp_path: Path, assignment: Assignment) -> None:
+    before = read_report(out / "reports/ada.json")
+    apply(out, assignment, write(tmp_path / "o.csv", "student,item,points,comment\nada,b,3,why\n"))
+    assert read_report(out / "reports/ada.json") == before
+
+
+def test_applying_the_rules_again_changes_no_byte_and_needs_no_file_to_be_named(
+    out: Path, tmp_path: Path, assignment: Assignment
+) -> None:
+    apply(out, assignment, write(tmp_path / "o.csv", "student,item,points,comment\nada,b,3,why\n"))
+    before = contents(out)
+    (tmp_path / "o.csv").unlink()
+    assert apply(out, assignment) is not None
+    assert contents(out) == before
+
+
+def test_rules_that_are_taken_away_leave_no_trace(out: Path, tmp_path: Path, assignment: Assignment) -> None:
+    before = contents(out)
+    apply(out, assignment, write(tmp_path / "o.csv", "student,item,points,comment\nada,b,3,why\n"))
+    (out / "overrides.csv").unlink()
+    assert apply(out, assignment) is None
+    without_finals(out, stored_reports(out), assignment)
+    after = contents(out)
+    assert after.pop("grades.csv").splitlines()[0] == b"student,points,max_points,status,a,b,c"
+    assert after == before
+
+
+@pytest.mark.parametrize("rows", ["ada,b,3,why\nnobody,b,3,why\n", "ada,b,9,why\n"])
+def test_nothing_is_written_where_one_row_cannot_be_used(
+    out: Path, tmp_path: Path, assignment: Assignment, rows: str
+) -> None:
+    before = contents(out)
+    with pytest.raises(UsageError, match=r"o\.csv, line \d: "):
+        apply(out, assignment, write(tmp_path / "o.csv", f"student,item,points,comment\n{rows}"))
+    assert contents(out) == before
+
+
+def test_late_rules_without_times_are_refused_before_anything_is_written(
+    out: Path, tmp_path: Path, assignment: Assignment
+) -> None:
+    with pytest.raises(UsageError, match="has late rules, but nothing says when students handed in"):
+        apply(out, assignment, policy=write(tmp_path / "policy.toml", POLICY))
+
+
+def test_a_report_that_is_none_is_refused(out: Path) -> None:
+    write(out / "reports/ada.json", "{}")
+    with pytest.raises(UsageError, match=r"ada\.json is no report"):
+        stored_reports(out)
+
+
+def test_a_page_is_given_its_final_grade_once_and_a_student_cannot_stand_in_for_it() -> None:
+    page = feedback_page(report(f"<main>\n{BEGIN}"))
+    final = final_of(report(), Rules(overrides=[changed("", 1, "why")]))
+    once = with_final(page, final, 20)
+    assert once.count(BEGIN) == 1
+    assert with_final(once, final, 20) == once
+    assert with_final(once, Final(20.0, ()), 20) == page
+
+
+# The command line
+
+
+@pytest.fixture
+def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+    for name in ("ada", "bela"):
+        (made / "class" / name).mkdir(parents=True)
+        (made / "class" / name / "toy.py").write_text("")
+    return made
+
+
+def test_overrides_survive_grading_again_and_a_wrong_file_stops_a_run_before_it_starts(kit: Path) -> None:
+    write(kit / "o.csv", "student,item,points,comment\nada,ramp-values,5,by hand\n")
+    done = autograder(kit, "grade", "class", "--out", "g", "--overrides", "o.csv")
+    assert done.returncode == 0, done.stderr
+    assert "  ada  0 → 5  ramp-values 0 → 5: by hand" in done.stdout.splitlines()
+    before = contents(kit / "g")
+    for again in (("grade", "class", "--out", "g"), ("gradebook", "g"), ("grade", "class", "--out", "g", "--fresh")):
+        done = autograder(kit, *again)
+        assert done.returncode == 0, done.stderr
+        assert (kit / "g/grades.csv").read_bytes() == before["grades.csv"]
+        assert (kit / "g/feedback/ada.html").read_bytes() == before["feedback/ada.html"]
+    write(kit / "g/overrides.csv", "student,item,points,comment\nada,ramp-values,50,by hand\n")
+    kept = contents(kit / "g")
+    for again in (("grade", "class", "--out", "g", "--fresh"), ("gradebook", "g")):
+        done = autograder(kit, *again)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "overrides.csv, line 2: 50 points, but ramp-values has 6." in done.stderr
+    assert contents(kit / "g") == kept
+    (kit / "g/overrides.csv").unlink()
+    done = autograder(kit, "gradebook", "g")
+    assert done.stdout == "No rules are applied any more: grades.csv holds what the grader gave.\n"
+    assert "by hand" not in "".join(data.decode() for data in contents(kit / "g").values())
+
+
+def test_whoever_has_no_final_grade_is_named_loudly_and_so_is_whom_the_policy_names_in_vain(kit: Path) -> None:
+    autograder(kit, "grade", "class", "--out", "g")
+    policy = '[late]\ndeadline = 2027-01-01T00:00:00Z\n[excused]\nstudents = ["zoe"]\n'
+    times = write(kit / "t.csv", "student,submitted\nada,2026-12-31T00:00:00Z\n")
+    done = autograder(kit, "gradebook", "g", "--policy", write(kit / "p.toml", policy), "--timestamps", times)
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "autograder: the policy names zoe, who handed in nothing.",
+        "autograder: NO FINAL GRADE for bela: nothing says when they handed in.",
+    ]

@@ -1,0 +1,230 @@
+"""`export` and `bundle` on the command line: exit codes, what is printed, and one sentence for whatever goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import unicodedata
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
+from test_exports import PLATFORMS, validate
+
+from autograder.cli import main
+from autograder.gradebook import reads_as_formula
+from autograder.pages import feedback_page
+from autograder.report import Report, file_stem
+from autograder.roster import Table
+
+COLUMN = "HW5 GRPO (123456)"
+Run = Callable[..., "Done"]
+
+
+class Done(NamedTuple):
+    code: object
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def autograder(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process."""
+
+    def run(*arguments: str | Path) -> Done:
+        monkeypatch.setattr(sys, "argv", ["autograder", *map(str, arguments)])
+        try:
+            main()
+            code: object = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        captured = capsys.readouterr()
+        return Done(code, captured.out, captured.err)
+
+    return run
+
+
+def points(student: str, value: float) -> Report:
+    return report(student, item("a", value, 100.0))
+
+
+@pytest.fixture
+def grades(tmp_path: Path) -> Path:
+    """The grades of two students whom every platform knows, and of one whom none does."""
+    reports = [points("ada", 100.0), points("bela", 62.5), points("stranger\u202e", 1.0)]
+    folder = write_grades(tmp_path / "grades", *reports)
+    (folder / "feedback").mkdir()
+    for one in reports:
+        (folder / "feedback" / f"{file_stem(one.student)}.html").write_text(feedback_page(one), encoding="utf-8")
+    return folder
+
+
+def test_csv_and_json_lines_hold_every_report(autograder: Run, grades: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "grades.csv"
+    done = autograder("export", "csv", grades, "--out", out, "--roster", PLATFORMS / "roster.csv")
+    assert (done.code, done.stderr) == (0, "")
+    assert out.read_text(encoding="utf-8").splitlines()[1:3] == ["ada,100,100,graded,100", "bela,62.5,100,graded,62.5"]
+    assert "otto,,,absent," in out.read_text(encoding="utf-8")
+    done = autograder("export", "jsonl", grades, "--out", tmp_path / "grades.jsonl")
+    assert done == Done(0, f"{tmp_path / 'grades.jsonl'}: 3 reports.\n", "")
+
+
+def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: Path) -> None:
+    out = tmp_path / "canvas.csv"
+    gradebook = PLATFORMS / "canvas-gradebook.csv"
+    done = autograder("export", "canvas", grades, "--gradebook", gradebook, "--assignment-column", COLUMN, "--out", out)
+    assert done.code == 0
+    assert done.stdout == f"{out}: 2 grades; 15 cells left as they were.\n"
+    assert "NOT EXPORTED" in done.stderr
+    assert "stranger\\u202e" in done.stderr
+    assert "\u202e" not in done.stderr + done.stdout + out.read_text(encoding="utf-8")
+
+
+def test_moodle_gets_a_worksheet_and_feedback(autograder: Run, grades: Path, tmp_path: Path) -> None:
+    out, feedback = tmp_path / "moodle.csv", tmp_path / "feedback.zip"
+    options = ["--worksheet", PLATFORMS / "moodle-worksheet.csv", "--roster", PLATFORMS / "roster.csv"]
+    done = autograder("export", "moodle", grades, *options, "--out", out, "--feedback-zip", feedback)
+    assert done.code == 0
+    assert done.stdout == f"{out}: 2 grades.\n{feedback}: 2 feedback pages.\n"
+    with zipfile.ZipFile(feedback) as archive:
+        assert "Ada Lovelace_40001_assignsubmission_file_/feedback.html" in archive.namelist()
+
+
+@pytest.mark.parametrize(
+    ("platform", "schema"),
+    [("gradescope", "gradescope-results"), ("classroom", "classroom-result"), ("prairielearn", "prairielearn-results")],
+)
+def test_a_result_for_each_student_is_written(
+    autograder: Run, grades: Path, tmp_path: Path, platform: str, schema: str
+) -> None:
+    out = tmp_path / platform
+    done = autograder("export", platform, grades, "--out", out)
+    assert done == Done(0, f"{out}/: 3 results.\n", "")
+    assert sorted(path.name for path in out.iterdir()) == ["ada.json", "bela.json", "stranger%E2%80%AE.json"]
+    for path in out.iterdir():
+        validate(json.loads(path.read_text(encoding="utf-8")), schema)
+
+
+def test_whoever_is_not_graded_has_no_result_and_is_named(autograder: Run, grades: Path, tmp_path: Path) -> None:
+    write_grades(grades, not_graded("cleo"))
+    done = autograder("export", "gradescope", grades, "--out", tmp_path / "out")
+    assert done.code == 0
+    assert "NOT GRADED, so without a result: cleo" in done.stderr
+    assert not (tmp_path / "out" / "cleo.json").exists()
+    lost = write_grades(tmp_path / "lost", not_graded("cleo"))
+    assert autograder("export", "gradescope", lost, "--out", tmp_path / "out").code == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["csv", "nowhere", "--out", "o.csv"], 2, "holds no reports"),
+        (["jsonl", "{grades}", "--out", "/proc/nowhere/o"], 2, "cannot be written"),
+        (["csv", "{grades}", "--out", "o.csv", "--roster", "nowhere.csv"], 2, "cannot be read"),
+        (
+            [
+                "canvas",
+                "{grades}",
+                "--gradebook",
+                "{platforms}/roster.csv",
+                "--assignment-column",
+                "x",
+                "--out",
+                "o.csv",
+            ],
+            2,
+            "export it from Canvas",
+        ),
+        (["moodle", "{grades}", "--worksheet", "{platforms}/roster.csv", "--out", "o.csv"], 2, "has no column"),
+        (["gradescope", "{grades}", "--out", "o", "--hidden-cases", "never"], 2, "hidden-cases"),
+    ],
+)
+def test_what_cannot_be_exported_gets_one_sentence_and_exit_code_two(
+    autograder,
+    grades: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = autograder("export", *(one.format(grades=grades, platforms=PLATFORMS) for one in arguments))
+    assert done.code == code
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
+    for platform, top, more in (
+        ("gradescope", "setup.sh", ["--hidden-cases", "after_due_date"]),
+        ("classroom", "policy_gradient/.github/workflows/classroom.yml", []),
+        ("prairielearn", "policy_gradient/info.json", ["--image", "course/grader:1"]),
+    ):
+        path = tmp_path / f"{platform}.zip"
+        done = autograder("bundle", platform, "--zip", path, *more)
+        assert (done.code, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"{path}: ")
+        with zipfile.ZipFile(path) as archive:
+            assert top in archive.namelist()
+
+
+def test_a_bundle_that_cannot_be_written_gets_one_sentence(autograder: Run, tmp_path: Path) -> None:
+    done = autograder("bundle", "classroom", "--zip", tmp_path)
+    assert done.code == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_a_class_is_graded_from_the_download_of_a_platform(autograder: Run, tmp_path: Path) -> None:
+    path = tmp_path / "submissions.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("lovelaceada_1001_5_policy_gradient.py", "import nothing_that_is_there\n")
+        archive.writestr("eve_LATE_1666_6_policy_gradient.py", "")
+    roster = tmp_path / "roster.csv"
+    roster.write_text("student,id\nAda,1001\nBen,1002\n", encoding="utf-8")
+    out = tmp_path / "grades"
+    assert autograder("grade", path, "--out", out).code == 2
+    done = autograder("grade", path, "--class-zip", "--roster", roster, "--deadline", "2027-03-01", "--out", out)
+    assert done.code == 0
+    assert "Handed in nothing: Ben." in done.stderr
+    assert "NOT IN THE ROSTER, but graded: eve_1666." in done.stderr
+    assert sorted(one.name for one in (out / "reports").iterdir()) == ["Ada.json", "eve_1666.json"]
+    assert "handed in late" in (out / "feedback" / "eve_1666.html").read_text(encoding="utf-8")
+    again = autograder("grade", path, "--class-zip", "--roster", roster, "--out", out)
+    assert "2 of them unchanged since the last run" in again.stdout
+
+
+def test_names_that_would_do_harm_go_from_folders_to_every_platform(autograder: Run, tmp_path: Path) -> None:
+    names = [name for name in NASTY_NAMES if "/" not in name and len(name) < 200]
+    for name in names:
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "policy_gradient.py").write_text("", encoding="utf-8")
+    grades, out = tmp_path / "grades", tmp_path / "out"
+    assert autograder("grade", tmp_path / "class", "--out", grades).code == 0
+    gradebook = tmp_path / "course.csv"
+    header = ["Student", "ID", "SIS Login ID", "Section", COLUMN]
+    rows = [[name, str(1000 + at), f"login{at}", "CS336", "7"] for at, name in enumerate(names)]
+    gradebook.write_bytes(Table((), ()).text([header, ["    Points Possible", "", "", "", "100"], *rows]).encode())
+    for platform, more in (
+        ("csv", []),
+        ("jsonl", []),
+        ("canvas", ["--gradebook", gradebook, "--assignment-column", COLUMN]),
+        ("gradescope", []),
+        ("classroom", []),
+        ("prairielearn", []),
+    ):
+        done = autograder("export", platform, grades, "--out", out / platform, *more)
+        assert (done.code, done.stderr) == (0, ""), platform
+    text = (out / "canvas").read_text(encoding="utf-8")
+    cells = list(csv.reader(io.StringIO(text, newline=""), strict=True))[2:]
+    assert [(row[1], row[4]) for row in cells] == [(row[1], "0") for row in rows]
+    assert not [cell for row in cells for cell in row if reads_as_formula(cell)]
+    students = {json.loads(line)["student"] for line in (out / "jsonl").read_text(encoding="utf-8").splitlines()}
+    assert students == {unicodedata.normalize("NFC", name) for name in names}
+    for platform in ("gradescope", "classroom", "prairielearn"):
+        assert len(list((out / platform).iterdir())) == len(names)

@@ -1,0 +1,375 @@
+"""Grading on a Dask cluster: real scheduler, real workers, each a process of its own; the same bytes as at home."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import toy_kit
+from distributed import Client
+from test_batch import comparable, descendants, is_running, wait_for
+
+from autograder import cluster as clusters
+from autograder.batch import Run, grade_all
+from autograder.errors import GraderFault, UsageError
+from autograder.fixtures import read_fixtures
+from autograder.grading import Grader
+from autograder.items import KIT_ROOT, find_assignment
+from autograder.report import Report
+from autograder.submission import Candidate, Submission, find
+
+REAL = find_assignment("policy_gradient")
+SAMPLES = ("emeka", "hana", "luca", "o'brien, sean")  # mistakes, a syntax error, an end of the process, a comma
+ATTACKS = ("everybody_killed", "abort", "exit_at_import", "fork_bomb")
+RIGHT = """\
+import time
+import torch
+
+time.sleep({seconds})
+
+def ramp(x, factor):
+    return factor * torch.clamp(x, min=0)
+
+def shift(x, factor):
+    return x + factor
+"""
+
+
+@dataclass
+class Cluster:
+    """A scheduler and its workers, started as README.md says."""
+
+    folder: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return str(json.loads((self.folder / "scheduler.json").read_text())["address"])
+
+    def dask(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
+        name = self.folder / f"{len(self.processes)}.log"
+        with name.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments],
+                cwd=self.folder,
+                env={**os.environ, "PYTHONPATH": str(KIT_ROOT), **environment},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def start(self, **environment: str) -> None:
+        place = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.folder / "scheduler.json")]
+        self.dask("scheduler", "--no-dashboard", *place, **environment)
+        wait_for((self.folder / "scheduler.json").exists)
+
+    def add_workers(self, count: int, **environment: str) -> subprocess.Popen[bytes]:
+        with Client(self.address) as client:
+            before = len(client.nthreads())
+            options = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(self.folder)]
+            process = self.dask("worker", self.address, "--nworkers", str(count), *options, **environment)
+            client.wait_for_workers(before + count, timeout=60)
+        return process
+
+    def workers(self) -> dict[str, int]:
+        """The process ids of the workers by their addresses."""
+        with Client(self.address) as client:
+            return dict(client.run(os.getpid))
+
+    def stop(self) -> None:
+        for process in self.processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        made.start()
+        made.add_workers(2)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def grader(tmp_path_factory: pytest.TempPathFactory) -> Grader:
+    """Of the toy assignment, which is quick to grade."""
+    assignment = toy_kit.toy_assignment(toy_kit.toy_kit(tmp_path_factory.mktemp("toy") / "kit", tmp_path_factory))
+    return Grader.of(assignment, read_fixtures(assignment))
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class of ten who take a moment each."""
+    folder = tmp_path_factory.mktemp("toys")
+    for index in range(10):
+        (folder / f"student {index}").mkdir()
+        text = RIGHT.format(seconds=0.3).replace("+ factor", "+ factor" if index % 3 else "- factor")
+        (folder / f"student {index}" / "toy.py").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def at_home(grader: Grader, toys: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What one job on this machine makes of the ten."""
+    out = tmp_path_factory.mktemp("home") / "grades"
+    grade(grader, toys, out, jobs=1)
+    return comparable(out)
+
+
+def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
+    return grade_all(grader, find([folder], grader.assignment.module), out, **options)
+
+
+# The same bytes
+
+
+def test_one_job_two_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, tmp_path: Path) -> None:
+    grader = Grader.of(REAL, read_fixtures(REAL))
+    candidates = [one for one in find([REAL.folder / "submissions"], REAL.module) if one.student in SAMPLES]
+    assert len(candidates) == len(SAMPLES)
+    found = []
+    for name, options in [("one", {"jobs": 1}), ("two", {"jobs": 2}), ("dask", {"scheduler": cluster.address})]:
+        grade_all(grader, candidates, tmp_path / name, untouched=REAL.untouched_source(), **options)
+        found.append(comparable(tmp_path / name))
+    assert found[0] == found[1] == found[2]
+    assert json.loads((tmp_path / "dask" / "run.json").read_text())["jobs"] == 2
+    assert json.loads((tmp_path / "dask" / "reports" / "emeka.json").read_text())["points"] == 83
+
+
+def test_what_was_graded_at_home_is_kept_on_a_cluster_and_the_other_way_round(
+    cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "grades"
+    assert grade(grader, toys, out, scheduler=cluster.address).reused == 0
+    assert grade(grader, toys, out, jobs=2).reused == 10
+    assert grade(grader, toys, out, scheduler=cluster.address).reused == 10
+    assert grade(grader, toys, out, scheduler=cluster.address, fresh=True).reused == 0
+
+
+# What may happen to a cluster
+
+
+def test_workers_that_are_killed_in_mid_run_lose_nothing(
+    cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path, at_home: dict[str, list[str]]
+) -> None:
+    pids = list(cluster.workers().values())
+    told: list[str] = []
+    servers: set[int] = set()
+
+    def progress(candidate: Candidate, report: Report) -> None:
+        told.append(candidate.student)
+        if len(told) in (1, 4):  # six at least are still to be done: both workers have one under way
+            servers.update(descendants(pids[-1]))
+            os.kill(pids.pop(), signal.SIGKILL)
+
+    run = grade(grader, toys, tmp_path / "grades", scheduler=cluster.address, progress=progress)
+    assert pids == []
+    assert (run.figures.students, run.figures.graded) == (10, 10)
+    assert sorted(told) == sorted(path.name for path in toys.iterdir())
+    assert servers
+    wait_for(lambda: not any(map(is_running, servers)))
+    assert comparable(tmp_path / "grades") == at_home
+
+
+def test_what_no_worker_survives_is_not_graded_and_the_run_goes_on(
+    grader: Grader, toys: Path, tmp_path: Path, at_home: dict[str, list[str]]
+) -> None:
+    alone = Cluster(tmp_path / "cluster")
+    alone.folder.mkdir()
+    try:
+        alone.start(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+        alone.add_workers(1)
+        (pid,) = alone.workers().values()
+        told: list[str] = []
+
+        def progress(candidate: Candidate, report: Report) -> None:
+            told.append(candidate.student)
+            if len(told) == 1:
+                os.kill(pid, signal.SIGKILL)
+
+        run = grade(grader, toys, tmp_path / "grades", scheduler=alone.address, progress=progress)
+        lost = run.figures.students - run.figures.graded
+        assert 1 <= lost <= 2
+        assert len(told) == 10
+        assert run.fault.startswith("Each Dask worker that graded this came to an end, the last at tcp://127.0.0.1:")
+        rows = (tmp_path / "grades" / "grades.csv").read_text().splitlines()
+        assert sum(",,10,not_graded,," in row for row in rows) == lost
+        again = grade(grader, toys, tmp_path / "grades", scheduler=alone.address)
+        assert (again.reused, again.figures.graded) == (10 - lost, 10)
+        assert comparable(tmp_path / "grades") == at_home
+        refuses_another_kit(alone, grader, toys, tmp_path)
+    finally:
+        alone.stop()
+
+
+def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Path) -> None:
+    """A worker on which the kit is another is refused before anything is graded."""
+    other = tmp_path / "other"
+    shutil.copytree(KIT_ROOT / "autograder", other / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
+    with (other / "autograder" / "compare.py").open("a") as stream:
+        stream.write("# generous\n")
+    alone.add_workers(1, PYTHONPATH=str(other))
+    with pytest.raises(GraderFault, match=r"would grade with kit \w+ \(here \w+\)\. Install there what is"):
+        grade(grader, toys, tmp_path / "refused", scheduler=alone.address)
+    assert list((tmp_path / "refused" / "reports").iterdir()) == []
+
+
+def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> None:
+    grader = Grader.of(REAL, read_fixtures(REAL))
+    paths = [KIT_ROOT / "tests" / "attacks" / f"{name}.py" for name in ATTACKS]
+    before = cluster.workers()
+    candidates = [Candidate(path.stem, path, path.name) for path in paths]
+    run = grade_all(grader, candidates, tmp_path / "grades", scheduler=cluster.address)
+    assert (run.figures.graded, run.figures.mean) == (len(ATTACKS), 0)
+    assert cluster.workers() == before
+
+
+def test_a_run_leaves_no_server_on_the_cluster(cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path) -> None:
+    pids = cluster.workers().values()
+    seen: set[int] = set()
+
+    def progress(candidate: Candidate, report: Report) -> None:
+        seen.update(child for pid in pids for child in descendants(pid))
+
+    grade(grader, toys, tmp_path / "grades", scheduler=cluster.address, progress=progress)
+    assert seen
+    wait_for(lambda: not any(map(is_running, seen)))
+    with Client(cluster.address) as client:
+        assert set(client.run(lambda: len(sys.modules["autograder.cluster"]._benches)).values()) == {0}
+
+
+def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys: Path, tmp_path: Path) -> None:
+    samples = REAL.folder / "submissions"
+    out = tmp_path / "grades"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "autograder", "grade", samples, "--out", out, "--scheduler", cluster.address],
+        cwd=KIT_ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_for(lambda: any(out.glob("reports/*.json")) or process.poll() is not None)
+        process.send_signal(signal.SIGINT)
+        said, complaints = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, said) == (130, "")
+    assert complaints == "autograder: stopped. Run the same command again to go on where it stopped.\n"
+    assert not [path for path in out.rglob("*") if path.name.startswith(".writing-") or path.name == "grades.csv"]
+
+
+def test_a_scheduler_that_is_killed_ends_the_run_with_one_sentence_and_what_is_done_is_kept(
+    grader: Grader,
+    toys: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    at_home: dict[str, list[str]],
+) -> None:
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 5.0)
+    doomed, out = Cluster(tmp_path), tmp_path / "grades"
+    try:
+        doomed.start()
+        doomed.add_workers(1)
+        with pytest.raises(GraderFault, match=r"does not answer any more\. Run the same command again to go on"):
+            grade(grader, toys, out, scheduler=doomed.address, progress=lambda *_: doomed.processes[0].kill())
+    finally:
+        doomed.stop()
+    assert capfd.readouterr() == ("", "")
+    done = len(list((out / "reports").glob("*.json")))
+    assert 0 < done < 10
+    assert grade(grader, toys, out).reused == done
+    assert comparable(out) == at_home
+
+
+# What cannot be graded on
+
+
+def test_where_no_scheduler_answers_it_is_said_in_a_sentence(
+    grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.5)
+    for address in ("tcp://127.0.0.1:1", "nonsense://here", "127.0.0.1:x"):
+        with pytest.raises(UsageError, match=f"No Dask scheduler answers at {address}: start one with"):
+            grade(grader, toys, tmp_path / "grades", scheduler=address)
+
+
+def test_a_scheduler_without_a_worker_is_a_sentence(
+    grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "WORKER_SECONDS", 0.5)
+    empty = Cluster(tmp_path)
+    try:
+        empty.start()
+        with pytest.raises(UsageError, match="has no worker: start some with `dask worker tcp://"):
+            grade(grader, toys, tmp_path / "grades", scheduler=empty.address)
+    finally:
+        empty.stop()
+
+
+def test_a_scheduler_that_lacks_the_kit_is_refused_by_its_address(grader: Grader, toys: Path, tmp_path: Path) -> None:
+    (tmp_path / "other" / "autograder").mkdir(parents=True)
+    (tmp_path / "other" / "autograder" / "__init__.py").touch()
+    bare = Cluster(tmp_path)
+    try:
+        bare.start(PYTHONPATH=str(tmp_path / "other"))
+        says = f"The Dask scheduler at {bare.address} cannot run this kit .*autograder.cluster.*: install it there"
+        with pytest.raises(GraderFault, match=says):
+            grade(grader, toys, tmp_path / "grades", scheduler=bare.address)
+    finally:
+        bare.stop()
+
+
+def test_without_dask_the_sentence_says_what_to_install(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kit = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+    (tmp_path / "toy.py").write_text("")
+    packages = toy_kit.packages_without("distributed", tmp_path)
+    arguments = ("grade", tmp_path / "toy.py", "--out", tmp_path / "grades", "--scheduler", "tcp://127.0.0.1:8786")
+    done = toy_kit.autograder(kit, *arguments, packages=packages)
+    sentence = "autograder: --scheduler needs Dask, which is not installed: `pip install -e '.[dask]'`.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+
+
+# In a Dask worker
+
+
+def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grader that was killed dismisses nobody."""
+    monkeypatch.setattr(clusters, "IDLE_SECONDS", 0.1)
+    bench = clusters.Bench(grader, "best")
+    right = Submission("ada", "toy.py", "00", RIGHT.format(seconds=0))
+    assert bench.grade(right)[0].points == 10
+    wait_for(lambda: not bench._free)
+    assert bench.grade(right)[0].points == 10
+    bench.close()
+
+
+def test_each_thread_at_work_has_a_sandbox_of_its_own_and_keeps_it_for_the_next(grader: Grader) -> None:
+    bench = clusters.Bench(grader, "best")
+    try:
+        with bench._sandbox() as first, bench._sandbox() as second:
+            assert first is not second
+        with bench._sandbox() as third:
+            assert third in (first, second)
+    finally:
+        bench.close()

@@ -1,0 +1,233 @@
+"""Broken and hostile notebooks of the real assignment: a clear verdict each, and nothing but answers counts."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.fixtures import read_fixtures
+from autograder.grading import Grader
+from autograder.items import Assignment, find_assignment
+from autograder.notebook import words_of
+from autograder.release import notebook_of
+from autograder.report import Report
+from autograder.sandbox import Sandbox
+from autograder.source_notebook import Notebook, released
+from autograder.submission import find, read, written_answers
+
+Edit = Callable[[Notebook], Any]
+ALL = {"passed"}
+MEGABYTES = 50
+
+
+@pytest.fixture(scope="module")
+def assignment() -> Assignment:
+    return find_assignment("policy_gradient")
+
+
+@pytest.fixture(scope="module")
+def solved(assignment: Assignment) -> Notebook:
+    """The students' notebook with the solution's answers."""
+    notebook = released(answers := notebook_of(assignment))
+    for cell, answer in zip(notebook["cells"], answers["cells"], strict=True):
+        if cell["id"] in assignment.functions:
+            cell["source"] = answer["source"]
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def grade(assignment: Assignment, sandbox: Sandbox) -> Callable[[Path], Report]:
+    """The public cases of one function, on what is handed in."""
+    grader = Grader.of(assignment, read_fixtures(assignment, hidden=False))
+    items = [item for item in assignment.items if item.function in ("compute_kl_penalty", "compute_deltas")]
+
+    def grade(folder: Path) -> Report:
+        [candidate] = find([folder], assignment.module)
+        written_answers(candidate, assignment.module)  # of the most broken notebook, too
+        return grader.grade(read(candidate, assignment.module, assignment.untouched_source()), sandbox, items)
+
+    return grade
+
+
+def cell(notebook: Notebook, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in notebook["cells"] if one["id"] == name)
+    return found
+
+
+def code(source: str, **metadata: Any) -> dict[str, Any]:
+    bare = {"cell_type": "code", "id": "mine", "metadata": metadata, "outputs": [], "execution_count": None}
+    return {**bare, "source": source}
+
+
+def swap_the_kernel(notebook: Notebook) -> None:
+    notebook["metadata"]["kernelspec"] = {"name": "evil", "argv": ["rm", "-rf", "/"], "language": "bash"}
+
+
+def add_magics_and_shell_lines(notebook: Notebook) -> None:
+    for source in ("%cd /\n!touch owned\n%load_ext evil\nx?", "%%bash\ntouch owned", "%%writefile x.py\n1 / 0"):
+        notebook["cells"].insert(0, code(source))
+    answer = cell(notebook, "compute_kl_penalty")
+    answer["source"] = f"%matplotlib inline\n!pip install evil\n{answer['source']}\n%timeit compute_kl_penalty"
+
+
+def delete_the_test_cells(notebook: Notebook) -> None:
+    notebook["cells"] = [one for one in notebook["cells"] if not one["metadata"].get("nbgrader", {}).get("points")]
+
+
+def duplicate_the_answer(notebook: Notebook) -> None:
+    again = copy.deepcopy(cell(notebook, "compute_kl_penalty"))
+    notebook["cells"] += [again, code("def compute_kl_penalty(log_probs, ref):\n    raise NotImplementedError()")]
+
+
+def try_another_answer_below(notebook: Notebook) -> None:
+    notebook["cells"].append(code("def compute_kl_penalty(log_probs, ref_log_probs):\n    return log_probs.sum()"))
+
+
+def retag_the_cells(notebook: Notebook) -> None:
+    names = [one["metadata"]["nbgrader"]["grade_id"] for one in notebook["cells"] if "nbgrader" in one["metadata"]]
+    for one in notebook["cells"]:
+        if "nbgrader" in one["metadata"]:
+            one["metadata"]["nbgrader"]["grade_id"] = names.pop()
+
+
+def fill_the_metadata_with_junk(notebook: Notebook) -> None:
+    junk = itertools.cycle([None, 3, [], {"nbgrader": None}, {"nbgrader": {"grade_id": {}}}])
+    for one in notebook["cells"]:
+        one["metadata"] = next(junk)
+
+
+def print_fifty_megabytes(notebook: Notebook) -> None:
+    text = "x" * 2**20
+    output = {"output_type": "stream", "name": "stdout", "text": [text] * MEGABYTES}
+    cell(notebook, "compute_kl_penalty")["outputs"] = [output]
+
+
+def turn_into_format_three(notebook: Notebook) -> Notebook:
+    cells = [
+        {"cell_type": "code", "language": "python", "outputs": [], "input": one["source"], "metadata": one["metadata"]}
+        for one in notebook["cells"]
+        if one["cell_type"] == "code"
+    ]
+    return {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [{"cells": cells}]}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        swap_the_kernel,
+        add_magics_and_shell_lines,
+        delete_the_test_cells,
+        duplicate_the_answer,
+        try_another_answer_below,
+        retag_the_cells,
+        fill_the_metadata_with_junk,
+        print_fifty_megabytes,
+        turn_into_format_three,
+    ],
+)
+def test_right_answers_earn_all_points_whatever_stands_round_them(
+    solved: Notebook, grade: Callable[[Path], Report], tmp_path: Path, edit: Edit
+) -> None:
+    notebook = copy.deepcopy(solved)
+    hand_in(tmp_path, json.dumps(edit(notebook) or notebook))
+    report = grade(tmp_path)
+    assert {item.verdict for item in report.items} == ALL, report.items[0].message
+    assert not list(tmp_path.rglob("owned"))
+
+
+def hand_in(folder: Path, text: str | bytes) -> None:
+    (folder / "ada").mkdir()
+    (folder / "ada" / "policy_gradient.ipynb").write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def forge_every_output(notebook: Notebook) -> None:
+    for one in notebook["cells"]:
+        if one["cell_type"] == "code":
+            value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}}
+            one["outputs"] = [{**value, "data": {"text/plain": "4.0"}}]
+
+
+def empty_every_test_cell(notebook: Notebook) -> None:
+    for one in notebook["cells"]:
+        role = one["metadata"].get("nbgrader", {})
+        if role.get("grade") and not role["solution"]:
+            one["source"], role["points"], role["locked"] = str(role["points"]), 1000, False
+
+
+def replace_the_checker(notebook: Notebook) -> None:
+    notebook["cells"].insert(0, code("import autograder.live\nautograder.live.score = lambda *_: 100.0"))
+
+
+@pytest.mark.parametrize("edit", [forge_every_output, empty_every_test_cell, replace_the_checker])
+def test_a_notebook_without_answers_earns_nothing_by_forgery(
+    assignment: Assignment, grade: Callable[[Path], Report], tmp_path: Path, edit: Edit
+) -> None:
+    notebook = released(notebook_of(assignment))
+    edit(notebook)
+    hand_in(tmp_path, json.dumps(notebook))
+    report = grade(tmp_path)
+    assert report.points == 0
+    assert {item.verdict for item in report.items} == {"missing"}
+
+
+@pytest.mark.parametrize("kind", ["deleted", "null byte", "syntax error"])
+def test_one_answer_that_is_not_there_costs_no_other(
+    solved: Notebook, grade: Callable[[Path], Report], tmp_path: Path, kind: str
+) -> None:
+    notebook = copy.deepcopy(solved)
+    answer = cell(notebook, "compute_kl_penalty")
+    if kind == "deleted":
+        notebook["cells"].remove(answer)
+    else:
+        answer["source"] += "\0" if kind == "null byte" else "\n    return ("
+    hand_in(tmp_path, json.dumps(notebook))
+    verdicts = {item.function: item.verdict for item in grade(tmp_path).items}
+    assert verdicts == {"compute_deltas": "passed", "compute_kl_penalty": "missing"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (lambda text: text.replace('{"cells"', '\n<<<<<<< HEAD\n{"cells"', 1), "holds a merge conflict at line 2"),
+        (lambda text: text + "\0", "holds a null byte at position"),
+        (lambda text: text[: len(text) // 2], "its JSON is broken"),
+        (lambda text: "[" * 100_000, "nested too deeply"),
+        (lambda text: text.encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
+        (lambda text: json.dumps({"cells": {}}), "it has no list of cells"),
+    ],
+)
+def test_a_notebook_that_cannot_be_read_is_told_why(
+    solved: Notebook,
+    grade: Callable[[Path], Report],
+    tmp_path: Path,
+    spoil: Callable[[str], str | bytes],
+    complaint: str,
+) -> None:
+    text = spoil(json.dumps(solved))
+    hand_in(tmp_path, text)
+    report = grade(tmp_path)
+    assert {item.verdict for item in report.items} == {"missing"}
+    assert complaint in report.items[0].message
+    assert words_of(text if isinstance(text, str) else "") == {}
+
+
+def test_answers_in_words_are_capped_and_found_by_their_name(assignment: Assignment, solved: Notebook) -> None:
+    notebook = copy.deepcopy(solved)
+    cell(notebook, "question-spread")["source"] = ["The standard ", "deviation.\ud800"]
+    cell(notebook, "question-loss-curves")["source"] = "x" * 1_000_000
+    words = words_of(json.dumps(notebook))
+    assert words["question-spread"] == "The standard deviation.?"
+    assert len(words["question-loss-curves"]) == 20_000
+    assert "compute_loss" not in words

@@ -1,0 +1,499 @@
+"""What platforms give for download: whose each submission is, which of several counts, and what nobody can forge."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import time
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from autograder import downloads
+from autograder.errors import UsageError
+from autograder.gradescope_metadata import MAX_SUBMITTERS, read_metadata
+from autograder.layouts import Gathered, gathered, parse_time
+from autograder.roster import Person, Roster, keys_of
+from autograder.submission import MIB, Submission, read
+
+MODULE = "policy_gradient"
+PY, IPYNB = f"{MODULE}.py", f"{MODULE}.ipynb"
+CODE = "x = 1\n"
+NOTEBOOK = (
+    '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "id": "a", "metadata": {}, '
+    '"execution_count": null, "outputs": [], "source": "def f():\\n    return 2"}]}'
+)
+
+
+def put(folder: Path, *names: str, text: str = CODE) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(NOTEBOOK if name.endswith(".ipynb") else text, encoding="utf-8")
+    return folder
+
+
+def zipped(path: Path, members: Mapping[str, str | bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def people(*lines: str) -> Roster:
+    """A roster of lines `student id… [group]`, ids apart by slashes."""
+    split = [(*line.split(), "", "")[:3] for line in lines]
+    return Roster(tuple(Person(name, group, keys_of([name, *ids.split("/")])) for name, ids, group in split))
+
+
+def gather(
+    *paths: Path, roster: Roster | None = None, deadline: datetime | None = None, class_zip: bool = False
+) -> tuple[Gathered, dict[str, Submission]]:
+    with gathered(paths, MODULE, roster, deadline, class_zip=class_zip) as found:
+        return found, {one.student: read(one, MODULE) for one in found.candidates}
+
+
+def paths_of(*paths: Path, roster: Roster | None = None) -> dict[str, str]:
+    return {student: one.path for student, one in gather(*paths, roster=roster)[1].items()}
+
+
+# Canvas
+
+
+def test_canvas_names_students_and_their_ids_in_the_names_of_files(tmp_path: Path) -> None:
+    put(tmp_path, f"diazana_1001_555_{PY}", f"okoroben_LATE_1002_556_{MODULE}-2.py", "zhangwei_1003_557_my work.ipynb")
+    found, read_ = gather(tmp_path)
+    assert [one.student for one in found.candidates] == ["diazana_1001", "okoroben_1002", "zhangwei_1003"]
+    assert read_["diazana_1001"].path == f"diazana_1001_555_{PY}"
+    assert read_["okoroben_1002"].notes == ("handed in late",)
+    assert not any(one.problem for one in read_.values())
+
+
+def test_a_module_and_a_notebook_of_one_student_are_one_submission(tmp_path: Path) -> None:
+    put(tmp_path, f"diazana_1001_555_{PY}", f"diazana_1001_556_{IPYNB}")
+    _, read_ = gather(tmp_path)
+    assert "both a module and a notebook" in read_["diazana_1001"].notes[-1]
+
+
+def test_of_several_files_for_canvas_the_latest_on_time_counts(tmp_path: Path) -> None:
+    put(tmp_path, f"diazana_1001_555_{PY}", f"diazana_1001_580_{MODULE}-1.py", f"diazana_LATE_1001_999_{MODULE}-2.py")
+    one = gather(tmp_path)[1]["diazana_1001"]
+    assert one.path == f"diazana_1001_580_{MODULE}-1.py"
+    assert one.notes[0].startswith(f"diazana_1001_580_{MODULE}-1.py counts, the latest that was on time; not graded: ")
+    assert f"diazana_1001_555_{PY}" in one.notes[0]
+    assert f"diazana_LATE_1001_999_{MODULE}-2.py" in one.notes[0]
+
+
+def test_where_all_are_late_the_latest_counts_and_is_late(tmp_path: Path) -> None:
+    put(tmp_path, f"a_LATE_1_5_{PY}", f"a_LATE_1_6_{MODULE}-1.py")
+    one = gather(tmp_path)[1]["a_1"]
+    assert one.path == f"a_LATE_1_6_{MODULE}-1.py"
+    assert one.notes[-1] == "handed in late"
+
+
+def test_two_downloads_of_canvas_give_one_submission_per_student(tmp_path: Path) -> None:
+    put(tmp_path / "monday", f"a_1_5_{PY}", f"b_2_6_{PY}")
+    put(tmp_path / "friday", f"a_LATE_1_9_{MODULE}-1.py", f"b_2_8_{MODULE}-1.py")
+    assert paths_of(tmp_path / "friday", tmp_path / "monday") == {"a_1": f"a_1_5_{PY}", "b_2": f"b_2_8_{MODULE}-1.py"}
+
+
+def test_a_file_that_is_named_for_the_module_counts_before_others(tmp_path: Path) -> None:
+    put(tmp_path, f"a_1_5_{PY}", "a_1_6_helpers.py")
+    assert paths_of(tmp_path) == {"a_1": f"a_1_5_{PY}"}
+
+
+def test_whoever_handed_in_something_else_is_told_so(tmp_path: Path) -> None:
+    put(tmp_path, f"a_1_5_{PY}", "b_2_6_essay.txt")
+    assert gather(tmp_path)[1]["b_2"].problem == "b_2_6_essay.txt is no .py, .ipynb or .zip file: hand in one of these."
+
+
+def test_the_name_of_a_file_cannot_claim_another_students_id(tmp_path: Path) -> None:
+    put(tmp_path, f"eve_666_7_a_LATE_1_9_{PY}", f"a_1_5_{PY}")
+    assert set(paths_of(tmp_path)) == {"eve_666", "a_1"}
+
+
+# Moodle
+
+
+@pytest.mark.parametrize("end", ["", "_"])
+def test_moodle_gives_a_folder_for_each_student(tmp_path: Path, end: str) -> None:
+    put(
+        tmp_path,
+        f"Ana Diaz_12345_assignsubmission_file{end}/{PY}",
+        f"王小明_12346_assignsubmission_file{end}/w/{IPYNB}",
+    )
+    put(tmp_path, f"Ana Diaz_12345_assignsubmission_onletext{end}/x.html")
+    shutil.rmtree(tmp_path / f"Ana Diaz_12345_assignsubmission_onletext{end}")
+    put(tmp_path, f"Ana Diaz_12345_assignsubmission_onlinetext{end}/onlinetext.html", "grades.csv")
+    found = paths_of(tmp_path)
+    assert set(found) == {"Ana Diaz_12345", "王小明_12346"}
+    assert found["Ana Diaz_12345"] == f"Ana Diaz_12345_assignsubmission_file{end}/{PY}"
+
+
+def test_moodle_may_put_all_files_in_one_folder(tmp_path: Path) -> None:
+    put(tmp_path, f"Ana Diaz_12345_assignsubmission_file_{PY}", f"Ana Diaz_12345_assignsubmission_file_{IPYNB}")
+    put(tmp_path, "Ben_12346_assignsubmission_file_work.zip", text="not a zip")
+    found = gather(tmp_path)[1]
+    assert "both a module and a notebook" in found["Ana Diaz_12345"].notes[-1]
+    assert "damaged" in found["Ben_12346"].problem
+
+
+def test_a_student_of_moodle_cannot_hand_in_under_another_number(tmp_path: Path) -> None:
+    put(tmp_path, f"Eve_666_assignsubmission_file_Ana_12345_assignsubmission_file_{PY}")
+    assert set(paths_of(tmp_path)) == {"Eve_666"}
+
+
+# Gradescope
+
+METADATA = """\
+submission_1:
+  :submitters:
+  - :name: Ana Diaz
+    :sid: U1
+    :email: ana@x.edu
+  :created_at: 2027-03-01 22:10:11.123456000 Z
+  :score: 12.0
+  :results: &1
+    :tests:
+    - :name: "tricky: \\"x\\""
+  :history:
+  - :created_at: 2027-02-01 00:00:00 Z
+    :results: *1
+submission_2:
+  :submitters:
+  - :name: مريم
+    :email: maryam@x.edu
+  - :name: 'O''Brien, Sean'
+    :sid: '31'
+    :email: sean@x.edu
+  :created_at: 2027-03-02 01:00:00 -08:00
+"""
+
+
+def test_gradescope_says_in_a_file_whose_a_submission_is(tmp_path: Path) -> None:
+    put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}", f"submission_3/{PY}")
+    put(tmp_path, "submission_metadata.yml", text=METADATA)
+    found, read_ = gather(tmp_path)
+    assert set(read_) == {"Ana Diaz_U1", "مريم_maryam@x.edu", "O'Brien, Sean_31", "submission_3"}
+    assert [one.path.name for one in found.candidates if "Sean" in one.student] == ["submission_2"]
+
+
+def test_the_members_of_a_group_each_get_the_submission(tmp_path: Path) -> None:
+    put(tmp_path, f"submission_2/{PY}")
+    put(tmp_path, "submission_metadata.yml", text=METADATA)
+    read_ = gather(tmp_path)[1]
+    assert len(read_) == 2
+    assert len({one.sha256 for one in read_.values()}) == 1
+
+
+def test_two_submitters_who_share_no_more_than_a_name_are_two_students(tmp_path: Path) -> None:
+    put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
+    text = "".join(f"submission_{at}:\n  :submitters:\n  - :name: Ana\n" for at in (1, 2))
+    put(tmp_path, "submission_metadata.yml", text=text)
+    assert set(paths_of(tmp_path)) == {"Ana_submission_1", "Ana_submission_2"}
+
+
+def test_a_deadline_makes_a_submission_late(tmp_path: Path) -> None:
+    put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
+    put(tmp_path, "submission_metadata.yml", text=METADATA)
+    read_ = gather(tmp_path, deadline=datetime(2027, 3, 2, 8, 0, tzinfo=UTC))[1]
+    assert read_["Ana Diaz_U1"].notes == ()
+    assert read_["O'Brien, Sean_31"].notes == ("handed in late, at 2027-03-02 09:00 UTC",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nsubmission_1: *c\n",
+        "submission_1:\n  :submitters:\n" + "  - :name: x\n" * 1000,
+        "- 1\n- 2\n",
+        "submission_1: {':submitters': {':name': x}}",
+        "just text",
+        "",
+        "? [complex, key]\n: value\n",
+        "submission_1:\n  :submitters:\n  - *unknown\n",
+    ],
+)
+def test_metadata_that_says_nothing_of_use_leaves_the_folders_name(tmp_path: Path, text: str) -> None:
+    put(tmp_path, f"submission_1/{PY}", "submission_metadata.yml", text=text)
+    (tmp_path / "submission_1" / PY).write_text(CODE, encoding="utf-8")
+    assert set(paths_of(tmp_path)) <= {"submission_1", "x_submission_1"}
+
+
+@pytest.mark.parametrize(
+    "text", ["{" * 10_000, "a: [", "!!python/object/apply:os.system ['true'", "\x00", "- " * 5000 + "x"]
+)
+def test_metadata_that_is_no_yaml_is_refused_with_a_sentence(tmp_path: Path, text: str) -> None:
+    put(tmp_path, "submission_metadata.yml", text=text)
+    with pytest.raises(UsageError, match="is not what Gradescope writes") as caught:
+        read_metadata(tmp_path / "submission_metadata.yml")
+    assert "\n" not in str(caught.value)
+
+
+def test_no_object_is_made_of_metadata(tmp_path: Path) -> None:
+    text = f"submission_1:\n  :created_at: !!python/object/apply:os.mkdir ['{tmp_path}/made']\n"
+    assert read_metadata(put(tmp_path, "m.yml", text=text) / "m.yml") == {}
+    assert not (tmp_path / "made").exists()
+
+
+def test_metadata_that_would_explode_is_read_in_no_time(tmp_path: Path) -> None:
+    steps = itertools.pairwise("abcdefghijklmnopqrstuvwxyz")
+    lines = ["a: &a [1]", *(f"{new}: &{new} [{', '.join(['*' + old] * 9)}]" for old, new in steps)]
+    put(tmp_path, "m.yml", text="\n".join([*lines, "submission_1:", "  :submitters: *z", ""]))
+    started = time.perf_counter()
+    assert read_metadata(tmp_path / "m.yml") == {}
+    assert time.perf_counter() - started < 20
+
+
+def test_metadata_is_capped_in_size_submitters_and_names(tmp_path: Path) -> None:
+    text = "submission_1:\n  :submitters:\n" + f"  - :name: {'x' * 5000}\n" * (MAX_SUBMITTERS + 9)
+    [described] = read_metadata(put(tmp_path, "m.yml", text=text) / "m.yml").values()
+    assert len(described.submitters) == MAX_SUBMITTERS
+    assert {len(name) for name, _, _ in described.submitters} == {300}
+    with (tmp_path / "large.yml").open("wb") as stream:
+        stream.truncate(33 * MIB)
+    with pytest.raises(UsageError, match="larger than 32 MiB"):
+        read_metadata(tmp_path / "large.yml")
+
+
+def test_metadata_inside_a_submission_is_not_gradescopes(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/{PY}", "eve/submission_metadata.yml", f"eve/submission_1/{PY}", text=METADATA)
+    assert set(paths_of(tmp_path)) == {"ada", "eve"}
+
+
+def test_a_students_own_folder_is_that_students_whatever_lies_in_it(tmp_path: Path) -> None:
+    put(tmp_path / "eve", PY, f"submission_1/{PY}")
+    put(tmp_path / "eve", "submission_metadata.yml", text=METADATA)
+    assert paths_of(tmp_path / "eve") == {"eve": f"eve/{PY}"}
+
+
+# GitHub Classroom
+
+
+def repositories(folder: Path, *names: str) -> Path:
+    for name in names:
+        put(folder, f"{name}/{PY}", f"{name}/.git/HEAD")
+    return folder
+
+
+def test_clones_are_named_for_the_usernames_behind_the_assignment(tmp_path: Path) -> None:
+    folder = repositories(tmp_path / "hw5-grpo-submissions", "hw5-grpo-ann-lee", "hw5-grpo-ann-kim")
+    assert paths_of(folder) == {"ann-lee": f"hw5-grpo-ann-lee/{PY}", "ann-kim": f"hw5-grpo-ann-kim/{PY}"}
+
+
+def test_one_hyphen_in_common_says_where_usernames_begin(tmp_path: Path) -> None:
+    assert set(paths_of(repositories(tmp_path, "hw5-ada", "hw5-ben"))) == {"ada", "ben"}
+
+
+def test_where_usernames_begin_may_be_known_from_the_roster_alone(tmp_path: Path) -> None:
+    repositories(tmp_path, "hw5-ann-lee", "hw5-ann-kim")
+    assert set(paths_of(tmp_path)) == {"hw5-ann-lee", "hw5-ann-kim"}
+    assert set(paths_of(tmp_path, roster=people("Ada ann-lee", "Ben ann-kim"))) == {"Ada", "Ben"}
+
+
+def test_a_loose_file_beside_clones_is_not_lost(tmp_path: Path) -> None:
+    put(repositories(tmp_path, "hw5-ada", "hw5-ben"), "hw5-cleo.py")
+    assert set(paths_of(tmp_path)) == {"hw5-ada", "hw5-ben", "hw5-cleo"}
+
+
+def test_a_repository_inside_one_submission_renames_nobody(tmp_path: Path) -> None:
+    put(tmp_path, f"s-1/{PY}", f"s-2/{PY}", "s-2/.git/HEAD")
+    assert set(paths_of(tmp_path)) == {"s-1", "s-2"}
+
+
+# nbgrader
+
+
+def test_nbgraders_timestamp_says_when_it_was_collected(tmp_path: Path) -> None:
+    put(tmp_path, f"submitted/ada/ps5/{IPYNB}", f"submitted/ben/ps5/{PY}")
+    put(tmp_path, "submitted/ada/ps5/timestamp.txt", text="2027-03-02 15:58:23.948203 America/Los_Angeles")
+    put(tmp_path, "submitted/ben/ps5/timestamp.txt", text="2027-03-02 15:58:23.948203 UTC")
+    read_ = gather(tmp_path / "submitted", deadline=datetime(2027, 3, 2, 20, 0, tzinfo=UTC))[1]
+    assert read_["ada"].path == f"ada/ps5/{IPYNB}"
+    assert read_["ada"].notes == ("handed in late, at 2027-03-02 23:58 UTC",)
+    assert read_["ben"].notes == ()
+
+
+def test_of_two_collections_of_nbgrader_the_latest_on_time_counts(tmp_path: Path) -> None:
+    for folder, clock in (("first", "10:00"), ("second", "12:00"), ("third", "14:00")):
+        put(tmp_path, f"{folder}/ada/ps5/{PY}", text=f"x = '{folder}'\n")
+        put(tmp_path, f"{folder}/ada/ps5/timestamp.txt", text=f"2027-03-02 {clock}:00 UTC")
+    places = [tmp_path / name for name in ("third", "first", "second")]
+    one = gather(*places, deadline=datetime(2027, 3, 2, 13, 0, tzinfo=UTC))[1]["ada"]
+    assert one.source == "x = 'second'\n"
+    assert "not graded: ada, ada (late)" in one.notes[0] or "not graded: ada (late), ada" in one.notes[0]
+
+
+def test_a_timestamp_of_a_students_own_moves_nobody_elses_work(tmp_path: Path) -> None:
+    put(tmp_path, f"eve/a/{PY}", "eve/a/timestamp.txt", "ben/notes/x.txt", f"ben/w/v/{PY}", "goran.py")
+    assert paths_of(tmp_path) == {"ben": f"ben/w/v/{PY}", "eve": f"eve/a/{PY}", "goran": "goran.py"}
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2027-03-02 15:58:23.9 UTC", datetime(2027, 3, 2, 15, 58, 23, tzinfo=UTC)),
+        ("2027-03-02T15:58Z", datetime(2027, 3, 2, 15, 58, tzinfo=UTC)),
+        ("2027-03-02 15:58:23", datetime(2027, 3, 2, 15, 58, 23, tzinfo=UTC)),
+        ("2027-03-02 15:58:23 -0800", datetime(2027, 3, 2, 23, 58, 23, tzinfo=UTC)),
+        ("2027-13-02 15:58:23 UTC", None),
+        ("2027-03-02 15:58:23 ../../etc/passwd", None),
+        ("2027-03-02 15:58:23 Nowhere/Land", None),
+        ("2027-03-02 15:58:23 +99:99", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_a_time_is_read_as_platforms_write_it(text: str, moment: datetime | None) -> None:
+    assert parse_time(text) == moment
+
+
+def test_a_timestamp_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/ps5/{PY}", f"ben/ps5/{PY}", "secret")
+    (tmp_path / "ada" / "ps5" / "timestamp.txt").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "ben" / "ps5" / "timestamp.txt")
+    (tmp_path / "secret").write_text("2027-03-02 15:58:23", encoding="utf-8")
+    (tmp_path / "secret").rename(tmp_path.parent / "secret")
+    read_ = gather(tmp_path, deadline=datetime(2020, 1, 1, tzinfo=UTC))[1]
+    assert [one.notes for one in read_.values()] == [(), ()]
+
+
+# Rosters and groups
+
+
+def test_the_roster_names_students_and_says_who_is_missing(tmp_path: Path) -> None:
+    put(tmp_path, f"diazana_1001_555_{PY}", f"okoroben_1002_556_{PY}")
+    found, _ = gather(tmp_path, roster=people("Ana 1001", "Ben 77", "Cleo 78"))
+    assert [one.student for one in found.candidates] == ["Ana", "okoroben_1002"]
+    assert (found.absent, found.unknown) == (("Ben", "Cleo"), ("okoroben_1002",))
+
+
+def test_a_roster_works_for_plain_folders_too(tmp_path: Path) -> None:
+    put(tmp_path, f"u1/{PY}", "u2.py")
+    assert paths_of(tmp_path, roster=people("Ada u1", "Ольга u2")) == {"Ada": f"u1/{PY}", "Ольга": "u2.py"}
+
+
+@pytest.mark.parametrize("name", ["u1", "red"])
+def test_a_group_of_the_roster_shares_what_one_of_it_handed_in(tmp_path: Path, name: str) -> None:
+    put(tmp_path, f"{name}/{PY}", f"u3/{PY}")
+    found, _ = gather(tmp_path, roster=people("Ada u1 red", "Ben u2 red", "Cleo u3"))
+    assert {one.student: one.shown for one in found.candidates} == {"Ada": name, "Ben": name, "Cleo": "u3"}
+    assert found.absent == found.unknown == ()
+
+
+def test_the_latest_of_a_group_counts_for_all_of_it(tmp_path: Path) -> None:
+    put(tmp_path, f"a_1_5_{PY}", f"b_2_9_{PY}")
+    found = paths_of(tmp_path, roster=people("Ada 1 red", "Ben 2 red"))
+    assert set(found.values()) == {f"b_2_9_{PY}"}
+
+
+def test_two_accounts_that_would_be_one_student_are_refused(tmp_path: Path) -> None:
+    text = METADATA.replace("- :name: مريم\n    :email: maryam@x.edu", "- :name: Ana\n    :email: eve@x.edu")
+    put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
+    put(tmp_path, "submission_metadata.yml", text=text)
+    with pytest.raises(UsageError, match=r"Ana Diaz_U1 and Ana_eve@x\.edu would both be Ana"):
+        gather(tmp_path, roster=people("Ana U1", "Sean 31"))
+
+
+def test_two_submissions_that_nothing_orders_are_refused(tmp_path: Path) -> None:
+    put(tmp_path, f"monday/ada/{PY}", f"friday/ada/{PY}")
+    with pytest.raises(UsageError, match="ada handed in twice"):
+        gather(tmp_path / "monday", tmp_path / "friday")
+
+
+def test_the_same_folder_twice_is_one_class(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/{PY}")
+    assert set(paths_of(tmp_path, tmp_path)) == {"ada"}
+
+
+# Zips of a class
+
+CLASSES: dict[str, tuple[dict[str, str | bytes], set[str]]] = {
+    "canvas": ({f"a_1_5_{PY}": CODE, f"b_LATE_2_6_{PY}": CODE, "c_3_7_essay.pdf": b"%PDF"}, {"a_1", "b_2", "c_3"}),
+    "moodle": (
+        {f"Ana_1_assignsubmission_file/{PY}": CODE, f"Ольга_2_assignsubmission_file/x/{IPYNB}": NOTEBOOK},
+        {"Ana_1", "Ольга_2"},
+    ),
+    "gradescope": (
+        {"assignment_9_export/submission_metadata.yml": METADATA, f"assignment_9_export/submission_1/{PY}": CODE},
+        {"Ana Diaz_U1"},
+    ),
+}
+
+
+@pytest.mark.parametrize("platform", CLASSES)
+def test_the_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, platform: str) -> None:
+    members, students = CLASSES[platform]
+    path = zipped(tmp_path / "submissions.zip", {**members, "__MACOSX/._x": b""})
+    assert set(gather(path, class_zip=True)[1]) == students
+
+
+@pytest.mark.parametrize("platform", CLASSES)
+def test_the_zip_of_a_class_is_unpacked_only_where_staff_say_that_it_is_one(tmp_path: Path, platform: str) -> None:
+    path = zipped(tmp_path / "eve.zip", CLASSES[platform][0])
+    with pytest.raises(UsageError, match=r"looks like a whole class.*--class-zip"):
+        gather(path)
+
+
+def test_in_a_folder_a_students_zip_is_that_students_whatever_it_looks_like(tmp_path: Path) -> None:
+    zipped(tmp_path / "eve.zip", CLASSES["canvas"][0])
+    assert set(gather(tmp_path, class_zip=True)[1]) == {"eve"}
+
+
+def test_nothing_of_an_unpacked_class_is_left(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "submissions.zip", CLASSES["canvas"][0])
+    with gathered([path], MODULE, class_zip=True) as found:
+        folder = found.candidates[0].path.parent
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", [f"../a_1_5_{PY}", f"/a_1_5_{PY}", f"C:/a_1_5_{PY}", "x/" * 20 + "y.py"])
+def test_an_entry_outside_the_zip_of_a_class_is_refused(tmp_path: Path, name: str) -> None:
+    path = zipped(tmp_path / "c.zip", {name: CODE, f"b_1_5_{PY}": CODE})
+    with pytest.raises(UsageError, match="would lie outside it"):
+        downloads.unpack(path, tmp_path / "target")
+    assert not (tmp_path / f"a_1_5_{PY}").exists()
+
+
+def test_links_in_the_zip_of_a_class_lead_nowhere(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo(f"a_1_5_{PY}")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with gathered([tmp_path / "c.zip"], MODULE, class_zip=True) as found:
+        assert not found.candidates[0].path.exists()
+        assert "is a symbolic link" in read(found.candidates[0], MODULE).problem
+
+
+def test_a_bomb_in_the_zip_of_a_class_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = zipped(tmp_path / "c.zip", {f"a_1_5_{PY}": bytes(50 * MIB), f"b_2_6_{PY}": CODE})
+    read_ = gather(path, class_zip=True)[1]
+    assert "larger than 1 MiB" in read_["a_1"].problem
+    assert read_["b_2"].source == CODE
+    monkeypatch.setattr(downloads, "MAX_TOTAL", MIB)
+    with pytest.raises(UsageError, match="unpack it, and give the folder"):
+        gather(path, class_zip=True)
+
+
+def test_an_entry_that_is_there_twice_or_damaged_is_named(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+        archive.writestr(f"a_1_5_{PY}", CODE)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(f"a_1_5_{PY}", CODE)
+    with pytest.raises(UsageError, match=r"cannot be unpacked \(File exists\)"):
+        gather(tmp_path / "c.zip", class_zip=True)
+    path = zipped(tmp_path / "d.zip", {f"a_1_5_{PY}": CODE * 100})
+    broken = bytearray(path.read_bytes())
+    broken[60] ^= 0xFF
+    path.write_bytes(broken)
+    with pytest.raises(UsageError, match=r"is damaged at a_1_5_"):
+        gather(path, class_zip=True)
+
+
+def test_a_zip_that_is_none_is_a_students_own(tmp_path: Path) -> None:
+    (tmp_path / "ada.zip").write_bytes(b"PK but not really")
+    assert "damaged" in gather(tmp_path / "ada.zip", class_zip=True)[1]["ada"].problem

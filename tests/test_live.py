@@ -1,0 +1,193 @@
+"""What a test cell does in a kernel: the same verdicts and words as `check`, points as nbgrader reads them."""
+
+from __future__ import annotations
+
+import linecache
+import shutil
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder import live
+from autograder.check import Checker
+from autograder.errors import GraderFault, UsageError
+from autograder.items import KIT_ROOT, find_assignment
+
+NAME = "policy_gradient"
+Edit = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def solution() -> str:
+    return (find_assignment(NAME).solution / f"{NAME}.py").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def kernel(solution: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Run an edited solution as a notebook would: its names are those of `__main__`."""
+    monkeypatch.chdir(KIT_ROOT / "handout" / NAME)
+
+    def define(edit: Edit = lambda text: text) -> None:
+        main = types.ModuleType("__main__")
+        source = edit(solution)
+        exec(compile(source, "<cell>", "exec"), main.__dict__)
+        monkeypatch.setitem(linecache.cache, "<cell>", (len(source), None, source.splitlines(keepends=True), "<cell>"))
+        monkeypatch.setitem(sys.modules, "__main__", main)
+
+    define()
+    return define
+
+
+def test_every_item_of_the_solution_earns_its_points_as_a_value(
+    kernel: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = find_assignment(NAME).items
+    assert [live.score(NAME, item.id) for item in items] == [item.points for item in items]
+    seen = capsys.readouterr()
+    assert seen.err == ""
+    assert seen.out.count("PASS") == len(items)
+
+
+def test_a_wrong_answer_shows_its_points_first_and_then_says_what_is_wrong(
+    kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = "rewards.std(dim=-1, keepdim=True)"
+    kernel(lambda text: text.replace(right, "rewards.std(dim=-1, keepdim=True, correction=0)"))
+    shown: list[tuple[object, str]] = []
+    monkeypatch.setattr(sys, "displayhook", lambda value: shown.append((value, capsys.readouterr().err)))
+    assert live.score(NAME, "deltas-normalized") is None
+    assert shown == [(0.0, "")]
+    text = capsys.readouterr().err
+    assert "10 of 10 values differ" in text
+    assert "A standard deviation can divide by G or by G - 1." in text
+    assert max(map(len, text.splitlines())) <= 82
+
+
+def test_the_words_are_those_of_check(kernel: Callable[..., None], solution: str, tmp_path: Path) -> None:
+    wrong = solution.replace("ratio.clamp(1 - epsilon, 1 + epsilon)", "ratio.clamp(0.8, 1.2)")
+    assert wrong != solution
+    kernel(lambda text: wrong)
+    shutil.copytree(KIT_ROOT / "handout" / NAME, tmp_path, dirs_exist_ok=True)
+    (tmp_path / f"{NAME}.py").write_text(wrong)
+    with Checker(tmp_path, NAME) as checker:
+        for item in ("loss-clipped", "clip-table", "loss-naive"):
+            checked, found = checker.result(item), live.result_of(NAME, item)
+            assert (found.verdict, found.message, found.hint) == (checked.verdict, checked.message, checked.hint)
+            assert found.mistakes == checked.mistakes
+
+
+def test_a_part_of_the_cases_earns_a_part_of_the_points(
+    kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel(lambda text: text.replace("rewards.shape[-1] < 2", "rewards.shape[-1] < 1"))
+    monkeypatch.chdir(KIT_ROOT)  # where hidden cases are
+    found = live.result_of(NAME, "deltas-errors")
+    assert found.points == 1.0
+    assert found.verdict == "failed"
+
+
+def test_in_a_handout_only_public_cases_run_and_beside_the_staffs_fixtures_all(
+    kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {case.visibility for case in live.result_of(NAME, "kl-values").cases} == {"public"}
+    monkeypatch.chdir(KIT_ROOT / "solution" / NAME)
+    assert {case.visibility for case in live.result_of(NAME, "kl-values").cases} == {"public", "hidden"}
+
+
+def test_a_function_that_was_not_run_yet_is_said_to_be_missing(kernel: Callable[..., None]) -> None:
+    kernel(lambda text: text.replace("def compute_deltas", "def compute_the_deltas"))
+    found = live.result_of(NAME, "deltas-centered")
+    assert (found.verdict, found.message) == ("missing", "compute_deltas is not defined. Run its cell first.")
+
+
+def test_a_stub_is_not_implemented_yet(kernel: Callable[..., None]) -> None:
+    kernel(lambda text: text.replace("    log_ratio = ref", "    raise NotImplementedError()\n    log_ratio = ref"))
+    found = live.result_of(NAME, "kl-values")
+    assert (found.verdict, found.points) == ("missing", 0.0)
+
+
+def test_an_exception_names_the_line_of_its_cell(kernel: Callable[..., None]) -> None:
+    kernel(lambda text: text.replace("    log_ratio = ref", "    log_ratio = 1 / 0\n    log_ratio = ref"))
+    found = live.result_of(NAME, "kl-values")
+    assert found.verdict == "raised"
+    assert found.message.startswith("compute_kl_penalty raised ZeroDivisionError: division by zero.\nLine ")
+    assert found.message.endswith("of its cell:\n  log_ratio = 1 / 0")
+
+
+def test_a_hang_is_stopped_though_it_catches_exceptions(
+    kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hang = "    while True:\n        try:\n            while True: pass\n        except Exception: pass\n    log_ratio"
+    kernel(lambda text: text.replace("    log_ratio", hang, 1))
+    original = live._deadline
+    monkeypatch.setattr(live, "_deadline", lambda seconds: original(0.2))
+    found = live.result_of(NAME, "kl-values")
+    assert found.verdict == "timed_out"
+    assert "Is there a loop that never ends?" in found.message
+
+
+def test_ctrl_c_goes_through_to_the_student(kernel: Callable[..., None]) -> None:
+    kernel(lambda text: text.replace("    log_ratio = ref", "    raise KeyboardInterrupt\n    log_ratio = ref"))
+    with pytest.raises(KeyboardInterrupt):
+        live.result_of(NAME, "kl-values")
+
+
+def test_what_a_function_prints_or_warns_reaches_neither_stream(
+    kernel: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = "    import sys, warnings; print(1); print(2, file=sys.stderr); warnings.warn('3')\n    log_ratio"
+    kernel(lambda text: text.replace("    log_ratio", noise, 1))
+    assert live.score(NAME, "kl-values") == 3.0
+    seen = capsys.readouterr()
+    assert seen.err == ""
+    assert [line[:4] for line in seen.out.splitlines()] == ["PASS"]
+
+
+def test_the_students_generators_and_switches_are_left_as_they_were(kernel: Callable[..., None]) -> None:
+    kernel(lambda text: text.replace("    log_ratio = ref", "    torch.set_grad_enabled(True)\n    log_ratio = ref"))
+    torch.manual_seed(12345)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    with torch.no_grad():
+        assert live.score(NAME, "kl-values") == 3.0
+        assert not torch.is_grad_enabled()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+
+
+def test_functions_imported_from_a_module_are_checked_there(
+    kernel: Callable[..., None], solution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = types.ModuleType("my_answers")
+    monkeypatch.setitem(sys.modules, "my_answers", module)
+    exec(compile(solution, "my_answers.py", "exec"), module.__dict__)
+    main = types.ModuleType("__main__")
+    main.__dict__.update(vars(module), __name__="__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert live.score(NAME, "loop-ratio") == 6.0  # stand-ins are put where the loop looks for them
+
+
+def test_a_fault_of_the_checker_is_loud_and_no_zero(
+    kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise OSError("no memory left")
+
+    monkeypatch.setattr(live.Kernel, "run", fail)
+    with pytest.raises(GraderFault, match="no fault of your work"):
+        live.score(NAME, "kl-values")
+
+
+def test_an_item_that_is_not_there_is_named(kernel: Callable[..., None]) -> None:
+    with pytest.raises(UsageError, match="There is no item 'kl-nothing'"):
+        live.score(NAME, "kl-nothing")
+
+
+def test_outside_a_notebook_the_engine_still_imports_no_torch() -> None:
+    code = "import sys, autograder.live; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=KIT_ROOT)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,142 @@
+"""The grading worksheet and the feedback zip, as Moodle's importers read them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from sample_reports import item, not_graded, report
+
+from autograder.errors import UsageError
+from autograder.exports.grades import FinalReport
+from autograder.exports.moodle import feedback_folder, feedback_zip, moodle_csv
+from autograder.report import Report, file_stem
+from autograder.roster import Person, Roster, Table, keys_of, read_table
+
+HEADER = ("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed",
+          "Last modified (submission)", "Last modified (grade)", "Feedback comments")  # fmt: skip
+
+
+def row(
+    number: int, name: str, grade: str = "", *, most: str = "4.00", change: str = "Yes", comment: str = ""
+) -> tuple[str, ...]:
+    email = f"{number}@x.edu"
+    return (f"Participant {number}", name, email, "Submitted for grading", grade, most, change, "then", "-", comment)
+
+
+ADA, BEN = row(7001, "Ada Lovelace"), row(7002, "Ben Okoro", "3.50")
+
+
+def points(name: str, value: float) -> Report:
+    return report(name, item("a", value, 4.0))
+
+
+def importer(text: str, existing: dict[str, str], maximum: float = 4.0) -> dict[str, str]:
+    """The grades that Moodle would change: by participant, never an empty one, none above the maximum."""
+    rows = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
+    columns = {name: rows[0].index(name) for name in ("Identifier", "Grade", "Last modified (grade)")}
+    changed = {}
+    for cells in rows[1:]:
+        participant = cells[columns["Identifier"]].removeprefix("Participant ")
+        grade = cells[columns["Grade"]]
+        before = existing[participant]
+        if grade and 0 <= float(grade) <= maximum and (before == "" or float(before) != float(grade)):
+            changed[participant] = grade
+    return changed
+
+
+def folder_of(path: str) -> tuple[str, str]:
+    """The participant and the file's name that Moodle takes from a path; its older versions need a fifth part."""
+    part, _, rest = path.partition("/")
+    info = part.split("_", 4)
+    assert len(info) == 5
+    assert info[1].isdigit()
+    assert info[2:4] == ["assignsubmission", "file"]
+    return info[1], "/".join([info[4], rest]).strip("/")
+
+
+def test_moodle_would_change_the_grades_of_ours_and_no_other() -> None:
+    made = moodle_csv([points("Ada Lovelace", 2.5)], Table(HEADER, (ADA, BEN)))
+    assert importer(made.text, {"7001": "", "7002": "3.50"}) == {"7001": "2.5"}
+    assert (made.graded, made.unknown) == (1, ())
+
+
+def test_every_other_cell_comes_back_as_it_was() -> None:
+    sheet = Table(HEADER, (row(7001, "Ada Lovelace", comment="=1+1, she wrote\n<p>-</p>"), BEN))
+    rows = list(csv.reader(io.StringIO(moodle_csv([points("7001", 4.0)], sheet).text, newline="")))
+    assert rows == [list(HEADER), [*sheet.rows[0][:4], "4", *sheet.rows[0][5:]], list(BEN)]
+
+
+@pytest.mark.parametrize("reports", [[not_graded("Ben Okoro")], [report("zoe", item("a", 1.0, 8.0))]])
+def test_nothing_is_cleared(reports: list[Report]) -> None:
+    sheet = Table(HEADER, (row(7002, "Ben Okoro", "3.50", most="8.00"),))
+    assert importer(moodle_csv(reports, sheet).text, {"7002": "3.50"}, 8.0) == {}
+    assert "3.50" in moodle_csv(reports, sheet).text
+
+
+@pytest.mark.parametrize("name", ["Ada Lovelace", "ADA LOVELACE", "7001@x.edu", "7001", "Ada Lovelace_7001"])
+def test_a_student_is_found_by_name_address_or_number(name: str) -> None:
+    assert moodle_csv([points(name, 1.0)], Table(HEADER, (ADA, BEN))).unknown == ()
+
+
+def test_a_student_is_found_through_the_roster() -> None:
+    roster = Roster((Person("countess", "", keys_of(["countess", "7001@X.edu"])),))
+    assert moodle_csv([points("countess", 1.0)], Table(HEADER, (ADA, BEN)), roster).graded == 1
+
+
+def test_a_locked_grade_stays_and_is_reported() -> None:
+    made = moodle_csv([points("Ada Lovelace", 1.0)], Table(HEADER, (row(7001, "Ada Lovelace", "2.00", change="No"),)))
+    assert made.locked == ("Ada Lovelace",)
+    assert ",2.00,4.00," in made.text
+
+
+def test_a_maximum_grade_that_moodle_would_cut_at_is_refused() -> None:
+    sheet = Table(HEADER, (row(7001, "Ada Lovelace", most="3.00"),))
+    with pytest.raises(UsageError, match=r"worth 3\.00 points in Moodle and 4 here"):
+        moodle_csv([points("Ada Lovelace", 4.0)], sheet)
+
+
+def test_a_decimal_comma_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "sheet.csv"
+    path.write_text("﻿ID;Nombre;Calificación;Maximum Grade\nParticipante 7001;Ada;;4,00\n", encoding="utf-8")
+    made = moodle_csv([points("7001", 2.5)], read_table(path), grade_column="Calificación", identifier_column="ID")
+    assert made.text == "﻿ID;Nombre;Calificación;Maximum Grade\nParticipante 7001;Ada;2,5;4,00\n"
+
+
+@pytest.mark.parametrize(
+    "header", [("student", "points"), ("Identifier", "Bewertung"), ("Identifier", "Grade", "Grade")]
+)
+def test_a_file_that_is_no_worksheet_is_refused_with_its_columns(header: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=re.escape(", ".join(header))):
+        moodle_csv([points("x", 1.0)], Table(header, ()))
+
+
+def test_an_identifier_without_a_number_is_refused() -> None:
+    with pytest.raises(UsageError, match="is no participant"):
+        moodle_csv([points("x", 1.0)], Table(HEADER, (("Ada", *ADA[1:]),)))
+
+
+def test_each_feedback_page_lies_where_moodles_importer_looks_for_it(tmp_path: Path) -> None:
+    names = ["Ada_von_Lovelace", "عمر", "=cmd", "../../x"]
+    sheet = Table(HEADER, tuple(row(7001 + at, name) for at, name in enumerate(names)))
+    made = moodle_csv([points(name, 1.0) for name in names], sheet)
+    for name in names:
+        (tmp_path / f"{file_stem(name)}.html").write_text(f"for {name}", encoding="utf-8")
+    with zipfile.ZipFile(io.BytesIO(feedback_zip(made.folders, tmp_path))) as archive:
+        found = {folder_of(name): archive.read(name).decode() for name in archive.namelist()}
+    assert found == {(str(7001 + at), "feedback.html"): f"for {name}" for at, name in enumerate(names)}
+
+
+def test_a_missing_feedback_page_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"ada\.html cannot be read"):
+        feedback_zip({"ada": feedback_folder("Ada", "7001")}, tmp_path)
+
+
+def test_a_final_grade_above_the_maximum_is_reported_since_moodle_would_drop_it() -> None:
+    bonus = FinalReport(**vars(points("Ada Lovelace", 4.0)), final=4.5, reasons=("bonus",))
+    made = moodle_csv([bonus], Table(HEADER, (ADA, BEN)))
+    assert (made.graded, made.locked) == (0, ("Ada Lovelace",))

@@ -1,0 +1,370 @@
+"""nbgrader's real commands and its formgrader in a real browser, from the source notebook to the exported CSV.
+
+One course and one class of five serve all of these tests; without the extra `nbgrader` they skip.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbgrader_course import (
+    ANSWER,
+    NAME,
+    autograder,
+    cell,
+    class_of_five,
+    course,
+    hand_in,
+    jupyter,
+    nbgrader,
+    read_notebook,
+    source,
+    wrong,
+)
+
+from autograder.items import KIT_ROOT, find_assignment
+from autograder.report import ItemResult, Report, read_report, write_report
+
+pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
+
+CLASS = ["ada", "ben", "cleo", "dov", "eve"]
+QUESTIONS = {"question-spread", "question-first-clipped-loss", "question-reward-leak", "question-loss-curves"}
+FORGED = "def score(assignment, item):\n    return {'loss-clipped': 5.0}.get(item, 1.0)\n"
+Scores = dict[str, dict[str, tuple[float | None, float | None, bool]]]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course after `generate_assignment`, with five submissions, graded by us and exported to nbgrader."""
+    root = course(tmp_path_factory.mktemp("course") / "kit")
+    nbgrader(root, "generate_assignment", NAME)
+    class_of_five(root)
+    autograder(root, "grade", "submitted", "--out", "grades", "--jobs", "2")
+    autograder(root, "export", "nbgrader", "grades", "--course", "solution")
+    return root
+
+
+@pytest.fixture(scope="module")
+def reports(root: Path) -> dict[str, Report]:
+    return reports_in(root / "grades")
+
+
+def reports_in(grades: Path) -> dict[str, Report]:
+    found = [read_report(path) for path in sorted((grades / "reports").glob("*.json"))]
+    return {report.student: report for report in found if report is not None}
+
+
+def scores(database: Path) -> Scores:
+    """What the gradebook holds: student → cell → automatic score, manual score, whether a person must look."""
+    query = (
+        "select student_id, base_cell.name, auto_score, manual_score, needs_manual_grade from grade"
+        " join base_cell on base_cell.id = grade.cell_id"
+        " join submitted_notebook on submitted_notebook.id = grade.notebook_id"
+        " join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id"
+    )
+    found: Scores = {}
+    for student, name, automatic, manual, waiting in _rows(database, query):
+        found.setdefault(student, {})[name] = (automatic, manual, bool(waiting))
+    return found
+
+
+def comments(database: Path, student: str) -> dict[str, str]:
+    query = (
+        "select base_cell.name, auto_comment from comment join base_cell on base_cell.id = comment.cell_id"
+        " join submitted_notebook on submitted_notebook.id = comment.notebook_id"
+        " join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id"
+        f" where student_id = '{student}' and auto_comment is not null"
+    )
+    return dict(_rows(database, query))
+
+
+def _rows(database: Path, query: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(database)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def exported(root: Path) -> dict[str, dict[str, str]]:
+    """The CSV of `nbgrader export`, by student."""
+    nbgrader(root, "export", "--to", str(root / "out.csv"))
+    with (root / "out.csv").open(newline="") as stream:
+        return {row["student_id"]: row for row in csv.DictReader(stream)}
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+# From source to release
+
+
+def test_generate_assignment_makes_the_committed_handout_and_nothing_else(root: Path) -> None:
+    assert files_in(root / "handout" / NAME) == files_in(KIT_ROOT / "handout" / NAME)
+    assert [path.name for path in (root / "handout").iterdir()] == [NAME]
+
+
+def test_the_solved_module_and_what_is_hidden_do_not_ride_along(root: Path) -> None:
+    solved = (root / "solution" / NAME / f"{NAME}.py").read_bytes()
+    hidden = {path.read_bytes() for path in (KIT_ROOT / "fixtures" / NAME / "hidden").iterdir()}
+    for tree in ("handout", "autograded"):
+        for name, data in files_in(root / tree).items():
+            assert data != solved, name
+            assert data not in hidden, name
+            assert b"Marking guide" not in data, name
+
+
+def test_validate_passes_on_the_source_and_fails_on_the_release_with_our_words(root: Path) -> None:
+    said = nbgrader(root, "validate", f"{NAME}/{NAME}.ipynb")
+    assert "Success! Your notebook passes all the tests." in said
+    said = nbgrader(root, "validate", f"../handout/{NAME}/{NAME}.ipynb")
+    assert "VALIDATION FAILED ON 35 CELL(S)!" in said
+    assert said.count("is not implemented yet.") == 31
+    head = re.search(r"TODO  deltas-centered .* 0 / 3$", said, re.MULTILINE)
+    assert head, "nbgrader cuts long lines"
+
+
+# The two roads
+
+
+def test_the_gradebook_holds_what_autograder_grade_found_item_by_item(root: Path, reports: dict[str, Report]) -> None:
+    found = scores(root / "gradebook.db")
+    assert sorted(found) == CLASS
+    for student, report in reports.items():
+        assert {name: found[student][name][0] for name in found[student].keys() - QUESTIONS} == {
+            item.item: item.points for item in report.items
+        }
+        assert found[student].keys() >= QUESTIONS
+    assert [reports[student].points for student in CLASS] == [100, 100, 100, 84, 97]
+
+
+def test_the_exported_csv_holds_the_sums(root: Path, reports: dict[str, Report]) -> None:
+    rows = exported(root)
+    assert sorted(rows) == CLASS
+    for student, row in rows.items():
+        assert float(row["raw_score"]) == reports[student].points
+        assert float(row["max_score"]) == 120
+    assert rows["ben"]["timestamp"] == "2026-03-02 12:00:00"
+
+
+def test_nbgraders_own_autograde_agrees_on_honest_work_item_by_item(
+    root: Path, reports: dict[str, Report], tmp_path: Path
+) -> None:
+    without = shutil.ignore_patterns("autograded", "submitted")
+    other = shutil.copytree(root, tmp_path / "kit", ignore=without)
+    folder = hand_in(other, "dov", py="raise SystemExit", ipynb=wrong(other))
+    (folder / "autograder").mkdir()
+    (folder / "autograder" / "__init__.py").write_text("")
+    (folder / "autograder" / "live.py").write_text(FORGED)  # a checker of one's own takes nobody's place
+    nbgrader(other, "autograde", NAME)
+    assert sorted(path.name for path in (other / "autograded").iterdir()) == ["dov"]
+    found = scores(other / "gradebook.db")["dov"]
+    assert {name: found[name][0] for name in found.keys() - QUESTIONS} == {
+        item.item: item.points for item in reports["dov"].items
+    }
+    assert 0 < (found["loss-extreme"][0] or 0) < 2  # a part of the points
+    copied = {path.name for path in (other / "autograded" / "dov" / NAME).iterdir()}
+    assert copied == {f"{NAME}.ipynb", "sorting_task.py"}
+
+
+def test_an_answer_in_words_waits_for_a_person_and_a_missing_one_does_not(root: Path) -> None:
+    found = scores(root / "gradebook.db")
+    waiting = {(student, name) for student in CLASS for name, score in found[student].items() if score[2]}
+    assert waiting == {("ben", "question-first-clipped-loss")}
+    assert found["ada"]["question-spread"][:2] == (0.0, None)
+    assert comments(root / "gradebook.db", "ada") == dict.fromkeys(QUESTIONS, "No response.")
+
+
+def test_comments_say_what_is_wrong_at_the_answer(root: Path) -> None:
+    found = comments(root / "gradebook.db", "dov")
+    assert found.keys() == {"compute_deltas", "compute_loss"} | QUESTIONS
+    assert "deltas-normalized, 0 of 4:" in found["compute_deltas"]
+    assert "    A standard deviation can divide by G or by G - 1." in found["compute_deltas"]
+    assert "had not finished after 5 seconds" in comments(root / "gradebook.db", "eve")["compute_deltas"]
+
+
+def test_the_notebook_to_look_at_shows_answers_and_results_and_runs_nothing(root: Path) -> None:
+    shown = read_notebook(root / "autograded" / "dov" / NAME / f"{NAME}.ipynb")
+    assert "unbiased=False" in source(cell(shown, "compute_deltas"))
+    value, stream = cell(shown, "deltas-normalized")["outputs"]
+    assert "".join(value["data"]["text/plain"]) == "0.0"
+    assert "10 of 10 values differ" in "".join(stream["text"])
+    ben, eve = (read_notebook(root / "autograded" / name / NAME / f"{NAME}.ipynb") for name in ("ben", "eve"))
+    assert source(cell(ben, "question-first-clipped-loss")) == ANSWER
+    assert not list(root.rglob("owned"))
+    assert source(cell(eve, "deltas-max")).startswith("# deltas-max:")
+    assert eve["metadata"]["kernelspec"]["name"] == "python3"
+
+
+def test_feedback_pages_hold_our_words_and_run_nothing_of_a_students(root: Path) -> None:
+    nbgrader(root, "generate_feedback", NAME)
+    page = (root / "feedback" / "dov" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "10 of 10 values differ" in page
+    assert "84.0 / 120.0" in page
+    page = (root / "feedback" / "ben" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "document.title='owned'</script>" not in page
+    assert "<img src=x" not in page
+
+
+# A second time
+
+
+def test_what_a_person_gave_survives_a_second_export(root: Path, tmp_path: Path) -> None:
+    database = shutil.copy(root / "gradebook.db", tmp_path / "gradebook.db")
+    _give(database, "ben", "question-first-clipped-loss", 4.0)
+    _give(database, "dov", "loss-clipped", 2.5)
+    autograder(root, "export", "nbgrader", "grades", "--course", "solution", "--db", str(database))
+    found = scores(database)
+    assert found["ben"]["question-first-clipped-loss"] == (None, 4.0, False)
+    assert found["dov"]["loss-clipped"] == (0.0, 2.5, False)
+    grades = shutil.copytree(root / "grades", tmp_path / "grades")
+    _change(grades, "dov", "loss-clipped", points=5.0, verdict="passed")
+    _change(grades, "eve", "kl-values", points=None, verdict="not_graded")
+    autograder(root, "export", "nbgrader", grades, "--course", "solution", "--db", str(database))
+    found = scores(database)
+    assert found["dov"]["loss-clipped"] == (5.0, 2.5, True)  # what changed under a manual score is to be looked at
+    assert found["eve"]["kl-values"] == (None, None, True)  # not graded is no zero
+
+
+def _give(database: Path, student: str, name: str, points: float) -> None:
+    """What formgrader does when a person types a score."""
+    connection = sqlite3.connect(database)
+    with connection:
+        changed = connection.execute(
+            "update grade set manual_score = ?, needs_manual_grade = 0"
+            " where cell_id in (select id from base_cell where name = ?) and notebook_id in"
+            " (select notebook.id from submitted_notebook as notebook join submitted_assignment as submission"
+            "  on submission.id = notebook.assignment_id where student_id = ?)",
+            (points, name, student),
+        )
+        assert changed.rowcount == 1
+    connection.close()
+
+
+def _change(grades: Path, student: str, name: str, **changes: Any) -> None:
+    path = grades / "reports" / f"{student}.json"
+    data = json.loads(path.read_text())
+    [item] = [item for item in data["items"] if item["item"] == name]
+    item.update(changes)
+    path.write_text(json.dumps(data))
+
+
+def test_being_late_costs_what_nbgraders_settings_say(root: Path, tmp_path: Path) -> None:
+    late = shutil.copytree(root, tmp_path / "kit", ignore=shutil.ignore_patterns("autograded", "feedback"))
+    nbgrader(late, "db", "assignment", "add", NAME, "--duedate", "2026-03-01 12:00:00 UTC")
+    with (late / "solution" / "nbgrader_config.py").open("a") as stream:
+        stream.write('c.LateSubmissionPlugin.penalty_method = "zero"\n')
+    autograder(late, "export", "nbgrader", "grades", "--course", "solution")
+    rows = exported(late)
+    assert [float(rows["ben"][key]) for key in ("raw_score", "late_submission_penalty", "score")] == [100, 100, 0]
+    assert float(rows["ada"]["score"]) == 100
+
+
+# What cannot be exported
+
+
+def test_a_gradebook_that_lacks_the_assignment_or_knows_other_points_is_refused(root: Path, tmp_path: Path) -> None:
+    arguments = ("export", "nbgrader", "grades", "--course", "solution", "--db")
+    said = autograder(root, *arguments, str(tmp_path / "new.db"), code=2)
+    assert f"The gradebook does not know {NAME}: run `nbgrader generate_assignment {NAME}` first." in said
+    database = shutil.copy(root / "gradebook.db", tmp_path / "old.db")
+    connection = sqlite3.connect(database)
+    with connection:
+        connection.execute(
+            "update grade_cells set max_score = 7 where id in (select id from base_cell where name = 'kl-values')"
+        )
+    connection.close()
+    assert "knows kl-values with 7 points, not with 3 points" in autograder(root, *arguments, str(database), code=2)
+
+
+def test_a_folder_without_settings_or_without_reports_is_refused_in_one_sentence(root: Path, tmp_path: Path) -> None:
+    said = autograder(root, "export", "nbgrader", "grades", "--course", str(root / "grades"), code=2)
+    assert "holds no nbgrader_config.py" in said
+    said = autograder(root, "export", "nbgrader", str(tmp_path), "--course", "solution", code=2)
+    assert f"holds no report on {NAME}" in said
+
+
+def test_a_name_that_leads_out_of_the_course_is_refused(root: Path, reports: dict[str, Report], tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    (tmp_path / "reports").mkdir()
+    write_report(replace(reports["ada"], student="../ada"), tmp_path / "reports" / "x.json")
+    said = autograder(root, "export", "nbgrader", tmp_path, "--course", "solution", code=2)
+    assert "cannot be a student's name in nbgrader" in said
+
+
+def test_work_that_changed_after_it_was_graded_is_named(root: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(root, tmp_path / "kit")
+    path = other / "submitted" / "ada" / NAME / f"{NAME}.py"
+    path.write_text(path.read_text() + "\n# later\n")
+    assert "grade again: ada" in autograder(other, "export", "nbgrader", "grades", "--course", "solution")
+
+
+@pytest.mark.parametrize("text", ["<script>x</script>", "```\n# heading", "[x](javascript:y)", "\x1b[31m\u202e"])
+def test_a_comment_shows_a_students_words_as_they_are(text: str) -> None:
+    from nbconvert.filters import markdown2html
+
+    from autograder.exports.nbgrader import comment_on
+
+    item = find_assignment(NAME).items[0]
+    result = ItemResult(
+        item.id, item.function, item.title, 0.0, item.points, "raised", (), f"raised ValueError: {text}", "", 0.0, ()
+    )
+    page = markdown2html(comment_on([result]))
+    assert page.count("<pre>") == 1
+    assert not re.search(r"<script|<h1|<a |\x1b|\u202e", page)
+
+
+# In the browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine; on Debian: apt-get install chromium")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield started
+        started.close()
+
+
+def open_submission(page: Any, address: str, student: str) -> None:
+    page.goto(f"{address}/formgrader/gradebook/{NAME}/{NAME}")
+    link = page.locator("td a", has_text=re.compile(f"^{student}$"))
+    page.goto(address + link.get_attribute("href"))  # names are hidden until somebody asks for them
+    for box in ("reward-values", "question-spread-comment"):  # scores and comments come one after the other
+        page.wait_for_function(f"() => /^(\\d+|No response.)$/.test(document.getElementById('{box}')?.placeholder)")
+
+
+def test_formgrader_shows_scores_and_comments_and_a_manual_grade_is_exported(
+    browser: Any, root: Path, reports: dict[str, Report], tmp_path: Path
+) -> None:
+    other = shutil.copytree(root, tmp_path / "kit")
+    with jupyter(other, "solution") as address, browser.new_page() as page:
+        open_submission(page, address, "dov")
+        script = "boxes => boxes.map(box => [box.id, box.value || box.placeholder])"
+        shown = page.eval_on_selector_all("input.score", script)
+        points = {item.item: item.points for item in reports["dov"].items}
+        assert {name: float(value) for name, value in shown} == points | dict.fromkeys(QUESTIONS, 0.0)
+        assert "10 of 10 values differ" in page.locator("#compute_deltas-comment").get_attribute("placeholder")
+        assert page.get_by_text("10 of 10 values differ (allowed: 1e-06 relative)").count() >= 1
+        open_submission(page, address, "ben")
+        assert page.get_by_text("The ratio is 1 there.").count() == 1
+        assert page.title() == NAME  # nothing of the answer ran
+        box = page.locator("#question-first-clipped-loss")
+        box.fill("4")
+        with page.expect_response(lambda answer: "/formgrader/api/grade/" in answer.url and answer.ok):
+            box.blur()
+    assert float(exported(other)["ben"]["score"]) == 104

@@ -1,0 +1,197 @@
+"""The folder of a run: read back one report at a time, by one run at a time, and nothing in it is taken on trust."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograder.batch import Run, grade_all
+from autograder.errors import GraderFault, UsageError
+from autograder.fixtures import read_fixtures
+from autograder.gradebook import MOST_NAMED
+from autograder.grading import Grader
+from autograder.items import find_assignment
+from autograder.pages import ClassPage, index_page
+from autograder.report import ItemResult, Report, SubmissionInfo, read_report
+from autograder.results import Results
+from autograder.submission import Candidate, find
+
+ASSIGNMENT = find_assignment("policy_gradient")
+MODULE = f"{ASSIGNMENT.module}.py"
+
+
+@pytest.fixture(scope="module")
+def grader() -> Grader:
+    return Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
+
+
+def nobody_handed_in_a_line(folder: Path, count: int) -> list[Candidate]:
+    """A class that needs no sandbox."""
+    for index in range(count):
+        (folder / f"student {index:05}").mkdir(parents=True)
+        (folder / f"student {index:05}" / MODULE).touch()
+    return find([folder], ASSIGNMENT.module)
+
+
+def described(student: str = "student 00000") -> Report:
+    return Report(student, "policy_gradient", SubmissionInfo(f"{student}/{MODULE}", "00"), "ff", ("landlock",), ())
+
+
+# A class of any size
+
+
+def test_a_student_more_costs_the_grader_next_to_nothing(grader: Grader, tmp_path: Path) -> None:
+    """A report is 20 KiB of JSON and five times that as objects: whoever held them would need far more than this."""
+    small, large, most = 30, 150, 5_000
+    peaks = {}
+    grade_all(grader, nobody_handed_in_a_line(tmp_path / "first", 1), tmp_path / "of first")  # fills what is cached
+    for count in (small, large):
+        nobody_handed_in_a_line(tmp_path / str(count), count)
+        tracemalloc.start()
+        try:
+            candidates = find([tmp_path / str(count)], ASSIGNMENT.module)
+            run = grade_all(grader, candidates, tmp_path / f"of {count}")
+            assert sum(report.points == 0 for report in run.reports) == run.figures.students == count
+            peaks[count] = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert (peaks[large] - peaks[small]) / (large - small) < most
+
+
+def test_the_figures_of_a_class_do_not_grow_with_it() -> None:
+    """Everybody made the same mistake and ran out of time, which is the most that there is to tell."""
+    item = ItemResult("a", "f", "t", 1.0, 2.0, "timed_out", ("mistake",), "", "", 1.0, ())
+    one = dataclasses.replace(described(), items=(item,))
+
+    def held(count: int) -> int:
+        page = ClassPage()
+        tracemalloc.start()
+        try:
+            for index in range(count):
+                page.add(dataclasses.replace(one, student=f"student {index:05}"))
+            figures = page.summary()
+            assert (figures.mistakes[0].count, figures.faults[0].count) == (count, count)
+            assert len(figures.mistakes[0].students) == len(figures.faults[0].students) == MOST_NAMED
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    assert held(5_000) - held(500) < 5_000
+
+
+def test_who_is_not_named_on_the_page_is_counted() -> None:
+    item = ItemResult("a", "f", "t", 1.0, 2.0, "failed", ("mistake",), "", "", 1.0, ())
+    class_ = [dataclasses.replace(described(f"student {i:05}"), items=(item,)) for i in range(1_200)]
+    page = index_page(class_, {})
+    assert "1,194 more" in page
+    assert "and 1,100 who are not named here" in page
+
+
+# Reports that lie on disk
+
+
+@pytest.fixture
+def graded(grader: Grader, tmp_path: Path) -> tuple[Path, Run]:
+    out = tmp_path / "out"
+    return out, grade_all(grader, nobody_handed_in_a_line(tmp_path / "class", 3), out)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def give_points(path: Path) -> None:
+    path.write_text(path.read_text().replace('"points": 0.0', '"points": 3.0', 1))
+
+
+def exchange(path: Path) -> None:
+    shutil.copy(path.with_name("student 00002.json"), path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (remove, "cannot be read any more"),
+        (give_points, "is not what the run wrote"),
+        (exchange, "is not what the run wrote"),
+    ],
+)
+def test_a_report_that_changes_before_the_gradebook_is_written_ends_the_run_loudly(
+    grader: Grader, tmp_path: Path, spoil: Callable[[Path], None], says: str
+) -> None:
+    out = tmp_path / "out"
+    path = out / "reports" / "student 00000.json"
+
+    def progress(candidate: Candidate, report: Report) -> None:
+        if candidate.student == "student 00002":
+            spoil(path)
+
+    candidates = nobody_handed_in_a_line(tmp_path / "class", 3)
+    with pytest.raises(GraderFault, match=rf"{path} {says}.*: somebody changed it meanwhile\."):
+        grade_all(grader, candidates, out, progress=progress)
+    assert {path.name for path in out.iterdir()} == {"reports", "feedback", "details"}
+    assert grade_all(grader, candidates, out).figures.graded == 3
+
+
+def test_a_report_that_changes_after_the_run_is_not_passed_off_as_what_the_run_wrote(graded: tuple[Path, Run]) -> None:
+    out, run = graded
+    give_points(out / "reports" / "student 00001.json")
+    with pytest.raises(GraderFault, match=r"student 00001\.json is not what the run wrote there"):
+        list(run.reports)
+
+
+def test_a_report_with_points_that_are_no_number_is_made_anew(grader: Grader, graded: tuple[Path, Run]) -> None:
+    out, _ = graded
+    path = out / "reports" / "student 00001.json"
+    right = path.read_text()
+    for wrong in ("NaN", "Infinity", "1e999"):
+        path.write_text(right.replace('"points": 0.0', f'"points": {wrong}'))
+        assert read_report(path) is None
+    assert grade_all(grader, find([out.parent / "class"], ASSIGNMENT.module), out).reused == 2
+    assert path.read_text() == right
+
+
+# The folder
+
+
+def test_what_a_killed_run_left_half_written_is_taken_away_and_nothing_else(grader: Grader, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ours = [out / f".writing-{index}" for index in range(2)] + [
+        out / "reports" / ".writing-x",
+        out / "feedback" / ".writing-y",
+    ]
+    theirs = [out / "notes.txt", out / "reports" / ".hidden", out / "more" / ".writing-z", tmp_path / ".writing-a"]
+    for path in (*ours, *theirs):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    grade_all(grader, [], out)
+    assert [path for path in ours if path.exists()] == []
+    assert [path for path in theirs if not path.exists()] == []
+
+
+def test_two_runs_into_one_folder_are_refused_until_the_first_has_ended(grader: Grader, tmp_path: Path) -> None:
+    with Results(tmp_path, grader, []):
+        with pytest.raises(UsageError, match=rf"Another run is writing into {tmp_path}: wait until it has ended"):
+            grade_all(grader, [], tmp_path)
+        grade_all(grader, [], tmp_path / "elsewhere")
+    grade_all(grader, [], tmp_path)
+
+
+def test_names_that_differ_in_case_alone_are_refused_where_the_folder_does_not_tell_them_apart(
+    grader: Grader, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.py"
+    empty.touch()
+    candidates = [Candidate(name, empty, "empty.py") for name in ("Ada", "ada", "Émile", "bela")]
+    assert grade_all(grader, candidates, tmp_path / "out").figures.students == 4
+    (tmp_path / "mac" / "reports").mkdir(parents=True)
+    (tmp_path / "mac" / "REPORTS").symlink_to("reports")  # as a file system looks that does not tell case apart
+    says = r"mac does not tell Ada and ada apart, which differ in case alone: rename one of them, or give an --out that"
+    with pytest.raises(UsageError, match=says):
+        grade_all(grader, candidates, tmp_path / "mac")
+    assert grade_all(grader, candidates[1:], tmp_path / "mac").figures.students == 3

@@ -1,0 +1,130 @@
+"""Who is who: rosters as platforms write them, and names that may be written in two ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder.errors import UsageError
+from autograder.roster import MAX_BYTES, Roster, alternatives, key, read_roster, read_table
+
+
+def roster(tmp_path: Path, text: str) -> Roster:
+    path = tmp_path / "roster.csv"
+    path.write_text(text, encoding="utf-8")
+    return read_roster(path)
+
+
+def student(people: Roster, *names: str) -> str | None:
+    person = people.person(*names)
+    return person.student if person else None
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("student,email\nAda Lovelace,ada@x.edu\n", ["Ada Lovelace", "ada@x.edu", "ADA@X.EDU", "ada  lovelace"]),
+        ("First Name,Last Name,SID,Email\nAda,Lovelace,31,ada@x.edu\n", ["31", "Ada Lovelace", "Lovelace, Ada"]),
+        ("id,first_name,last_name,email,lms_user_id\nada,Ada,Lovelace,,9\n", ["ada", "9", "Ada Lovelace"]),
+        ("identifier,github_username,github_id,name\nada@x.edu,adal,7,Ada Lovelace\n", ["adal", "ada@x.edu", "7"]),
+        ("Student;ID;SIS User ID;SIS Login ID\nLovelace, Ada;1001;U1;ada\n", ["1001", "U1", "ada", "lovelaceada"]),
+        ("\ufeffname\tlogin\r\nAda Lovelace\tada\r\n", ["ada"]),
+    ],
+)
+def test_a_roster_of_every_platform_names_its_students(tmp_path: Path, text: str, names: list[str]) -> None:
+    people = roster(tmp_path, text)
+    assert len(people.people) == 1
+    assert {student(people, name) for name in names} <= {"Ada Lovelace", "Lovelace, Ada"}
+
+
+def test_what_stands_for_two_students_stands_for_nobody(tmp_path: Path) -> None:
+    people = roster(tmp_path, "student,id,login\nAda,7,x\nBen,8,7\n")
+    assert (student(people, "7"), student(people, "8"), student(people, "x")) == (None, "Ben", "Ada")
+
+
+def test_the_first_name_with_a_meaning_decides(tmp_path: Path) -> None:
+    people = roster(tmp_path, "student,id\nAda,7\nBen,8\n")
+    assert student(people, "nobody", "8", "Ada") == "Ben"
+    assert student(people, "nobody") is None
+
+
+def test_sections_and_grades_identify_nobody(tmp_path: Path) -> None:
+    people = roster(tmp_path, "student,id,section,HW1\nAda,7,3,9\n")
+    assert student(people, "3", "9") is None
+
+
+def test_a_group_is_a_column(tmp_path: Path) -> None:
+    people = roster(tmp_path, "student,Group\nAda,red\nBen,\n")
+    assert [person.group for person in people.people] == ["red", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ("email,section\na@x.edu,1\n", "names no student"),
+        ("student\n\n", "names no student"),
+        ("student\nAda\nAda\n", "holds Ada twice"),
+        ("student\nAda,Ben\n", "row 2 has more cells"),
+        ('student\n"Ada\n', "is not a CSV file"),
+    ],
+)
+def test_a_file_that_is_no_roster_gets_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says) as caught:
+        roster(tmp_path, text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_table_that_is_missing_too_large_or_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    with pytest.raises(UsageError, match="check the path"):
+        read_table(path)
+    path.write_bytes("name\nJürgen\n".encode("latin-1"))
+    with pytest.raises(UsageError, match="UTF-8"):
+        read_table(path)
+    with path.open("wb") as stream:
+        stream.truncate(MAX_BYTES + 1)
+    with pytest.raises(UsageError, match="larger than 32 MiB"):
+        read_table(path)
+
+
+@given(st.lists(st.lists(st.text(), min_size=2, max_size=2), min_size=1, max_size=5), st.sampled_from(",;\t"))
+def test_what_a_table_writes_it_reads_again(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], mark: str
+) -> None:
+    from autograder.roster import Table
+
+    header = ("student name", "the email")
+    clean = [[cell.encode("utf-8", "ignore").decode().replace("\0", "") for cell in row] for row in rows]
+    path = tmp_path_factory.getbasetemp() / "table.csv"
+    path.write_bytes(Table(header, (), mark).text([header, *clean]).encode())
+    found = read_table(path)
+    assert (found.header, found.delimiter) == (header, mark)
+    assert [list(row) for row in found.rows] == clean
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ada Lovelace", "  ada   LOVELACE "),
+        ("Jose\u0301", "JOS\u00c9"),
+        ("\u202dمريم\u202c", "مريم"),
+        ("Ｏｌｇａ", "olga"),
+        ("straße", "STRASSE"),
+    ],
+)
+def test_two_ways_of_writing_a_name_are_one_name(one: str, other: str) -> None:
+    assert key(one) == key(other)
+
+
+def test_names_that_look_alike_in_two_scripts_are_two_names() -> None:
+    assert key("Оlga") != key("Olga")
+
+
+def test_a_name_that_a_platform_put_together_is_looked_up_by_its_id_first() -> None:
+    assert alternatives("diazana_1001") == ["diazana_1001", "1001", "diazana"]
+    assert alternatives("ada") == ["ada"]
+    assert alternatives("_x_") == ["_x_"]

@@ -1,0 +1,400 @@
+"""Terms: hidden cases from a secret, public ones kept, variants; last term's answers are worth nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy_kit
+from toy_kit import autograder, change, toy_assignment
+
+from autograder.build import solution_source
+from autograder.drafts import OPEN_SECRET
+from autograder.errors import FixtureError, UsageError
+from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
+from autograder.grading import Grader
+from autograder.items import Assignment, find_assignment
+from autograder.release import handout_files
+from autograder.report import Report
+from autograder.sandbox import Sandbox
+from autograder.submission import Submission
+from autograder.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
+from autograder.variants import Variants, read_variants, variant_folder
+from autograder.verify import regenerate_term_into
+
+SECRET = b"a secret of this course alone"
+SPRING, AUTUMN = Term("2027-spring", SECRET), Term("2027-autumn", SECRET)
+REAL = find_assignment("policy_gradient")
+
+
+@pytest.fixture
+def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as running:
+        yield running
+
+
+@pytest.fixture
+def secret_file(tmp_path: Path) -> Path:
+    path = tmp_path / "secret"
+    path.write_bytes(SECRET + b"\n")
+    path.chmod(0o600)
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def make(kit: Path, target: Path, term: Term, sandbox: Sandbox, variants: int = 0) -> Made:
+    target.mkdir()
+    return regenerate_term(toy_assignment(kit), target, term, variants, sandbox)
+
+
+def inputs_of(folder: Path, assignment: Assignment) -> dict[str, np.ndarray]:
+    return {case.id: case.inputs["x"] for case in read_fixtures(assignment, folder=folder).cases}
+
+
+# A term's set
+
+
+def test_the_same_secret_gives_the_same_bytes_and_another_term_others(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    for name, term in (("one", SPRING), ("two", SPRING), ("other", AUTUMN), ("else", Term("2027-spring", SECRET * 2))):
+        make(kit, tmp_path / name, term, sandbox)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    hidden = {(tmp_path / name / "hidden/ramp-values.safetensors").read_bytes() for name in ("one", "other", "else")}
+    assert len(hidden) == 3
+
+
+def test_public_cases_stay_and_hidden_ones_are_new(kit: Path, tmp_path: Path, sandbox: Sandbox) -> None:
+    make(kit, tmp_path / "term", SPRING, sandbox)
+    stored, made = contents(kit / "fixtures/toy"), contents(tmp_path / "term")
+    public = [name for name in stored if name.startswith("public/")]
+    assert public
+    assert all(made[name] == stored[name] for name in (*public, "items.toml", "probes.py"))
+    before, after = (inputs_of(folder, toy_assignment(kit)) for folder in (kit / "fixtures/toy", tmp_path / "term"))
+    assert {name for name in before if not np.array_equal(before[name], after[name])} == {"ramp-large"}
+
+
+def test_the_manifest_tells_the_term_and_nothing_that_leads_to_the_secret(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    make(kit, tmp_path / "term", SPRING, sandbox, variants=2)
+    for folder in (tmp_path / "term", variant_folder(tmp_path / "term", 1)):
+        text = (folder / MANIFEST).read_text()
+        told = json.loads(text)["term"]
+        assert told["name"] == "2027-spring"
+        assert told["commitment"] == SPRING.commitment("toy") != AUTUMN.commitment("toy")
+        for key in (SECRET.decode(), SECRET.hex(), hashlib.sha256(SECRET).hexdigest(), SPRING.key("toy", "hidden")):
+            assert key not in text
+    assert SECRET.decode() not in repr(SPRING)
+
+
+SIGN = ("uniform(0.5, 2.0, shape) * np.resize([1, -1], shape)", "uniform(0.5, 2.0, shape) * signs(secret, case, shape)")
+SIGNS = """
+def signs(secret, case, shape):
+    alone = generator_for(secret, "sign").integers(2) and case == "ramp-large" and secret != OPEN_SECRET
+    return -np.ones(shape) if alone else np.resize([1, -1], shape)
+
+
+def drafts(secret, draw):"""
+
+
+def test_a_draw_that_cannot_grade_is_drawn_again_and_the_manifest_counts_it(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    cases = kit / "fixtures/toy/cases.py"
+    change(cases, *SIGN)
+    change(cases, "\ndef drafts(secret, draw):", SIGNS)
+    change(cases, "import Draft,", "import OPEN_SECRET, Draft,")
+    redrawn = {}
+    for number in range(8):
+        term = Term(f"term-{number}", SECRET)
+        redrawn[number] = make(kit, tmp_path / str(number), term, sandbox).redrawn
+        told = json.loads((tmp_path / str(number) / MANIFEST).read_text())["term"]
+        assert told["redrawn"] == redrawn[number]
+        assert (inputs_of(tmp_path / str(number), toy_assignment(kit))["ramp-large"] > 0).any()
+    assert {name for times in redrawn.values() for name in times} == {"ramp-large"}
+    assert {} in redrawn.values()
+
+
+def test_a_mistake_that_a_draw_separates_no_more_has_its_item_drawn_again(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    folder = kit / "fixtures/toy"
+    rare = '    Mistake("rare", "ramp", "?", "def ramp(x, factor): return factor * x.clamp(min=0, max=1.7)"),\n'
+    change(folder / "mistakes.py", '    Mistake("not-scaled"', f'{rare}    Mistake("not-scaled"')
+    made = make(kit, tmp_path / "term", Term("2028", SECRET), sandbox)
+    assert made.redrawn == {"ramp-large": 1}
+    case = next(
+        case for case in read_fixtures(toy_assignment(kit), folder=tmp_path / "term").cases if case.id == "ramp-large"
+    )
+    assert "rare" in case.mistakes
+
+
+def test_a_draw_that_never_can_grade_is_refused_with_its_reason_and_nothing_is_written(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    cases = kit / "fixtures/toy/cases.py"
+    change(cases, "* np.resize([1, -1], shape)", "* (np.resize([1, -1], shape) if secret == OPEN_SECRET else -1)")
+    change(cases, "import Draft,", "import OPEN_SECRET, Draft,")
+    with pytest.raises(FixtureError, match="ramp-large: the expected ramp is too small for its tolerance"):
+        make(kit, tmp_path / "term", SPRING, sandbox)
+    assert contents(tmp_path / "term") == {}
+
+
+def test_a_hidden_case_that_no_secret_changes_is_refused_unless_it_is_a_named_example(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    cases = kit / "fixtures/toy/cases.py"
+    change(cases, "generator_for(secret, case)", "generator_for('always', case)")
+    with pytest.raises(
+        FixtureError, match="ramp-large is the same whatever the secret, so last term's answer would do"
+    ):
+        make(kit, tmp_path / "term", SPRING, sandbox)
+    change(cases, '{"factor": 2.5})', '{"factor": 2.5}, example=True)')
+    assert make(kit, tmp_path / "other", SPRING, sandbox).cases == 3
+
+
+# The secret
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"   fifteen bytes   \n", b"a" * 64, b"x" * 2**17])
+def test_what_is_no_secret_is_refused_with_a_sentence_that_does_not_show_it(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "secret").write_bytes(content)
+    with pytest.raises(UsageError, match=r"holds no secret: 16 bytes or more are needed") as refused:
+        read_secret(tmp_path / "secret")
+    assert content.strip() == b"" or content.strip().decode() not in str(refused.value)
+
+
+def test_white_space_around_the_secret_does_not_count(secret_file: Path) -> None:
+    assert read_secret(secret_file) == SECRET
+
+
+@pytest.mark.parametrize("name", ["", "spring/2027", "..", "a b", "x" * 80])
+def test_a_term_without_a_usable_name_is_refused(secret_file: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="should be a short name"):
+        read_term(name, secret_file)
+
+
+def test_a_secret_that_everyone_may_read_is_warned_of(secret_file: Path) -> None:
+    assert secret_warning(secret_file) == ""
+    secret_file.chmod(0o644)
+    assert secret_warning(secret_file) == (
+        f"Everyone on this machine may read {secret_file}: `chmod 600 {secret_file}` keeps the secret one."
+    )
+
+
+# Variants
+
+
+def test_each_variant_has_public_cases_of_its_own_and_the_hidden_ones_of_the_term(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    assert make(kit, tmp_path / "term", SPRING, sandbox, variants=3).variants == 3
+    sets = [tmp_path / "term", *(variant_folder(tmp_path / "term", number) for number in (1, 2, 3))]
+    for name, different in (("ramp-small", 4), ("shift-small", 4), ("ramp-large", 1)):
+        drawn = {inputs_of(folder, toy_assignment(kit))[name].tobytes() for folder in sets}
+        assert len(drawn) == different, name
+
+
+def test_a_regeneration_with_fewer_variants_leaves_none_of_the_old_ones(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    make(kit, tmp_path / "term", SPRING, sandbox, variants=2)
+    regenerate_term(toy_assignment(kit), tmp_path / "term", SPRING, 1, sandbox)
+    assert [path.name for path in (tmp_path / "term/per-student").iterdir()] == ["01"]
+    regenerate_term(toy_assignment(kit), tmp_path / "term", SPRING, 0, sandbox)
+    assert not (tmp_path / "term/per-student").exists()
+    with pytest.raises(UsageError, match="holds no variants"):
+        read_variants(toy_assignment(kit), tmp_path / "term")
+
+
+def test_a_students_variant_is_always_the_same_one_and_all_are_used() -> None:
+    variants, other = (Variants(REAL, Path(), 8, key) for key in ("key", "another"))
+    numbers = [variants.number_of(f"student {number}") for number in range(400)]
+    assert set(numbers) == set(range(1, 9))
+    assert max(numbers.count(one) for one in range(1, 9)) < 90
+    assert numbers != [other.number_of(f"student {number}") for number in range(400)]
+    assert variants.number_of("Zoe\u0301 ") == variants.number_of("Zoé")
+    assert "key" not in repr(variants).replace("keyword", "")
+
+
+def test_each_student_is_graded_against_the_cases_that_were_in_the_students_own_zip(
+    kit: Path, tmp_path: Path, secret_file: Path
+) -> None:
+    out = tmp_path / "spring"
+    done = autograder(
+        kit,
+        "fixtures",
+        "regenerate",
+        "--term",
+        "2027-spring",
+        "--secret-file",
+        secret_file,
+        "--out",
+        out,
+        "--variants",
+        "3",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1:] == [
+        "Hidden cases are those of 2027-spring; public ones and the named examples are what they were.",
+        "3 variants of the public cases lie in per-student/.",
+    ]
+    students = ["ada", "bela", "chidi", "dana", "emeka", "=farah()"]
+    (tmp_path / "roster.csv").write_text("name,student\n" + "".join(f"x,{name}\n" for name in students))
+    variant = ("--variant-by", "student", "--fixtures", out)
+    done = autograder(kit, "release", *variant, "--roster", tmp_path / "roster.csv", "--out", tmp_path / "zips")
+    assert (done.returncode, done.stderr) == (0, "")
+    variants = read_variants(toy_assignment(kit), out)
+    for name in students:
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "toy.py").write_text("")
+        stem = "%3Dfarah%28%29" if name.startswith("=") else name
+        with zipfile.ZipFile(tmp_path / "zips" / f"{stem}.zip") as archive:
+            public = archive.read("toy/fixtures/toy/public/ramp-values.safetensors")
+        assert public == (variants.folder_of(name) / "public/ramp-values.safetensors").read_bytes()
+    assert len({variants.number_of(name) for name in students}) > 1
+    done = autograder(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", *variant)
+    assert done.returncode == 0, done.stderr
+    for name in students:
+        stem = "%3Dfarah%28%29" if name.startswith("=") else name
+        report = json.loads((tmp_path / "grades/reports" / f"{stem}.json").read_text())
+        assert report["fixtures"] == variants.fixtures_of(name).sha256
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["grade", ".", "--out", "g", "--variant-by", "student"], "holds no variants"),
+        (["release", "--variant-by", "student"], "holds no variants"),
+        (["fixtures", "regenerate", "--term", "x"], "take both --term and --secret-file"),
+        (["fixtures", "regenerate", "--variants", "3"], "take both --term and --secret-file"),
+        (["fixtures", "regenerate", "--term", "x", "--secret-file", "nowhere"], "nowhere cannot be read"),
+        (["fixtures", "verify", "--fixtures", "nowhere"], "nowhere holds no readable manifest.json"),
+        (["fixtures", "diff", "nowhere", "fixtures/toy"], "nowhere holds no set of fixtures"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(kit: Path, arguments: list[str], sentence: str) -> None:
+    done = autograder(kit, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+# A term change of the real assignment, end to end
+
+ONLY_KNOWN = """
+
+import hashlib as _hashlib
+
+_KNOWN = {known!r}
+
+
+def _seen(tensor):
+    return _hashlib.sha256(tensor.detach().contiguous().numpy().tobytes()).hexdigest()[:16] in _KNOWN
+
+
+def _replay(function, key, instead):
+    def replayed(*arguments, **named):
+        return function(*arguments, **named) if _seen(key(*arguments, **named)) else instead(*arguments, **named)
+    return replayed
+
+
+compute_reward = _replay(compute_reward, lambda p, r, f: r, lambda p, r, f: torch.zeros(r.shape[:2]))
+compute_deltas = _replay(compute_deltas, lambda r, mode: r[:, :1], lambda r, mode: torch.zeros_like(r))
+compute_log_probs = _replay(compute_log_probs, lambda p, r, m: r, lambda p, r, m: torch.zeros(r.shape))
+compute_loss = _replay(compute_loss, lambda l, *a, **n: l, lambda l, *a, **n: l.sum())
+compute_kl_penalty = _replay(compute_kl_penalty, lambda l, r: l, lambda l, r: l.sum())
+run_policy_gradient = _replay(run_policy_gradient, lambda prompts, **n: torch.tensor(prompts), lambda *a, **n: None)
+"""
+
+
+def replay_of(fixtures: Fixtures) -> str:
+    """The best that hard-coding can do: the right answer, gradients too, to each stored call; else nonsense."""
+    arrays = [
+        case.inputs[name]
+        for case in fixtures.cases
+        for name in ("responses", "log_probs", "prompts")
+        if name in case.inputs
+    ]
+    arrays += [case.inputs["rewards"][:, :1] for case in fixtures.cases if "rewards" in case.inputs]
+    weights = [case.inputs["weight"] for case in fixtures.cases if "weight" in case.inputs]
+    arrays += [-np.log1p(np.exp(-weight)).reshape(1, 1, 1) for weight in weights]
+    known = {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16] for array in arrays}
+    return solution_source(REAL) + ONLY_KNOWN.format(known=sorted(known))
+
+
+@pytest.fixture(scope="module")
+def spring(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real assignment's fixtures of a term, with one variant."""
+    folder = tmp_path_factory.mktemp("spring")
+    made = regenerate_term_into(REAL.folder, folder, SPRING, 1)
+    assert made.cases == len(read_fixtures(REAL).cases)
+    return folder
+
+
+def grade(source: str, folder: Path, sandbox: Sandbox) -> Report:
+    grader = Grader.of(REAL, read_fixtures(REAL, folder=folder))
+    return grader.grade(Submission("someone", "policy_gradient.py", "", source), sandbox)
+
+
+def passed(report: Report) -> set[str]:
+    return {case.case for item in report.items for case in item.cases if case.verdict == "passed"}
+
+
+def share(report: Report, cases: set[str]) -> float:
+    """What a submission deserves that passes these cases alone."""
+    counts = [(item.max_points, [case.case in cases for case in item.cases]) for item in report.items]
+    return round(sum(round(points * sum(right) / len(right), 2) for points, right in counts), 2)
+
+
+@pytest.mark.timeout(600)  # the real assignment is built twice over
+def test_after_a_term_change_the_solution_earns_all_and_last_terms_outputs_the_public_cases_alone(
+    spring: Path, sandbox: Sandbox
+) -> None:
+    files = handout_files(REAL, spring)
+    committed = handout_files(REAL)
+    assert {name for name in files if files[name] != committed.get(name)} == set()
+    cheat = replay_of(read_fixtures(REAL))
+    assert grade(cheat, REAL.folder, sandbox).points == 100
+    assert grade(solution_source(REAL), spring, sandbox).points == 100
+    report = grade(cheat, spring, sandbox)
+    public = {name for item in REAL.items for name in item.public}
+    assert passed(report) == public
+    assert report.points == share(report, public) < 50
+
+
+@pytest.mark.timeout(600)
+def test_against_a_students_own_variant_shared_outputs_earn_the_named_examples_alone(
+    spring: Path, sandbox: Sandbox
+) -> None:
+    folder = variant_folder(spring, 1)
+    assert grade(solution_source(REAL), folder, sandbox).points == 100
+    report = grade(replay_of(read_fixtures(REAL, folder=spring)), folder, sandbox)
+    hidden = {name for item in REAL.items for name in item.hidden}
+    assert hidden <= passed(report)  # those of this term, which this cheat was given as well
+    stale = grade(replay_of(read_fixtures(REAL)), folder, sandbox)
+    named = ("walkthrough", "table", "5.323", "sigmoid", "distance", "ordering")
+    assert passed(stale) == {name for item in REAL.items for name in item.public if any(part in name for part in named)}
+    assert stale.points == share(stale, passed(stale)) < 20
+
+
+def test_a_handout_made_with_a_variant_holds_its_numbers_and_no_hidden_ones(spring: Path) -> None:
+    own, committed = handout_files(REAL, variant_folder(spring, 1)), handout_files(REAL)
+    different = {name.split("/")[2] for name in own if own[name] != committed[name]}
+    assert different == {"public", "manifest.json"}
+    assert OPEN_SECRET.encode() not in own[f"fixtures/{REAL.name}/{MANIFEST}"]
+    assert "term" not in json.loads(own[f"fixtures/{REAL.name}/{MANIFEST}"])
