@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder.choice import assignment_of_item, assignment_of_submissions, assignments_to_release
+from autograder.choice import (
+    assignment_of_fixtures,
+    assignment_of_item,
+    assignment_of_submissions,
+    assignments_to_release,
+)
 from autograder.errors import UsageError
 from autograder.items import find_assignments
 
@@ -36,6 +41,14 @@ def test_the_members_of_a_zip_say_it_as_well(tmp_path: Path, name: str) -> None:
         archive.writestr(f"work/{name}.py", "")
     assert assignment_of_submissions([tmp_path]).name == name
     assert assignment_of_submissions([tmp_path / "noor.zip"]).name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", ["lovelaceada_1001_77_{0}.py", "lovelaceada_LATE_1001_77_{0}-2.ipynb", "my_{0}.py"])
+def test_a_name_that_a_platform_has_put_more_to_says_it_too(tmp_path: Path, name: str, shape: str) -> None:
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        archive.writestr(shape.format(name), "")
+    assert assignment_of_submissions([tmp_path / "submissions.zip"]).name == name
 
 
 @pytest.mark.parametrize("assignment", ALL, ids=NAMES)
@@ -85,3 +98,17 @@ def test_a_zip_is_of_the_assignment_that_it_is_named_for_and_without_one_all_are
     assert [one.name for one in assignments_to_release(Path("x.zip"), NAMES[1])] == NAMES[1:2]
     with pytest.raises(UsageError, match="one handout"):
         assignments_to_release(Path("x.zip"))
+
+
+def test_stored_fixtures_are_of_the_assignment_that_their_manifest_names(tmp_path: Path) -> None:
+    for assignment in ALL:
+        assert assignment_of_fixtures([assignment.folder, assignment.folder]).name == assignment.name
+    with pytest.raises(UsageError, match=f"several assignments.*--assignment: {', '.join(NAMES)}"):
+        assignment_of_fixtures([assignment.folder for assignment in ALL])
+    for text in ("", "[]", "{}", '{"assignment": 3}'):
+        put(tmp_path / "manifest.json", text)
+        with pytest.raises(UsageError, match=f"{tmp_path.name} holds no manifest.json that names its assignment"):
+            assignment_of_fixtures([tmp_path])
+    assert assignment_of_fixtures([tmp_path], NAMES[0]).name == NAMES[0]
+    with pytest.raises(UsageError, match="several assignments"):
+        assignment_of_fixtures([])

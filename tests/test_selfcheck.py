@@ -81,6 +81,7 @@ def test_right_answers_in_other_styles_earn_all_and_mutants_of_the_solution_do_n
     assert equal == [len([one for one in MUTANTS if one.reason])] * 2 + [0]
 
 
+@pytest.mark.parametrize("real", ["policy_gradient"], indirect=True)
 def test_the_readme_shows_this_exam(real: subprocess.CompletedProcess[str]) -> None:
     (shown,) = [step.output for _, steps in sections() for step in steps if step.command == EXAM]
     assert comparable(shown) == comparable(real.stdout)
