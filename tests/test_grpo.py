@@ -82,8 +82,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.mark.parametrize("variant", [None, *VARIANTS], ids=["solution", *(path.stem for path in VARIANTS)])
 def test_right_answers_in_any_style_earn_everything(grade: Grade, variant: Path | None) -> None:
-    text = solution_source(ASSIGNMENT)
-    report = grade(text if variant is None else f"{text}\n\n{variant.read_text(encoding='utf-8')}")
+    report = grade(solution_source(ASSIGNMENT) if variant is None else variant.read_text(encoding="utf-8"))
     assert [(item.item, item.message) for item in report.items if item.verdict != "passed"] == []
     assert report.points == 100
 

@@ -63,6 +63,8 @@ def assignment_of_fixtures(folders: Sequence[Path], name: str | None = None, roo
     found = [assignment for assignment in known if assignment.name in told]
     if len(found) == 1 or len(known) == 1:
         return (found or known)[0]
+    if told == {""}:
+        raise UsageError(f"{folders[0]} holds no {MANIFEST} that names its assignment. Name one with --assignment.")
     raise UsageError(f"There are several assignments. Name one with --assignment: {_names(found or known)}.")
 
 
@@ -72,7 +74,8 @@ def _told_by(manifest: Path) -> str:
         told = json.loads(manifest.read_bytes())
     except (OSError, ValueError, RecursionError):
         return ""
-    return str(told.get("assignment", "")) if isinstance(told, dict) else ""
+    name = told.get("assignment") if isinstance(told, dict) else ""
+    return name if isinstance(name, str) else ""
 
 
 def assignments_to_release(zip_file: Path | None, name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
