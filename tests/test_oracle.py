@@ -497,11 +497,16 @@ def tensors_of(case: Case) -> list[Expectation]:
 EQUAL_SIZES = {
     "reward-distance": "the given rewards compare a response with its whole prompt",
     "reward-inclusion-ordering": "the given rewards compare a response with its whole prompt",
+    "reward-distance-other": "the given rewards compare a response with its whole prompt",
+    "reward-inclusion-ordering-other": "the given rewards compare a response with its whole prompt",
     "baseline-5.323-1.155": "two states and two actions, as in the lecture",
+    "baseline-other": "two states and two actions, as in the lecture",
     "log-probs-one-of-each": "all sizes are 1",
     "log-probs-one-response": "one response of one token",
     "clip-table-above-0": "one response",
     "clip-table-below-0": "one response",
+    "clip-table-other-above-0": "one response",
+    "clip-table-other-below-0": "one response",
     "frozen-ratio-sigmoid": "one token",
     **{case.id: "the loop's prompts and responses are equally long" for case in of_function("run_policy_gradient")},
 }

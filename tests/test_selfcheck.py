@@ -212,7 +212,7 @@ def test_a_handout_that_was_never_made_is_stale(kit: Path) -> None:
 
 def test_a_change_of_the_solutions_text_makes_the_handout_stale(kit: Path) -> None:
     change(kit / "solution" / "toy" / "toy.py", "Return x + factor.", "Return the sum.")
-    assert stale_handout(toy_assignment(kit)) == [complaint("fixtures/toy/untouched.py, toy.py")]
+    assert stale_handout(toy_assignment(kit)) == [complaint("fixtures/toy/untouched.py, toy.ipynb, toy.py")]
 
 
 def test_a_handout_that_cannot_be_made_is_told_as_it_is(kit: Path) -> None:
