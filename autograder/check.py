@@ -18,10 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from autograder.choice import assignment_of_submissions
 from autograder.errors import GraderFault, KitError, UsageError
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
-from autograder.items import Assignment, Item, find_assignment, nearest_root
+from autograder.items import Assignment, Item, nearest_root
 from autograder.render import report_text
 from autograder.report import ItemResult, Report
 from autograder.sandbox import Sandbox
@@ -181,9 +182,9 @@ def _refuse_without_packages() -> None:
 
 def _assignment_near(path: Path, name: str | None) -> Assignment:
     try:
-        return find_assignment(name, nearest_root(path))
+        return assignment_of_submissions([path], name, nearest_root(path))
     except PermissionError:  # a folder on the way up that may not be looked into
-        return find_assignment(name)
+        return assignment_of_submissions([path], name)
 
 
 def _only_submission(path: Path, module: str, untouched: str) -> Submission:

@@ -24,6 +24,7 @@ from autograder import batch
 from autograder.check import check as check_folder
 from autograder.check import print_anything
 from autograder.check import watch as watch_folder
+from autograder.choice import assignment_of_fixtures, assignment_of_submissions, assignments_to_release
 from autograder.cli_exports import RosterOption, bundle_app, export_app
 from autograder.cli_fixtures import (
     AssignmentOption,
@@ -46,7 +47,7 @@ from autograder.errors import KitError, UsageError
 from autograder.exports.grades import named
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
-from autograder.items import find_assignment
+from autograder.items import Assignment, find_assignments
 from autograder.layouts import Gathered, gathered
 from autograder.release import handout_files, write_handout, write_source_notebook, write_student_zips, zip_bytes
 from autograder.roster import read_roster
@@ -147,7 +148,7 @@ def grade(
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
-    chosen = find_assignment(assignment)
+    chosen = assignment_of_submissions(paths, assignment)
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
@@ -280,11 +281,19 @@ def release(
     assignment: AssignmentOption = None,
 ) -> None:
     """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
-    chosen = find_assignment(assignment)
-    chosen_fixtures(chosen, fixtures)
+    if variant_by or fixtures:
+        several = [assignment_of_fixtures([fixtures] if fixtures else [], assignment)]
+    else:
+        several = assignments_to_release(zip_file, assignment)
     if variant_by:
-        _release_variants(chosen_variants(chosen, fixtures), roster, out)
+        _release_variants(chosen_variants(several[0], fixtures), roster, out)
         return
+    for chosen in several:
+        _release(chosen, fixtures, zip_file)
+
+
+def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None) -> None:
+    chosen_fixtures(chosen, fixtures)
     files = handout_files(chosen, fixtures)
     write_source_notebook(chosen)
     write_handout(files, chosen.handout)
@@ -315,20 +324,25 @@ def _write_zip(path: Path, data: bytes) -> None:
 @app.command()
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
     """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
-    chosen = find_assignment(assignment)
-    with _progress("examining") as advance:
-        exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
-    _say_exam(exam, _console())
-    if exam.complaints:
+    complaints = 0
+    several = find_assignments(assignment)
+    for chosen in several:
+        with _progress("examining") as advance:
+            exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
+        _say_exam(exam, chosen, _console(), title=len(several) > 1)
+        complaints += len(exam.complaints)
+    if complaints:
         print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
         raise SystemExit(3)
 
 
-def _say_exam(exam: Exam, console: Console) -> None:
+def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool) -> None:
+    if title:
+        console.print(escape(assignment.title), style="bold", highlight=False)
     for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
-    console.print(exam_table(exam.findings, find_assignment(exam.solution.assignment)))
+    console.print(exam_table(exam.findings, assignment))
     console.print(variants_table(exam))
     for note in exam.notes:
         console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
@@ -339,7 +353,7 @@ def _say_exam(exam: Exam, console: Console) -> None:
 @app.command()
 def doctor(assignment: AssignmentOption = None) -> None:
     """Which packages, isolation layers and fixtures this machine has, and what to do about what is missing."""
-    examined = examine(find_assignment(assignment))
+    examined = examine(find_assignments(assignment))
     _console().print(doctor_table(examined))
     if any(one.state == "missing" for one in examined):
         raise SystemExit(3)

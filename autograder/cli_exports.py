@@ -165,7 +165,8 @@ def export_nbgrader(
     """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
     from autograder.exports import nbgrader
 
-    chosen = find_assignment(assignment, *([] if course is None else [nearest_root(course)]))
+    name = assignment or read_grades(grades)[0].assignment
+    chosen = find_assignment(name, *([] if course is None else [nearest_root(course)]))
     reports = nbgrader.read_reports(grades, chosen)
     done = nbgrader.export(reports, chosen, course or chosen.solution.parent, database)
     print(f"{done.database}: {done.students} students, {len(done.waiting)} of them with something to mark by hand.")

@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from autograder.choice import assignment_of_fixtures, assignment_of_item
 from autograder.diff import difference_text, read_set, sample_differences
 from autograder.errors import UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
-from autograder.items import Assignment, find_assignment
+from autograder.items import Assignment, find_assignment, find_assignments
 from autograder.show import item_text
-from autograder.terms import MAX_VARIANTS, Made, read_secret, read_term, secret_warning
+from autograder.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
 from autograder.text import visible
 from autograder.variants import OWN, Variants, read_variants
 from autograder.verify import Movement, Verification, regenerate_into, regenerate_term_into
@@ -25,7 +26,7 @@ fixtures_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify, compare or read them."
 )
 AssignmentOption = Annotated[
-    str | None, typer.Option("--assignment", help="Which assignment; needed where there are several.")
+    str | None, typer.Option("--assignment", help="Which assignment; without it, all, or what the files say.")
 ]
 FixturesOption = Annotated[
     Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
@@ -62,24 +63,28 @@ def fixtures_regenerate(
     assignment: AssignmentOption = None,
 ) -> None:
     """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
-    chosen = find_assignment(assignment)
-    target = out or chosen.folder
     if (term is None) != (secret_file is None) or (variants and term is None):
         raise UsageError("A term's own fixtures take both --term and --secret-file; so do --variants.")
     drawn_from = None if term is None or secret_file is None else read_term(term, secret_file)
     if secret_file is not None and (warning := secret_warning(secret_file)):
         print(f"autograder: {visible(warning)}", file=sys.stderr)
+    one_alone = out is not None or drawn_from is not None
+    for chosen in [find_assignment(assignment)] if one_alone else find_assignments(assignment):
+        _regenerate(chosen, out or chosen.folder, drawn_from, variants)
+
+
+def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:
     try:
         with Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
-            if drawn_from is None:
-                made = Made(regenerate_into(chosen.folder, target), 0, {})
+            if term is None:
+                made = Made(regenerate_into(assignment.folder, target), 0, {})
             else:
-                made = regenerate_term_into(chosen.folder, target, drawn_from, variants)
+                made = regenerate_term_into(assignment.folder, target, term, variants)
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}. Give another folder with --out.") from error
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
-    if drawn_from is not None:
-        _say_term(drawn_from.name, made)
+    if term is not None:
+        _say_term(term.name, made)
 
 
 def _say_term(term: str, made: Made) -> None:
@@ -96,27 +101,35 @@ def fixtures_verify(
     fixtures: FixturesOption = None, secret_file: SecretOption = None, assignment: AssignmentOption = None
 ) -> None:
     """Check every stored hash, make all fixtures anew elsewhere, and compare bytes, or else how far values moved."""
-    chosen = find_assignment(assignment)
-    chosen_fixtures(chosen, fixtures)
+    several = [assignment_of_fixtures([fixtures], assignment)] if fixtures else find_assignments(assignment)
     secret = b"" if secret_file is None else read_secret(secret_file)
+    harmful = [one for one in several if not _verified(one, fixtures, secret, f" of {one.name}" * (len(several) > 1))]
+    if harmful:
+        advice = "if cases, oracle, probes, solution or mistakes were meant to change."
+        print(f"Run `autograder fixtures regenerate` {advice}")
+        raise SystemExit(3)
+
+
+def _verified(assignment: Assignment, folder: Path | None, secret: bytes, of: str) -> bool:
+    """Say what verification found; whether grading here is as good as where the fixtures were made."""
+    chosen_fixtures(assignment, folder)
     with Console(stderr=True).status("making all fixtures anew, to compare"):
-        found = verify_fixtures(chosen, fixtures, secret)
+        found = verify_fixtures(assignment, folder, secret)
     for name, (then, here) in found.versions.items():
         print(f"{name} was {then} when they were made, and is {here} here.")
     if not found.different:
-        print(f"{found.files} files: every hash is right, and a regeneration makes the same bytes.")
-        return
-    print(f"{len(found.different)} of {found.files} files would be made otherwise now:")
+        print(f"{found.files} files{of}: every hash is right, and a regeneration makes the same bytes.")
+        return True
+    print(f"{len(found.different)} of {found.files} files{of} would be made otherwise now:")
     for name in found.different:
         print(f"  {name}{_moved(found, name)}")
     if found.harmless:
         print("That is rounding: no verdict depends on it, and grading here is as good as where they were made.")
-        return
+        return True
     numbers = [moved for moved in found.moved.values() if not moved.harmless]
     if numbers and all(moved.keeps_verdicts for moved in numbers) and not found.told:
         print("No verdict depends on it, but a known mistake that acts otherwise here may go unnamed.")
-    print("Run `autograder fixtures regenerate` if cases, oracle, probes, solution or mistakes were meant to change.")
-    raise SystemExit(3)
+    return False
 
 
 def _moved(found: Verification, name: str) -> str:
@@ -145,7 +158,7 @@ def fixtures_diff(
     assignment: AssignmentOption = None,
 ) -> None:
     """Say in words what changed from A to B, and whose score among some submissions would change."""
-    chosen = find_assignment(assignment)
+    chosen = assignment_of_fixtures([before, after], assignment)
     one, other = read_set(chosen, before), read_set(chosen, after)
     print(difference_text(one, other), end="")
     paths = [submissions or chosen.folder / "submissions"]
@@ -163,5 +176,5 @@ def fixtures_show(
     assignment: AssignmentOption = None,
 ) -> None:
     """Print the cases of an item, hidden ones too, as a person would want to read them."""
-    chosen = find_assignment(assignment)
+    chosen = assignment_of_item(item, assignment)
     print(item_text(chosen.item(item), chosen_fixtures(chosen, fixtures)), end="")

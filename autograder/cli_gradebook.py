@@ -18,6 +18,7 @@ from autograder.adjust import (
     without_finals,
     write_finals,
 )
+from autograder.choice import assignment_of_submissions
 from autograder.cli_fixtures import AssignmentOption
 from autograder.errors import UsageError
 from autograder.items import Assignment, find_assignment
@@ -45,8 +46,8 @@ def gradebook(
     assignment: AssignmentOption = None,
 ) -> None:
     """Apply late rules, dropped items, excuses and overrides to graded reports; nothing is graded again."""
-    chosen = find_assignment(assignment)
     reports = stored_reports(grades)
+    chosen = find_assignment(assignment or reports[0].assignment)
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     rules = chosen_rules(grades, chosen, policy, overrides, timestamps, [report.student for report in reports])
@@ -59,7 +60,7 @@ def similar(
     assignment: AssignmentOption = None,
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
-    chosen = find_assignment(assignment)
+    chosen = assignment_of_submissions(paths, assignment)
     found = compare_class(chosen, paths)
     try:
         write_atomically(out, page(found, chosen.title))

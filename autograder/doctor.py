@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -50,9 +50,10 @@ class Examined:
     advice: str = ""
 
 
-def examine(assignment: Assignment) -> list[Examined]:
+def examine(assignments: Sequence[Assignment]) -> list[Examined]:
     """Everything that grading needs, in the order in which it needs it."""
-    return [*_packages(), _machine(), *_sandbox(assignment), _fixtures(assignment), _handout(assignment)]
+    of_each = [one for assignment in assignments for one in (_fixtures(assignment), _handout(assignment))]
+    return [*_packages(), _machine(), *_sandbox(assignments[0]), *of_each]
 
 
 def _packages() -> list[Examined]:
@@ -112,7 +113,8 @@ def _attempt(action: Callable[[], str]) -> str:
 def _fixtures(assignment: Assignment) -> Examined:
     def describe() -> str:
         stored = read_fixtures(assignment)
-        return f"ok: {len(stored.cases)} cases in {len(assignment.items)} items, manifest {stored.sha256[:12]}"
+        size = f"{len(stored.cases)} cases in {len(assignment.items)} items"
+        return f"ok: {assignment.name}: {size}, manifest {stored.sha256[:12]}"
 
     found = _attempt(describe)
     state: State = "ok" if found.startswith("ok: ") else "missing"

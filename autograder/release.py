@@ -31,7 +31,7 @@ from autograder.variants import Variants
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
-    "__init__", "__main__", "calls", "cgroup", "check", "compare", "details", "detect", "errors", "feedback",
+    "__init__", "__main__", "calls", "cgroup", "check", "choice", "compare", "details", "detect", "errors", "feedback",
     "fixtures", "frames", "grading", "isolation", "items", "live", "namespaces", "notebook", "observation", "pictures",
     "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
 )  # fmt: skip
@@ -62,6 +62,7 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
     }
     texts["README.md"] = with_points(texts["README.md"], assignment)
     files = {name: text.encode() for name, text in texts.items()}
+    files |= {name: _data(assignment.solution / name) for name in assignment.also}
     files[f"{assignment.module}.ipynb"] = to_bytes(released(notebook_of(assignment)))
     fixtures = read_fixtures(assignment, folder=folder)
     files |= _public_fixtures(assignment, fixtures, stubs, folder)
@@ -289,7 +290,11 @@ def secret_arrays(fixtures: Fixtures) -> set[bytes]:
 
 
 def _text(path: Path) -> str:
+    return _data(path).decode()
+
+
+def _data(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise ReleaseError(f"{path} cannot be read ({error.strerror}); the handout is made from it.") from error

@@ -18,13 +18,13 @@ ENGINE = Path(__file__).resolve().parent.parent / "autograder"
 # From the bottom up. A module may import from lines above its own, never from its own line or one below.
 LAYERS = (
     ("__init__",),
-    ("errors", "frames", "processes", "observation", "report"),
+    ("catalogue", "errors", "frames", "processes", "observation", "report"),
     ("text", "apart", "calls", "cgroup", "namespaces", "details", "mutants"),
     ("items", "isolation"),
     ("sheets",),
     ("worker", "workers", "fixtures", "notebook", "render", "gradebook", "drawing", "roster", "policy"),
     ("compare", "detect", "submission", "sandbox", "pages", "drafts", "variants", "adjust"),
-    ("feedback", "reasons", "build", "source_notebook"),
+    ("choice", "feedback", "reasons", "build", "source_notebook"),
     ("pictures", "terms"),
     ("grading", "show", "verify", "release", "gradescope_metadata", "downloads"),
     ("layouts",),

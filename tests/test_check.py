@@ -159,6 +159,8 @@ def test_the_items_that_are_checked_are_those_of_the_nearest_assignment(
     work: Callable[..., Path], tmp_path: Path
 ) -> None:
     assert [item.id for item in items_to_check(work())] == ["ramp-values", "shift-values"]
+    assert items_to_check(tmp_path, REAL.name) == REAL.items
+    (tmp_path / "policy_gradient.py").write_text("")
     assert items_to_check(tmp_path) == REAL.items
 
 

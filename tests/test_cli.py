@@ -28,6 +28,7 @@ from autograder.report import read_report
 from autograder.text import INVISIBLE, STRICT
 
 ASSIGNMENT = find_assignment("policy_gradient")
+NAMED = ("--assignment", ASSIGNMENT.name)
 MODULE = f"{ASSIGNMENT.module}.py"
 RIGHT = """\
 import torch
@@ -347,16 +348,16 @@ def no_such_folder(folder: Path) -> list[str | Path]:
 
 def empty_folder(folder: Path) -> list[str | Path]:
     (folder / "class").mkdir()
-    return [folder / "class"]
+    return [folder / "class", *NAMED]
 
 
 def no_submission(folder: Path) -> list[str | Path]:
     put(folder / "class" / "notes.txt")
-    return [folder / "class"]
+    return [folder / "class", *NAMED]
 
 
 def other_file(folder: Path) -> list[str | Path]:
-    return [put(folder / "class.tar")]
+    return [put(folder / "class.tar"), *NAMED]
 
 
 def twice(folder: Path) -> list[str | Path]:
@@ -369,6 +370,16 @@ def unknown_assignment(folder: Path) -> list[str | Path]:
     return [put(folder / "ada.py"), "--assignment", "nix"]
 
 
+def of_no_assignment(folder: Path) -> list[str | Path]:
+    return [put(folder / "ada.py")]
+
+
+def of_two(folder: Path) -> list[str | Path]:
+    put(folder / "class" / "ada" / MODULE)
+    put(folder / "class" / "bela" / "grpo_language_model.py")
+    return [folder / "class"]
+
+
 def no_jobs(folder: Path) -> list[str | Path]:
     return [put(folder / "ada.py"), "--jobs", "0"]
 
@@ -378,27 +389,27 @@ def negative_jobs(folder: Path) -> list[str | Path]:
 
 
 def fixtures_nowhere(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), "--fixtures", folder / "nowhere"]
+    return [put(folder / "ada.py"), *NAMED, "--fixtures", folder / "nowhere"]
 
 
 def fixtures_of_something_else(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), "--fixtures", folder]
+    return [put(folder / "ada.py"), *NAMED, "--fixtures", folder]
 
 
 def fixtures_that_are_none(folder: Path) -> list[str | Path]:
     put(folder / "term" / "manifest.json", "{}")
-    return [put(folder / "ada.py"), "--fixtures", folder / "term"]
+    return [put(folder / "ada.py"), *NAMED, "--fixtures", folder / "term"]
 
 
 def flipped_byte(folder: Path) -> list[str | Path]:
     term = shutil.copytree(ASSIGNMENT.folder, folder / "term")
     toy_kit.flip_a_byte(term / "hidden" / "kl-values.safetensors")
-    return [put(folder / "ada.py"), "--fixtures", term]
+    return [put(folder / "ada.py"), *NAMED, "--fixtures", term]
 
 
 def results_alone(folder: Path) -> list[str | Path]:
     (folder / "grades").mkdir()
-    return [folder]
+    return [folder, *NAMED]
 
 
 def unseen_characters(folder: Path) -> list[str | Path]:
@@ -406,7 +417,7 @@ def unseen_characters(folder: Path) -> list[str | Path]:
 
 
 def unseen_characters_in_an_option(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), "--fixtures", folder / "no\x1b[2Jwhere\u202e\nat all"]
+    return [put(folder / "ada.py"), *NAMED, "--fixtures", folder / "no\x1b[2Jwhere\u202e\nat all"]
 
 
 @pytest.mark.parametrize(
@@ -417,7 +428,9 @@ def unseen_characters_in_an_option(folder: Path) -> list[str | Path]:
         (no_submission, 2, r"class holds no submission: give a folder that holds a folder, \.zip, \.py or \.ipynb"),
         (other_file, 2, r"class\.tar cannot be graded: give a folder, or a \.py, \.ipynb or \.zip file\."),
         (twice, 2, r"ada handed in twice: .*class/ada and .*class/ada\.py\. Keep one of them\."),
-        (unknown_assignment, 2, r"There is no assignment 'nix'\. Name one with --assignment: policy_gradient\."),
+        (unknown_assignment, 2, r"There is no assignment 'nix'\. Name one with --assignment: .*policy_gradient\."),
+        (of_no_assignment, 2, r"Nothing here says of which assignment it is\. Name one with --assignment: .*"),
+        (of_two, 2, r"There are submissions of several assignments\. Name one with --assignment: .*"),
         (no_jobs, 2, r"--jobs 0 would grade nothing: give 1 or more\."),
         (negative_jobs, 2, r"--jobs -3 would grade nothing: give 1 or more\."),
         (fixtures_nowhere, 2, r"nowhere holds no readable manifest\.json: give --fixtures a folder with a set of"),

@@ -167,7 +167,7 @@ def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
         ("prairielearn", "policy_gradient/info.json", ["--image", "course/grader:1"]),
     ):
         path = tmp_path / f"{platform}.zip"
-        done = autograder("bundle", platform, "--zip", path, *more)
+        done = autograder("bundle", platform, "--zip", path, "--assignment", "policy_gradient", *more)
         assert (done.code, done.stderr) == (0, "")
         assert done.stdout.startswith(f"{path}: ")
         with zipfile.ZipFile(path) as archive:
@@ -175,7 +175,7 @@ def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_cannot_be_written_gets_one_sentence(autograder: Run, tmp_path: Path) -> None:
-    done = autograder("bundle", "classroom", "--zip", tmp_path)
+    done = autograder("bundle", "classroom", "--zip", tmp_path, "--assignment", "policy_gradient")
     assert done.code == 2
     assert "cannot be written" in done.stderr
 

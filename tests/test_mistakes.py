@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -78,7 +79,8 @@ def test_the_catalogue_compiles_and_keeps_every_signature() -> None:
 
 def test_the_catalogue_can_be_read_without_torch() -> None:
     program = "import sys; sys.modules['torch'] = None; import mistakes; mistakes.check_catalogue()"
-    subprocess.run([sys.executable, "-c", program], cwd=CATALOGUE, check=True)
+    kit = {**os.environ, "PYTHONPATH": str(CATALOGUE.parent.parent)}
+    subprocess.run([sys.executable, "-c", program], cwd=CATALOGUE, env=kit, check=True)
 
 
 def test_an_edit_that_fits_nowhere_or_twice_is_refused() -> None:

@@ -29,7 +29,7 @@ KIT = Path(__file__).resolve().parent.parent
 README = KIT / "README.md"
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 INSTALL = re.compile(r"python -m pip install \S+( \S+)?( && )?")
-EXAM = "autograder selfcheck"
+EXAM = "autograder selfcheck --assignment policy_gradient"
 NOT_COPIED = (".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", "grades", "build", ".hypothesis", "my-work")
 MEASURED = (
     (re.compile(r"\d+\.\d+ ?s\b"), "N s"),

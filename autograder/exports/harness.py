@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from autograder.check import print_anything
+from autograder.choice import assignment_of_submissions
 from autograder.errors import GraderFault, KitError
 from autograder.exports import gradescope, prairielearn
 from autograder.exports.grades import to_json
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
-from autograder.items import find_assignment
 from autograder.report import Report, write_atomically
 from autograder.sandbox import Sandbox
 from autograder.submission import Candidate, Submission, read
@@ -49,7 +49,7 @@ PRAIRIELEARN = Places("student", "results/results.json")
 
 def grade(folder: Path, student: str, assignment: str | None = None) -> tuple[Submission, Report]:
     """The report on the one submission in `folder`. Raises GraderFault where nothing here guards the hidden cases."""
-    chosen = find_assignment(assignment)
+    chosen = assignment_of_submissions([folder], assignment)
     fixtures = read_fixtures(chosen)
     if not stat.S_ISDIR(folder.stat().st_mode):
         raise GraderFault(f"{folder} is no folder: the platform has put no submission there.")

@@ -14,7 +14,7 @@ from autograder.errors import FixtureError, UsageError
 
 KIT_ROOT = Path(__file__).resolve().parent.parent
 UNTOUCHED = "untouched.py"
-ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "load_timeout", "item", "curve"})
+ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "also", "load_timeout", "item", "curve"})
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
 ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
@@ -52,6 +52,7 @@ class Assignment:
     folder    fixtures/<name>, which holds items.toml, manifest.json, probes.py, public/ and hidden/
     module    the name that students define their functions in, without .py
     given     modules handed to students whole; grading uses the kit's own copies
+    also      files of the solution's folder that students get besides; grading needs none of them
     curves    runs whose series are shown beside the solution's; each has one public case of its own name
     """
 
@@ -62,6 +63,7 @@ class Assignment:
     given: tuple[str, ...]
     load_timeout: float
     items: tuple[Item, ...]
+    also: tuple[str, ...] = ()
     curves: tuple[Item, ...] = ()
 
     @property
@@ -128,18 +130,26 @@ def load_assignment(folder: Path) -> Assignment:
         raise FixtureError(f"{path} cannot be used: {error}.") from error
 
 
-def find_assignment(name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
-    """The assignment `name` under `root`, or the only one there; raises UsageError where it is not clear which."""
+def find_assignments(name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
+    """All assignments under `root`, or `name` alone; raises UsageError where there is none of that name."""
     folders = sorted(path.parent for path in (root / "fixtures").glob("*/items.toml"))
     names = [folder.name for folder in folders]
     if not folders:
         raise FixtureError(f"There is no assignment under {root / 'fixtures'}: no folder there holds items.toml.")
-    if name is None and len(folders) == 1:
-        return load_assignment(folders[0])
+    if name is None:
+        return [load_assignment(folder) for folder in folders]
     if name not in names:
-        asked = f"There is no assignment {name!r}" if name else "There are several assignments"
-        raise UsageError(f"{asked}. Name one with --assignment: {', '.join(names)}.")
-    return load_assignment(folders[names.index(name)])
+        raise UsageError(f"There is no assignment {name!r}. Name one with --assignment: {', '.join(names)}.")
+    return [load_assignment(folders[names.index(name)])]
+
+
+def find_assignment(name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+    """The assignment `name` under `root`, or the only one there; raises UsageError where it is not clear which."""
+    found = find_assignments(name, root)
+    if len(found) > 1:
+        names = ", ".join(assignment.name for assignment in found)
+        raise UsageError(f"There are several assignments. Name one with --assignment: {names}.")
+    return found[0]
 
 
 def nearest_root(start: Path) -> Path:
@@ -168,6 +178,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         given=tuple(_list(data, "given", str, "the assignment")),
         load_timeout=_positive(data, "load_timeout", "the assignment"),
         items=items,
+        also=tuple(_list({"also": [], **data}, "also", str, "the assignment")),
         curves=curves,
     )
 

@@ -1,0 +1,316 @@
+"""GRPO on a language model: complete the five functions below, in order.
+
+README.md beside this file derives the formulas and says how many points each item is worth. Axis names, used
+in every shape: `prompt` counts prompts, `trial` the responses to one prompt, `batch` all responses (those to
+one prompt stand next to each other), `pos` positions in a sequence of tokens, `vocab` the tokens there are.
+
+Rules that hold for all five functions:
+
+- no argument is modified: compute something new instead of writing into what was passed in (`grpo_step` and
+  `train` change the model's parameters, and nothing else);
+- floating dtype is kept, and results are on the device of what they are made from;
+- sizes can all differ, and any of them can be 1: say which axis you mean.
+
+Check your work at any time, in this folder:
+
+    python -m autograder check                    every item, with points
+    python -m autograder check --item NAME        one item, by the name that the first command shows
+    pytest                                        the same checks as tests
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from addition_task import (
+    MAX_NEW_TOKENS,
+    Record,
+    Reward,
+    Rollout,
+    TrainingRun,
+    mean_response_length,
+    problem_batches,
+    progress_bar,
+    sample_rollout,
+    score_rollout,
+    sum_reward,
+)
+from torch import Tensor, nn
+
+EPS = 1e-5  # added to the standard deviation in `mean_std`
+
+
+def compute_response_log_probs(
+    model: Any, input_ids: Tensor, attention_mask: Tensor, prompt_length: int, reduction: str = "sum"
+) -> Tensor:
+    """Return the log-probabilities that the model gives to the responses, token by token or whole.
+
+        log_probs[b, k] = log softmax(logits[b, prompt_length + k - 1])[ input_ids[b, prompt_length + k] ]
+
+    The logits at one position predict the token at the next. The first response token is predicted at the last
+    position of the prompt; what the last position predicts is not in the sequence.
+
+    model            model(input_ids=..., attention_mask=...).logits is float[batch pos vocab]
+    input_ids        int[batch pos]   padding, prompt, response, padding
+    attention_mask   int[batch pos]   1 for the tokens of prompt and response, 0 for padding
+    prompt_length    positions before the first response token, padding included; at least 1
+    reduction        "none": float[batch response_pos], 0 where attention_mask is 0
+                     "sum": float[batch], the log-probability of each whole response
+    returns          natural logarithms in the dtype of the logits; connected to the model's parameters
+    raises           ValueError       unknown reduction (name it in the message)
+
+    The end token is part of the response: stopping is an action too. This is the pass that gradients flow
+    through: no `torch.no_grad`, no `detach`. Call the model once, as it is: no `train()`, no `eval()`, no copy.
+    """
+    ### BEGIN SOLUTION
+    if reduction not in ("sum", "none"):
+        raise ValueError(f"Unknown reduction: {reduction!r}")
+    logits = model(input_ids=input_ids, attention_mask=attention_mask).logits           # batch pos vocab
+    predicting = logits[:, prompt_length - 1 : -1]                                      # batch response_pos vocab
+    targets = input_ids[:, prompt_length:]                                              # batch response_pos
+    log_probs = F.log_softmax(predicting, dim=-1).gather(dim=-1, index=targets.unsqueeze(-1)).squeeze(-1)
+    log_probs = log_probs.masked_fill(attention_mask[:, prompt_length:] == 0, 0.0)
+    return log_probs.sum(dim=-1) if reduction == "sum" else log_probs
+    ### END SOLUTION
+
+
+def group_advantages(rewards: Tensor, mode: str = "mean_std") -> Tensor:
+    """Return the advantage of each response: its reward, compared with the others' of its group.
+
+    With mean and std taken over the responses to one prompt (the trial axis):
+
+        mean            r - mean(r)
+        mean_std        (r - mean(r)) / (std(r) + EPS)
+        leave_one_out   r - mean of the rewards of the *other* responses to the same prompt
+
+    std is the sample standard deviation (it divides by the number of responses minus 1).
+
+    rewards   float[prompt trial]   not modified
+    mode      one of the three names above
+    returns   float[prompt trial]   same dtype as rewards
+    raises    ValueError            unknown mode (name it in the message); mean_std or leave_one_out with one
+                                    response per prompt
+    """
+    ### BEGIN SOLUTION
+    if mode not in ("mean", "mean_std", "leave_one_out"):
+        raise ValueError(f"Unknown advantage mode: {mode!r}")
+    trials = rewards.shape[-1]
+    if mode != "mean" and trials < 2:
+        raise ValueError(f"{mode} needs at least two responses to a prompt")
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)
+    if mode == "mean":
+        return centered
+    if mode == "leave_one_out":
+        return rewards - (rewards.sum(dim=-1, keepdim=True) - rewards) / (trials - 1)
+    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)
+    ### END SOLUTION
+
+
+def grpo_loss(
+    log_probs: Tensor,
+    old_log_probs: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    *,
+    normalization: str = "token_mean",
+    epsilon: float = 0.2,
+    kl_coefficient: float = 0.0,
+    ref_log_probs: Tensor | None = None,
+    max_length: int | None = None,
+) -> Tensor:
+    """Return GRPO's loss. Every token of a response has that response's advantage A. Per token:
+
+        ratio = exp(log_prob - old_log_prob)
+        loss  = -min(ratio * A, clip(ratio, 1 - epsilon, 1 + epsilon) * A)
+                + kl_coefficient * (exp(x) - x - 1)                             x = ref_log_prob - log_prob
+
+    then one number from all of them, over the tokens that `mask` marks with 1:
+
+        token_mean        sum over all tokens / number of all tokens
+        sequence_mean     mean over responses of (sum over the response's tokens / number of its tokens)
+        constant_length   sum over all tokens / (number of responses * max_length)
+
+    log_probs        float[batch pos]   of the policy being trained; the loss is differentiable in it
+    old_log_probs    float[batch pos]   of the policy that sampled
+    advantages       float[batch]
+    mask             int[batch pos]     1 for a response's tokens; what stands at a 0 must not matter
+    kl_coefficient   weight of the penalty; ref_log_probs is needed, and used, only where it is not 0
+    ref_log_probs    float[batch pos]   of the reference model
+    max_length       int, for constant_length alone
+    returns          float[]            a scalar tensor, dtype of log_probs
+    raises           ValueError         unknown normalization (name it in the message); constant_length without
+                                        max_length; a kl_coefficient other than 0 without ref_log_probs
+
+    old_log_probs, ref_log_probs and advantages are constants, whatever graph they carry. A response without any
+    token adds 0 to the sum and counts as a response.
+    """
+    ### BEGIN SOLUTION
+    if normalization not in ("token_mean", "sequence_mean", "constant_length"):
+        raise ValueError(f"Unknown normalization: {normalization!r}")
+    if normalization == "constant_length" and max_length is None:
+        raise ValueError("constant_length needs max_length")
+    if kl_coefficient != 0 and ref_log_probs is None:
+        raise ValueError("A kl_coefficient other than 0 needs ref_log_probs")
+    advantages = advantages.detach().unsqueeze(-1)                                      # batch 1
+    ratio = torch.exp(log_probs - old_log_probs.detach())                               # batch pos
+    clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)
+    per_token = -torch.minimum(ratio * advantages, clipped_ratio * advantages)
+    if kl_coefficient != 0 and ref_log_probs is not None:
+        log_ratio = ref_log_probs.detach() - log_probs
+        per_token = per_token + kl_coefficient * (torch.exp(log_ratio) - log_ratio - 1)
+    per_token = per_token.masked_fill(mask == 0, 0.0)
+    if normalization == "token_mean":
+        return per_token.sum() / mask.sum().clamp(min=1)
+    if normalization == "sequence_mean":
+        return (per_token.sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)).mean()
+    return per_token.sum() / (len(per_token) * max_length)
+    ### END SOLUTION
+
+
+def grpo_step(
+    model: Any,
+    optimizer: torch.optim.Optimizer,
+    rollout: Rollout,
+    rewards: Tensor,
+    *,
+    old_log_probs: Tensor | None = None,
+    ref_log_probs: Tensor | None = None,
+    advantage_mode: str = "mean_std",
+    normalization: str = "token_mean",
+    epsilon: float = 0.2,
+    kl_coefficient: float = 0.0,
+    max_length: int | None = None,
+    max_grad_norm: float = 1.0,
+) -> float:
+    """Update the model once on a rollout, and return the loss before the update. In this order:
+
+    1. advantages of the rewards in `advantage_mode`, one per response of the batch;
+    2. log-probabilities of the responses' tokens (reduction "none") under the model as it is now;
+    3. the loss; where old_log_probs is None, this is the first update on the rollout, and the policy that
+       sampled is the policy now: its log-probabilities are those of 2., held constant;
+    4. clear the gradients, backpropagate, clip them with `torch.nn.utils.clip_grad_norm_(model.parameters(),
+       max_grad_norm)`, and let the optimizer step.
+
+    rollout         its attention_mask from prompt_length on is the mask of the loss
+    rewards         float[prompt trial]
+    old_log_probs   float[batch response_pos]   of the policy that sampled, or None
+    ref_log_probs   float[batch response_pos]   of the reference model; needed where kl_coefficient is not 0
+    returns         float                       a Python number
+
+    Hand all options on. Call your other functions by their names: the grader puts stand-ins in their place, so
+    that a mistake in one of them costs no points here. Leave the model's train/eval flag as it is.
+    """
+    ### BEGIN SOLUTION
+    advantages = group_advantages(rewards, advantage_mode).reshape(-1)                  # batch
+    log_probs = compute_response_log_probs(
+        model, rollout.input_ids, rollout.attention_mask, rollout.prompt_length, reduction="none"
+    )                                                                                   # batch response_pos
+    loss = grpo_loss(
+        log_probs,
+        log_probs.detach() if old_log_probs is None else old_log_probs,
+        advantages,
+        rollout.attention_mask[:, rollout.prompt_length :],
+        normalization=normalization,
+        epsilon=epsilon,
+        kl_coefficient=kl_coefficient,
+        ref_log_probs=ref_log_probs,
+        max_length=max_length,
+    )
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm)
+    optimizer.step()
+    return loss.item()
+    ### END SOLUTION
+
+
+def train(
+    model: Any,
+    tokenizer: Any,
+    problems: Sequence[str],
+    *,
+    reward_fn: Reward = sum_reward,
+    num_steps: int = 60,
+    num_prompts: int = 16,
+    num_responses: int = 8,
+    num_inner_steps: int = 2,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    advantage_mode: str = "mean_std",
+    normalization: str = "token_mean",
+    epsilon: float = 0.2,
+    kl_coefficient: float = 0.0,
+    learning_rate: float = 2e-4,
+    max_grad_norm: float = 1.0,
+    seed: int = 0,
+    progress: bool = True,
+) -> TrainingRun:
+    """Train the model on the problems; return it, with one record per inner step.
+
+    Before training, in this order:
+
+    1. `torch.manual_seed(seed)`, once;
+    2. `model.eval()`, once: dropout stays off, since the policy that is scored must be the policy that sampled;
+    3. `torch.optim.Adam` with `lr=learning_rate` over the model's parameters;
+    4. if kl_coefficient is not 0, the reference model: a deep copy of the model as it is now, kept to the end.
+
+    Each step (from 0; loop over `progress_bar(problem_batches(problems, num_steps, num_prompts, seed), progress,
+    num_steps)`), in this order:
+
+    1. sample once: `sample_rollout(model, tokenizer, <the step's problems>, num_responses, max_new_tokens)`;
+    2. rewards: `score_rollout(rollout, reward_fn)`;
+    3. log-probabilities that stay constant for the step, computed once and under `torch.no_grad()`, token by
+       token: the current model's (old_log_probs), and the reference model's if kl_coefficient is not 0;
+    4. num_inner_steps calls of grpo_step on the same rollout, with all options handed on and max_new_tokens as
+       max_length; after each, a record.
+
+    A record is `Record(step, inner_step, loss, mean_reward, response_length)`: the loss that grpo_step returned,
+    the mean of the rollout's rewards as a Python float, and `mean_response_length(rollout)`.
+
+    returns   TrainingRun(model, records)
+
+    Draw no other random numbers. Call your other functions, and what is imported from addition_task, by these
+    names: the grader puts stand-ins in their place.
+    """
+    ### BEGIN SOLUTION
+    torch.manual_seed(seed)
+    model.eval()
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    ref_model = copy.deepcopy(model) if kl_coefficient != 0 else None
+    records: list[Record] = []
+
+    def score(scorer: nn.Module, rollout: Rollout) -> Tensor:
+        with torch.no_grad():
+            return compute_response_log_probs(
+                scorer, rollout.input_ids, rollout.attention_mask, rollout.prompt_length, reduction="none"
+            )
+
+    batches = problem_batches(problems, num_steps, num_prompts, seed)
+    for step, chosen in enumerate(progress_bar(batches, progress, num_steps)):
+        rollout = sample_rollout(model, tokenizer, chosen, num_responses, max_new_tokens)
+        rewards = score_rollout(rollout, reward_fn)                                     # prompt trial
+        old_log_probs = score(model, rollout)                                           # batch response_pos
+        ref_log_probs = None if ref_model is None else score(ref_model, rollout)
+        for inner_step in range(num_inner_steps):
+            loss = grpo_step(
+                model,
+                optimizer,
+                rollout,
+                rewards,
+                old_log_probs=old_log_probs,
+                ref_log_probs=ref_log_probs,
+                advantage_mode=advantage_mode,
+                normalization=normalization,
+                epsilon=epsilon,
+                kl_coefficient=kl_coefficient,
+                max_length=max_new_tokens,
+                max_grad_norm=max_grad_norm,
+            )
+            mean_reward = rewards.mean().item()
+            records.append(Record(step, inner_step, loss, mean_reward, mean_response_length(rollout)))
+
+    return TrainingRun(model, records)
+    ### END SOLUTION
