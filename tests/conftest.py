@@ -1,15 +1,23 @@
-"""Spread the kit's own tests over the cores, a file of tests at a time; `-n 0` runs them one after another.
+"""Fixtures that more than one test file uses, and the spreading of the tests over the cores.
 
-Not in pyproject.toml, whose options would hold for the folder of a student that is unpacked below it.
+A file of tests at a time; `-n 0` runs them one after another. Not in pyproject.toml, whose options would hold for the
+folder of a student that is unpacked below it.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-MOST = 4  # each of them may have warm servers of its own
+if TYPE_CHECKING:
+    from sorting_task import PolicyGradientRun
+
+MOST = 4  # workers: each of them may have warm servers of its own
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -19,3 +27,35 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     is_worker = "PYTEST_XDIST_WORKER" in os.environ
     if not is_worker and getattr(chosen, "numprocesses", 0) is None and not (chosen.usepdb or chosen.collectonly):
         chosen.numprocesses, chosen.dist = min(MOST, os.cpu_count() or 1), "loadfile"
+
+
+class TrainedRun(NamedTuple):
+    """A run of the solution, and its policy's exact expected reward, averaged over the default prompts."""
+
+    run: PolicyGradientRun
+    expected_reward: float
+
+
+@pytest.fixture(scope="session")
+def train() -> Callable[..., TrainedRun]:
+    """Train the solution with the given settings and its defaults otherwise; each setting is trained once."""
+    import torch  # imported here: most tests of the grader need neither torch nor the time that it takes
+    from policy_gradient import run_policy_gradient
+    from sorting_task import DEFAULT_PROMPTS, sort_inclusion_ordering_reward
+
+    torch.set_num_threads(1)
+    responses = list(itertools.product(range(5), repeat=3))
+    rewards = torch.tensor(
+        [[sort_inclusion_ordering_reward(prompt, list(r)) for r in responses] for prompt in DEFAULT_PROMPTS]
+    ).double()
+
+    @functools.cache
+    def train_once(deltas_mode: str = "rewards", loss_mode: str = "naive", seed: int = 5) -> TrainedRun:
+        run = run_policy_gradient(deltas_mode=deltas_mode, loss_mode=loss_mode, seed=seed, progress=False)
+        with torch.no_grad():
+            probs = run.model(torch.tensor(DEFAULT_PROMPTS)).double().softmax(dim=-1)
+        first, second, third = torch.tensor(responses).T
+        prob_of_response = probs[:, 0, first] * probs[:, 1, second] * probs[:, 2, third]  # batch response
+        return TrainedRun(run, (prob_of_response * rewards).sum(dim=-1).mean().item())
+
+    return train_once
