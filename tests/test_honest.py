@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import safetensors.numpy
@@ -275,3 +276,19 @@ def test_memory_within_reason_is_enough_and_far_more_is_refused_where_there_is_a
     if "rlimits" in reference.layers:
         refused = run(reference, "def work():\n    return torch.zeros(5 * 2**30, dtype=torch.uint8)")
         assert refused.status == "out_of_memory"
+
+
+@pytest.mark.parametrize("private", ["kit/site-packages", "kit"])
+def test_a_library_in_a_private_folder_is_found_at_every_level(
+    private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment that the grader runs in may be its owner's alone: mktemp makes such a folder."""
+    packages = tmp_path / "kit" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "course_library.py").write_text("NUMBER = 3.0\n", encoding="utf-8")
+    (tmp_path / private).chmod(0o700)
+    monkeypatch.syspath_prepend(packages)
+    source = "def work():\n    import course_library\n    return torch.tensor(course_library.NUMBER)\n"
+    for level in ("strict", "best", "none"):
+        with open_sandbox(level) as running:
+            assert run(running, source).status == "observed", level
