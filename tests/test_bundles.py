@@ -80,7 +80,7 @@ class Container:
         caps = [part for name in CAPABILITIES for part in ("--cap-add", f"CAP_{name.upper()}")]
         return [
             "bwrap", "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL", *caps,
-            "--tmpfs", "/", *binds, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+            "--tmpfs", "/", "--tmpfs", "/tmp", *binds, "--proc", "/proc", "--dev", "/dev",
             "--bind", str(self.folder), self.mount, "--chdir", cwd or self.mount,
         ]  # fmt: skip
 

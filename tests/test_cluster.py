@@ -328,6 +328,8 @@ def test_a_scheduler_without_a_worker_is_a_sentence(
 def test_a_scheduler_that_lacks_the_kit_is_refused_by_its_address(grader: Grader, toys: Path, tmp_path: Path) -> None:
     (tmp_path / "other" / "autograder").mkdir(parents=True)
     (tmp_path / "other" / "autograder" / "__init__.py").touch()
+    lacking = "raise ModuleNotFoundError('No module named autograder.cluster')\n"  # an editable install would find it
+    (tmp_path / "other" / "autograder" / "cluster.py").write_text(lacking, encoding="utf-8")
     bare = Cluster(tmp_path)
     try:
         bare.start(PYTHONPATH=str(tmp_path / "other"))

@@ -61,7 +61,7 @@ def test_in_namespaces_no_file_process_or_network_of_the_machine_is_there(alone:
     source = f"""
         import socket
         def files():
-            return [os.path.exists(path) for path in ({str(secret)!r}, "/proc/self", "/etc/passwd", "/tmp", "/home")]
+            return [os.path.exists(path) for path in ({str(secret)!r}, {str(tmp_path)!r}, "/proc/self", "/etc/passwd", "/home")]
         def processes():
             try: os.kill({os.getpid()}, 0)
             except OSError as error: return [os.getpid() < 100, os.getppid(), error.strerror]

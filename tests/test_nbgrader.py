@@ -292,7 +292,7 @@ def test_a_folder_without_settings_or_without_reports_is_refused_in_one_sentence
     said = autograder(root, "export", "nbgrader", "grades", "--course", str(root / "grades"), code=2)
     assert "holds no nbgrader_config.py" in said
     said = autograder(root, "export", "nbgrader", str(tmp_path), "--course", "solution", code=2)
-    assert f"holds no report on {NAME}" in said
+    assert f"{tmp_path} holds no reports: give the folder that `autograder grade … --out` wrote." in said
 
 
 def test_a_name_that_leads_out_of_the_course_is_refused(root: Path, reports: dict[str, Report], tmp_path: Path) -> None:
