@@ -63,7 +63,7 @@ def apply(layers: Iterable[str], megabytes: float, readable: Sequence[str], seco
     if "landlock" in wanted:
         _landlock(readable)
     if "identity" in wanted:
-        _give_up_identity()
+        _give_up_identity(readable)
     if wanted:  # after identity: a change of user resets both
         guard()
     if "seccomp" in wanted:
@@ -95,11 +95,11 @@ def _data_bytes() -> int:
 # identity
 
 
-def _give_up_identity() -> None:
+def _give_up_identity(readable: Sequence[str]) -> None:
     if os.geteuid() != 0:
         return
     give_up_bounding_set()
-    if _others_may_enter(sys.base_prefix) and _others_may_enter(sys.prefix):
+    if all(_others_may_enter(path) for path in (sys.base_prefix, *readable) if os.path.isdir(path)):  # noqa: PTH112
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
@@ -160,7 +160,7 @@ def readable_paths(packages: Sequence[str]) -> list[str]:
     system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
     devices = [os.devnull, "/dev/urandom"]  # a shared mapping of /dev/zero is memory that no limit counts
     whole = {"/", "/usr", "/usr/local"}  # a Python of the system: its libraries stand in the list already
-    found = [sys.prefix, sys.base_prefix, *standard, *packages, *system, *devices]
+    found = [sys.base_prefix, *standard, *packages, *system, *devices]
     return list(dict.fromkeys(os.path.realpath(path) for path in found if path not in whole))
 
 
