@@ -39,7 +39,7 @@ def score_table(probs: Tensor) -> Tensor:
     returns   float[action logit]   row a belongs to action a; same dtype as probs
     """
     ### BEGIN SOLUTION
-    return torch.eye(len(probs), dtype=probs.dtype) - probs
+    return torch.eye(len(probs)).to(probs) - probs
     ### END SOLUTION
 
 
@@ -75,7 +75,7 @@ def estimator_moments(probs: Tensor, scores: Tensor, rewards: Tensor, baseline: 
     ### BEGIN SOLUTION
     estimates = (rewards - baseline)[:, None] * scores                                  # action param
     mean = probs @ estimates                                                            # param
-    variance = probs @ (estimates - mean).square().sum(dim=-1)
+    variance = probs @ (estimates - mean).square().sum(dim=1)
     return mean, variance
     ### END SOLUTION
 
@@ -89,7 +89,7 @@ def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
     returns   float[]               same dtype as probs
     """
     ### BEGIN SOLUTION
-    weights = probs * scores.square().sum(dim=-1)                                       # action
+    weights = probs * scores.square().sum(dim=1)                                        # action
     return weights @ rewards / weights.sum()
     ### END SOLUTION
 
@@ -104,7 +104,7 @@ def mean_baseline_backfires() -> tuple[Tensor, Tensor]:
               their sum 1
     """
     ### BEGIN SOLUTION
-    return torch.tensor([0.1, 0.9], dtype=torch.float64), torch.tensor([0.0, 2.0], dtype=torch.float64)
+    return torch.tensor([0.1, 0.9]), torch.tensor([0.0, 2.0])
     ### END SOLUTION
 
 
@@ -131,8 +131,8 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
     if baseline not in ("none", "group_mean", "leave_one_out"):
         raise ValueError(f"Unknown baseline: {baseline!r}")
     if baseline == "leave_one_out" and group_size < 2:
-        raise ValueError("leave_one_out needs at least two draws")
-    scores = torch.eye(len(probs), dtype=probs.dtype) - probs                           # action logit
+        raise ValueError(f"{baseline} needs at least two draws")
+    scores = torch.eye(len(probs)).to(probs) - probs                                    # action logit
     expected = torch.zeros_like(probs)
     for group in itertools.product(range(len(probs)), repeat=group_size):
         drawn = rewards[list(group)]                                                    # trial
@@ -193,7 +193,7 @@ def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     probs, x = log_probs.exp(), ref_log_probs - log_probs
     slopes = torch.stack([torch.ones_like(x), -x, 1 - torch.exp(x)])                    # d estimate / d log_prob
     weighted = slopes * probs                                                           # estimator vocab
-    return weighted - weighted.sum(dim=-1, keepdim=True) * probs
+    return weighted - weighted.sum(dim=1, keepdim=True) * probs
     ### END SOLUTION
 
 
