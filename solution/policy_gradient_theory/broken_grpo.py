@@ -27,11 +27,11 @@ def broken_grpo_loss(
     ref_log_probs   float[prompt trial pos]   of the reference model
     rewards         float[prompt trial]
     """
-    advantages = ((rewards - rewards.mean()) / (rewards.std() + EPS)).unsqueeze(-1)     # prompt trial 1
-    ratios = log_probs / old_log_probs                                                  # prompt trial pos
-    clipped = ratios.clamp(1 - epsilon, 1 + epsilon)
-    objective = torch.maximum(ratios * advantages, clipped * advantages)
+    weights = ((rewards - rewards.mean()) / (rewards.std() + EPS)).unsqueeze(-1)        # prompt trial 1
+    ratio = log_probs / old_log_probs                                                   # prompt trial pos
+    limited = ratio.clamp(1 - epsilon, 1 + epsilon)
+    per_token = torch.maximum(ratio * weights, limited * weights)
     with torch.no_grad():
-        log_ratios = log_probs - ref_log_probs                                          # prompt trial pos
-        kl = torch.exp(log_ratios) - log_ratios - 1
-    return objective.mean() + kl_coefficient * kl.mean()
+        away = log_probs - ref_log_probs                                                # prompt trial pos
+        penalty = torch.exp(away) - away - 1
+    return per_token.mean() + kl_coefficient * penalty.mean()

@@ -86,6 +86,6 @@ def sort_inclusion_ordering_reward(prompt: list[int], response: list[int]) -> fl
     assert len(prompt) == len(response), (
         f"prompt has {len(prompt)} tokens and response has {len(response)}, but should have equally many."
     )
-    inclusion = sum(token in response for token in prompt)
-    ordering = sum(left <= right for left, right in pairwise(response))
-    return float(inclusion + ordering)
+    contained = sum(token in response for token in prompt)
+    in_order = sum(left <= right for left, right in pairwise(response))
+    return float(contained + in_order)

@@ -407,7 +407,7 @@ def training_memory(parameters: float, method: str) -> float:
     if method not in ("ppo", "grpo"):
         raise ValueError(f"Unknown method: {method!r}")
     trained, frozen = (2, 2) if method == "ppo" else (1, 2)
-    return parameters * (trained * (2 + 2 + 2 * 4) + frozen * 2) / 1e9
+    return parameters * (trained * (2 + 2 + 2 * 4) + frozen * 2) / 10**9
     ### END SOLUTION
 
 
