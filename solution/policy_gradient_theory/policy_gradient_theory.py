@@ -43,7 +43,7 @@ def score_table(probs: Tensor) -> Tensor:
     returns   float[action logit]   row a belongs to action a; same dtype as probs
     """
     ### BEGIN SOLUTION
-    return torch.eye(len(probs)).to(probs) - probs
+    return torch.eye(len(probs)) - probs
     ### END SOLUTION
 
 
@@ -136,7 +136,7 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
         raise ValueError(f"Unknown baseline: {baseline!r}")
     if baseline == "leave_one_out" and group_size < 2:
         raise ValueError(f"{baseline} needs at least two draws")
-    scores = torch.eye(len(probs)).to(probs) - probs                                    # action logit
+    scores = torch.eye(len(probs)) - probs                                              # action logit
     expected = torch.zeros_like(probs)
     for group in itertools.product(range(len(probs)), repeat=group_size):
         drawn = rewards[list(group)]                                                    # trial
