@@ -379,9 +379,9 @@ def repaired_reward(prompt: list[int], response: list[int]) -> float:
     returns    a float, 0 to 2n - 1
     """
     ### BEGIN SOLUTION
-    inclusion = (Counter(prompt) & Counter(response)).total()
-    ordering = sum(left <= right for left, right in itertools.pairwise(response))
-    return float(inclusion + ordering)
+    common = Counter(prompt) & Counter(response)
+    ascending = sum(left <= right for left, right in itertools.pairwise(response))
+    return float(common.total() + ascending)
     ### END SOLUTION
 
 
