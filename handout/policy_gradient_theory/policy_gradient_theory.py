@@ -1,9 +1,9 @@
 """Policy gradients, worked out: complete the twenty functions below, in any order.
 
-README.md beside this file derives the formulas and says how many points each item is worth. Axis names, used
-in every shape: `action` counts what a policy can do, and is called `logit` or `vocab` where it indexes logits;
-`param` counts parameters, `batch` and `pos` samples and their tokens, `prompt` and `trial` groups and their
-responses.
+README.md beside this file derives the formulas and says how many points each item is worth. The first ten
+functions are about estimators, the others about objectives and rewards. Axis names, used in every shape:
+`action` counts what a policy can do, and is called `logit` or `vocab` where it indexes logits; `param` counts
+parameters, `batch` and `pos` samples and their tokens, `prompt` and `trial` groups and their responses.
 
 Rules that hold for all functions:
 
@@ -30,8 +30,6 @@ from lab import sort_inclusion_ordering_reward
 from torch import Tensor
 
 EPS = 1e-5  # added to a standard deviation
-
-# Estimators
 
 
 def score_table(probs: Tensor) -> Tensor:
@@ -166,9 +164,6 @@ def group_mean_standard_error(probs: Tensor, rewards: Tensor, group_sizes: Tenso
     returns       float[size]      exact, same dtype as probs
     """
     raise NotImplementedError("group_mean_standard_error")
-
-
-# Objectives and rewards
 
 
 def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> Tensor:
