@@ -119,11 +119,12 @@ def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = Non
                 print(gone, flush=True)
                 continue
             report = _checked(checker, item_ids)
+            code = _exit_code(report)
             print(f"{CLEAR if sys.stdout.isatty() else ''}{INTRODUCTION}\n")
             print(report_text(report, checker.notes))
             print(f"\n{_changes(before, report)}Checked in {time.perf_counter() - began:.1f} s. ", end="")
             print("Waiting for the next save; Ctrl-C ends.", flush=True)
-            code, before = _exit_code(report), report
+            before = report
     return code
 
 
