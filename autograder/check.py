@@ -41,11 +41,16 @@ class Checker:
     def __init__(self, path: Path, assignment: str | None = None) -> None:
         """Read what is checked; raises UsageError where `path` holds no submission or several."""
         _refuse_without_packages()
-        chosen = _assignment_near(path, assignment)
-        self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
         self._path = path
         self._sandbox = Sandbox()
-        self.read()
+        self._sandbox.start()
+        try:
+            chosen = _assignment_near(path, assignment)
+            self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
+            self.read()
+        except BaseException:
+            self._sandbox.close()
+            raise
 
     def __enter__(self) -> Self:
         """Return the checker; nothing runs yet."""

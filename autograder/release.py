@@ -33,7 +33,7 @@ TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
     "__init__", "__main__", "calls", "cgroup", "check", "choice", "compare", "details", "detect", "errors", "feedback",
     "fixtures", "frames", "grading", "isolation", "items", "live", "namespaces", "notebook", "observation", "pictures",
-    "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
+    "postponed", "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
 )  # fmt: skip
 STUDENT_REQUIREMENTS = (
     "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",

@@ -57,6 +57,12 @@ class Sandbox:
         """The names of the layers of isolation that a worker runs under."""
         return ("process", *self._layers)
 
+    def start(self) -> None:
+        """Let the server get warm while the caller does something else; the first submission would start it too."""
+        if self._fork and (self._server is None or not self._server.alive):
+            self.close()
+            self._server = Server(self._layers)
+
     def close(self) -> None:
         """Stop the server; the next submission would start a new one."""
         if self._server is not None:
@@ -120,9 +126,9 @@ class Sandbox:
     def _start_worker(self, program: Program) -> Worker:
         if not self._fork:
             return FreshWorker()
-        if self._server is None or not self._server.alive:
-            self.close()
-            self._server = Server(self._layers)
+        self.start()
+        assert self._server is not None
+        self._server.await_warm()
         for module in self._wanted:
             self._server.warm(module)
         self._server.compile(program)
