@@ -22,7 +22,12 @@ from autograder.text import STRICT
 from autograder.workers import Budget, ForkedWorker, FreshWorker, Server, Worker
 
 Isolation = Literal["strict", "best", "none"]
-WARMED_ON_DEMAND = ("matplotlib.pyplot", "tqdm.auto")
+COMPILER = "torch._inductor.config"  # the compiler with all its parts
+WARMED_ON_DEMAND = {  # a word in a submission → a module that is then imported before the worker is forked
+    "matplotlib": "matplotlib.pyplot",
+    "tqdm": "tqdm.auto",
+    **dict.fromkeys(("torch.func", "checkpoint", "deterministic", "compile", "dynamo"), COMPILER),
+}
 NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item ended the worker")
 
 
@@ -82,7 +87,7 @@ class Sandbox:
         outcomes: list[Outcome] = []
         lost: set[str] = set()
         spent = 0.0
-        self._wanted = [name for name in WARMED_ON_DEMAND if name.partition(".")[0] in program.source]
+        self._wanted = [module for word, module in WARMED_ON_DEMAND.items() if word in program.source]
         loading = _budget_of_loading(requests, load_timeout)
         self._megabytes = loading.memory_megabytes
         self._seconds = loading.cpu + sum(request.cpu for request in requests)

@@ -263,7 +263,7 @@ def _usual_state() -> Iterator[None]:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
-    torch.use_deterministic_algorithms(False)
+    torch.set_deterministic_debug_mode("default")  # as use_deterministic_algorithms(False), which loads the compiler
     GENERATOR.manual_seed(0)
     numpy.random.seed(0)
     random.seed(0)
@@ -275,7 +275,7 @@ def undisturbed() -> Iterator[None]:
     """Leave generators and switches as they were: in a notebook they are the student's own. One thread meanwhile."""
     generators = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
     dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
-    deterministic, threads = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
+    deterministic, threads = torch.get_deterministic_debug_mode(), torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
@@ -287,7 +287,7 @@ def undisturbed() -> Iterator[None]:
         torch.set_default_dtype(dtype)
         torch.set_default_device(None if device == torch.device("cpu") else device)
         torch.set_grad_enabled(grad)
-        torch.use_deterministic_algorithms(deterministic)
+        torch.set_deterministic_debug_mode(deterministic)
 
 
 def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
