@@ -54,7 +54,7 @@ from autograder.roster import read_roster
 from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.submission import Candidate
-from autograder.table import class_table, doctor_table, exam_table, variants_table
+from autograder.table import answers_table, class_table, doctor_table, exam_table
 from autograder.text import STRICT, number, visible
 from autograder.variants import Variants
 
@@ -343,7 +343,7 @@ def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bo
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, assignment))
-    console.print(variants_table(exam))
+    console.print(answers_table(exam))
     for note in exam.notes:
         console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:
