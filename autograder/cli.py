@@ -26,13 +26,7 @@ from autograder.check import print_anything
 from autograder.check import watch as watch_folder
 from autograder.choice import assignment_of_fixtures, assignment_of_submissions, assignments_to_release
 from autograder.cli_exports import RosterOption, bundle_app, export_app
-from autograder.cli_fixtures import (
-    AssignmentOption,
-    FixturesOption,
-    chosen_fixtures,
-    chosen_variants,
-    fixtures_app,
-)
+from autograder.cli_fixtures import chosen_fixtures, chosen_variants, fixtures_app
 from autograder.cli_gradebook import (
     OverridesOption,
     PolicyOption,
@@ -42,6 +36,7 @@ from autograder.cli_gradebook import (
     gradebook,
     similar,
 )
+from autograder.cli_options import AssignmentOption, FixturesOption
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.exports.grades import named
