@@ -19,7 +19,7 @@ from autograder.adjust import (
     write_finals,
 )
 from autograder.choice import assignment_of_submissions
-from autograder.cli_fixtures import AssignmentOption
+from autograder.cli_options import AssignmentOption
 from autograder.errors import UsageError
 from autograder.items import Assignment, find_assignment
 from autograder.report import Report, write_atomically

@@ -32,6 +32,7 @@ LAYERS = (
     ("batch", "exports.grades", "exports.nbgrader"),
     tuple(f"exports.{name}" for name in ("plain", "canvas", "moodle", "gradescope", "classroom", "prairielearn")),
     ("exports.harness", "exports.bundles"),
+    ("cli_options",),
     ("cli_exports",),
     ("selfcheck", "diff", "similar"),
     ("doctor",),
