@@ -34,7 +34,7 @@ LAYERS = (
     ("exports.harness", "exports.bundles"),
     ("cli_options",),
     ("cli_exports",),
-    ("selfcheck", "diff", "similar"),
+    ("course", "selfcheck", "diff", "similar"),
     ("doctor",),
     ("table",),
     ("cli_fixtures",),
