@@ -1,0 +1,131 @@
+"""What a worker saw, as data: returned tensors, facts, exceptions. Read from frames that nobody trusts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+MAX_NAMES = 256
+MAX_DIMENSIONS = 16
+MAX_LEVELS = 32
+MAX_TEXT = 2_000
+MAX_TABLE = 2**20
+LARGEST = 2**63 - 1
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception: its type names from the most derived on, its message, and the line of the submission."""
+
+    types: tuple[str, ...]
+    message: str
+    line: int | None
+    code: str
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """Whether this is Python's or torch's way to say that memory ran out."""
+        return "MemoryError" in self.types or "can't allocate memory" in self.message
+
+
+@dataclass(frozen=True)
+class Returned:
+    """One named thing that came back: a tensor (with its values where they could be sent), nothing, or another type."""
+
+    kind: Literal["tensor", "none", "other"]
+    type: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    requires_grad: bool = False
+    array: Array | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that one probe saw."""
+
+    returned: Mapping[str, Returned]
+    facts: Mapping[str, Any]
+
+
+def from_frame(header: Mapping[str, Any], blob: bytes) -> Observation:
+    """The observation in an `observed` frame; raises ValueError where it is not one."""
+    try:
+        if int.from_bytes(blob[:8], "little") > MAX_TABLE:  # a table of a million empty tensors takes seconds
+            raise ValueError("the table of tensors is too long")
+        arrays: dict[str, Array] = safetensors.numpy.load(blob)
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError("the worker's answer holds no readable tensors") from error
+    described, facts = header.get("returned"), header.get("facts")
+    if not isinstance(described, dict) or not isinstance(facts, dict) or len(described) > MAX_NAMES:
+        raise ValueError("the worker's answer could not be read")
+    if not _is_shallow(facts, MAX_LEVELS):
+        raise ValueError("the worker's answer nests too deeply")
+    returned = {name: _returned(entry, arrays.get(name)) for name, entry in described.items()}
+    return Observation(returned, facts)
+
+
+def raised_from_header(header: Mapping[str, Any]) -> Raised:
+    """The exception in a `raised` frame; raises ValueError where it is not one."""
+    types, line = header.get("types"), header.get("line")
+    if not isinstance(types, list) or not types or not all(isinstance(name, str) for name in types):
+        raise ValueError("the worker's answer names no exception")
+    if line is not None and not _is_count(line):
+        raise ValueError("the worker's answer names no line")
+    names = tuple(name[:80] for name in types[:20])
+    return Raised(names, _text(header, "message", MAX_TEXT), line, _text(header, "code", 200))
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    """Whether printing or comparing the value needs no more than so many calls inside each other."""
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(entry, levels - 1) for entry in inner)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST
+
+
+def _text(entry: Mapping[str, Any], name: str, limit: int) -> str:
+    text = entry.get(name, "")
+    if not isinstance(text, str):
+        raise ValueError(f"the worker's answer has a {name} that is not text")
+    return text[:limit]
+
+
+@functools.cache  # NumPy composes the name anew each time: a third of the time that an answer takes to read
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name
+
+
+def _returned(entry: Any, array: Array | None) -> Returned:
+    if not isinstance(entry, dict):
+        raise ValueError("the worker's answer could not be read")
+    match entry.get("kind"):
+        case "none":
+            return Returned("none")
+        case "other":
+            return Returned("other", type=_text(entry, "type", 80))
+        case "tensor":
+            return _tensor(entry, array)
+    raise ValueError("the worker's answer could not be read")
+
+
+def _tensor(entry: Mapping[str, Any], array: Array | None) -> Returned:
+    shape = entry.get("shape")
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(_is_count(size) for size in shape):
+        raise ValueError("the worker's answer has a tensor without a shape")
+    dtype = _text(entry, "dtype", 40)
+    if array is not None and (array.shape != tuple(shape) or _name(array.dtype) != dtype or array.dtype.kind == "c"):
+        raise ValueError("the worker's answer contradicts itself")
+    return Returned("tensor", "Tensor", dtype, tuple(shape), entry.get("requires_grad") is True, array)

@@ -1,0 +1,102 @@
+"""Processes as the kernel shows them: what one uses, how it ended, and what one asks of the kernel for itself.
+
+Only the standard library and ctypes: this runs inside the worker, too. Sources: prctl(2), proc(5).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from typing import NamedTuple
+
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def adopt() -> None:
+    """Become the parent of every orphan below this process."""
+    if _libc is not None:
+        prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+
+def kill_children() -> None:
+    """Kill every child of this process that the kernel lists; as process 1 of a namespace, all others in it."""
+    with contextlib.suppress(OSError):
+        if os.getpid() == 1:
+            os.kill(-1, signal.SIGKILL)
+            return
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as stream:  # noqa: PTH123
+            for pid in stream.read().split():
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def seen_from_outside() -> int:
+    """The number of this process where /proc was mounted; in a namespace of processes it is not os.getpid()."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(os.readlink("/proc/self"))  # noqa: PTH115
+    return 0
+
+
+class Usage(NamedTuple):
+    """How many threads a process has, how many bytes of memory it holds, its seconds of processor time."""
+
+    threads: int
+    resident: int
+    seconds: float
+
+
+def usage(pid: int) -> Usage:
+    """What a process uses; nothing where nobody tells."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
+            fields = dict(line.split(":", 1) for line in stream)
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
+            user, system = stream.read().rpartition(")")[2].split()[11:13]
+        resident = 1024 * sum(int(fields[name].split()[0]) for name in ("VmRSS", "VmSwap"))
+        return Usage(int(fields["Threads"]), resident, (int(user) + int(system)) / os.sysconf("SC_CLK_TCK"))
+    except (OSError, KeyError, ValueError):  # gone, a zombie, or not Linux
+        return Usage(0, 0, 0.0)
+
+
+def say_ending(code: int) -> str:
+    """How a process ended whose exit code this is; negative for a signal."""
+    if code >= 0:
+        return f"exited with status {code}"
+    known = signal.valid_signals()
+    name = f" ({signal.Signals(-code).name})" if -code in known and -code in set(signal.Signals) else ""
+    return f"killed by signal {-code}{name}"
+
+
+def guard() -> None:
+    """Let no other process of the same user look into this one, and end it with the process that started it."""
+    if _libc is not None:
+        prctl(4, 0)  # PR_SET_DUMPABLE
+        prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+
+
+# System calls
+
+
+def prctl(option: int, *arguments: object, check: bool = True) -> int:
+    """What prctl(2) answers; raises OSError where it refuses, unless not to `check`."""
+    if _libc is None:
+        return -1
+    given = [ctypes.c_ulong(one) if isinstance(one, int) else one for one in arguments]
+    padding = [ctypes.c_ulong(0)] * (4 - len(given))
+    result = int(_libc.prctl(option, *given, *padding))
+    if check and result != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def syscall(number: int, *arguments: object) -> int:
+    """What the system call of this number answers; raises OSError where it refuses."""
+    if _libc is None:
+        raise OSError(38, "not Linux")
+    converted = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    result = int(_libc.syscall(number, *converted))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result

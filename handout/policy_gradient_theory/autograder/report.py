@@ -1,0 +1,218 @@
+"""The report of one submission: what `reports/<student>.json` holds, and its reading and writing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import re
+import tempfile
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TextIO, get_args
+
+SCHEMA = 1
+WRITING = ".writing-"
+
+Verdict = Literal[
+    "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
+]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+Visibility = Literal["public", "hidden"]
+RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)  # devices to Windows
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """The verdict on one case; `message` is safe to show to the student."""
+
+    case: str
+    visibility: Visibility
+    verdict: Verdict
+    message: str
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    """The verdict on one item; `points` is None exactly where the verdict is `not_graded`."""
+
+    item: str
+    function: str
+    title: str
+    points: float | None
+    max_points: float
+    verdict: Verdict
+    mistakes: tuple[str, ...]
+    message: str
+    hint: str
+    seconds: float
+    cases: tuple[CaseResult, ...]
+
+
+@dataclass(frozen=True)
+class SubmissionInfo:
+    """Where a submission was found and the SHA-256 of what was read."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is known of one graded submission."""
+
+    student: str
+    assignment: str
+    submission: SubmissionInfo
+    fixtures: str
+    isolation: tuple[str, ...]
+    items: tuple[ItemResult, ...]
+
+    @property
+    def status(self) -> Literal["graded", "not_graded"]:
+        """`not_graded` as soon as one item is: a sum with a hole in it is not a grade."""
+        return "not_graded" if any(item.verdict == "not_graded" for item in self.items) else "graded"
+
+    @property
+    def points(self) -> float | None:
+        """The sum over items; None where the grader failed on one of them."""
+        if self.status == "not_graded":
+            return None
+        return round(sum(item.points or 0.0 for item in self.items), 2)
+
+    @property
+    def max_points(self) -> float:
+        """The sum of what the items are worth."""
+        return round(sum(item.max_points for item in self.items), 2)
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report as `reports/<student>.json` spells it."""
+    items = [asdict(item) for item in report.items]
+    return {
+        "schema": SCHEMA,
+        "student": report.student,
+        "assignment": report.assignment,
+        "submission": asdict(report.submission),
+        "fixtures": report.fixtures,
+        "points": report.points,
+        "max_points": report.max_points,
+        "status": report.status,
+        "isolation": list(report.isolation),
+        "items": items,
+    }
+
+
+def from_json(data: Mapping[str, Any]) -> Report:
+    """The report that `to_json` wrote; raises KeyError, TypeError or ValueError on anything else."""
+    if data["schema"] != SCHEMA:
+        raise ValueError(f"report schema {data['schema']!r} is not {SCHEMA}")
+    return Report(
+        student=data["student"],
+        assignment=data["assignment"],
+        submission=SubmissionInfo(**data["submission"]),
+        fixtures=data["fixtures"],
+        isolation=tuple(data["isolation"]),
+        items=tuple(_item_from_json(item) for item in data["items"]),
+    )
+
+
+def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
+    cases = tuple(CaseResult(**case) for case in item["cases"])
+    result = ItemResult(**{**item, "mistakes": tuple(item["mistakes"]), "cases": cases})
+    numbers = (result.max_points, result.seconds, *([] if result.points is None else [result.points]))
+    if any(verdict not in VERDICTS for verdict in (result.verdict, *(case.verdict for case in cases))):
+        raise ValueError(f"{result.item} has an unknown verdict")
+    if (result.points is None) != (result.verdict == "not_graded"):
+        raise ValueError(f"the points of {result.item} do not fit its verdict")
+    if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
+        raise TypeError(f"{result.item} has points or seconds that are no numbers")
+    return result
+
+
+def without_times(report: Report) -> Report:
+    """The report with every measured time set to 0, for comparing two runs."""
+    return replace(report, items=tuple(replace(item, seconds=0.0) for item in report.items))
+
+
+def file_stem(student: str) -> str:
+    """A file name for any student name: readable where it can be, different for different names, never a path.
+
+    Letters of any script are kept; the rest is percent-encoded, a name that would not do as a file's whole (spaces or
+    dots at its ends, a device of Windows). A name that would be too long for a file system ends in 16 digits of its
+    SHA-256. `%x` and `%h` cannot come from percent-encoding, so no other name gets the same stem. Names that differ
+    in case alone stay apart only where the file system tells case apart.
+    """
+    raw = student.encode("utf-8", "surrogatepass")
+    kept = "".join(
+        character
+        if character.isalnum() or character in " -_.@+,'"
+        else urllib.parse.quote(character, safe="", errors="surrogatepass")
+        for character in student
+    )
+    if not kept or kept != kept.strip(" .") or RESERVED.fullmatch(kept):
+        kept = f"%x{raw.hex()}"
+    if len(kept.encode()) > 200:
+        kept = f"{kept.encode()[:150].decode(errors='ignore')}%h{hashlib.sha256(raw).hexdigest()[:16]}"
+    return kept
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, lasting: bool = True) -> Iterator[TextIO]:
+    """A stream (UTF-8) for what is to stand at `path`: a reader sees the old file or the whole new one, never a part.
+
+    Where the writer is killed, a file beside `path` stays behind whose name begins with `WRITING`.
+
+    lasting   wait until the disk has it; without, a power cut soon after may leave a file that is empty
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
+            yield stream
+            stream.flush()
+            if lasting:
+                os.fsync(stream.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
+    """Write `text` as `replacing` does."""
+    with replacing(path, lasting=lasting) as stream:
+        stream.write(text)
+
+
+def to_bytes(report: Report) -> bytes:
+    """What the file of a report holds. A lone surrogate (a file name that is not UTF-8) becomes JSON's escape."""
+    text = json.dumps(to_json(report), indent=1, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def from_bytes(data: bytes) -> Report | None:
+    """The report that a file holds; None where it holds something else."""
+    try:
+        return from_json(json.loads(data.decode()))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write `report` as JSON, atomically."""
+    write_atomically(path, to_bytes(report).decode())
+
+
+def read_report(path: Path) -> Report | None:
+    """The report at `path`; None where there is none or it is not one."""
+    try:
+        return from_bytes(path.read_bytes())
+    except OSError:
+        return None
