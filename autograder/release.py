@@ -33,10 +33,10 @@ TEXTS = ("README.md", "experiments.py")
 STUDENT_MODULES = (
     "__init__", "__main__", "calls", "cgroup", "check", "choice", "compare", "details", "detect", "errors", "feedback",
     "fixtures", "frames", "grading", "isolation", "items", "live", "namespaces", "notebook", "observation", "pictures",
-    "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
+    "postponed", "processes", "reasons", "render", "report", "sandbox", "submission", "text", "worker", "workers",
 )  # fmt: skip
 STUDENT_REQUIREMENTS = (
-    "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "nbformat", "pytest", "pytest-timeout",
+    "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",
 )  # fmt: skip
 LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes

@@ -335,7 +335,7 @@ def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -
     lines = bundles.container_requirements().splitlines()
     wanted = {re.split("[=>]", line)[0] for line in lines}
     assert third_party("exports.harness") | third_party("worker") <= wanted
-    assert wanted == {"torch", "einops", "numpy", "safetensors", "nbformat", "matplotlib", "tqdm"}
+    assert wanted == {"torch", "einops", "numpy", "safetensors", "matplotlib", "tqdm"}
     assert next(line for line in lines if line.startswith("torch")).startswith("torch==")
 
 

@@ -161,6 +161,16 @@ HONEST = {
             device = "cuda" if torch.cuda.is_available() else "cpu"
             return torch.arange(3.0, device=device)
     """,
+    "determinism asked for": """
+        torch.use_deterministic_algorithms(True)
+        def work():
+            return torch.ones(3).cumsum(0)
+    """,
+    "torch's compiler, found late": """
+        from torch import func
+        def work():
+            return func.grad(lambda x: x.square().sum())(torch.arange(3.0))
+    """,
     "an exception that it handles": """
         import signal
         def work():

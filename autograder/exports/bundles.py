@@ -97,7 +97,7 @@ jobs:
         with:
           python-version: "3.12"
       - name: Install packages
-        run: python -m pip install --extra-index-url {index} -r requirements.txt nbformat
+        run: python -m pip install --extra-index-url {index} -r requirements.txt
       - name: Public cases
         id: public-cases
         run: python -m autograder.exports.classroom
@@ -186,7 +186,7 @@ def kit_files(assignment: Assignment, fixtures: Path | None = None) -> Files:
 
 def container_requirements() -> str:
     """What grading needs to import, notebooks included, with the versions of pyproject.toml."""
-    lines = requirements((*STUDENT_REQUIREMENTS, "nbformat")).splitlines(keepends=True)
+    lines = requirements(STUDENT_REQUIREMENTS).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("pytest"))
 
 
