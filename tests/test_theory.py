@@ -5,6 +5,10 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import shutil
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +33,7 @@ from autograder.build import import_generator, solution_source
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
 from autograder.items import find_assignment
+from autograder.release import handout_files, zip_bytes
 from autograder.report import Report
 from autograder.sandbox import Sandbox
 from autograder.submission import Submission
@@ -444,3 +449,34 @@ def test_formulas_use_only_what_both_github_and_jupyter_render() -> None:
         if not formula.startswith("$$"):
             assert "\n" not in formula
             assert "}_" not in formula  # can open emphasis
+
+
+def test_the_text_names_every_file_that_students_get() -> None:
+    names = {name.split("/")[0] for name in handout_files(ASSIGNMENT)} - {"autograder", "fixtures", "README.md"}
+    assert [name for name in names if name not in README] == []
+
+
+# What is released
+
+
+def test_the_released_zip_works_alone(tmp_path: Path) -> None:
+    (tmp_path / "theory.zip").write_bytes(zip_bytes(handout_files(ASSIGNMENT), ASSIGNMENT.name))
+    with zipfile.ZipFile(tmp_path / "theory.zip") as archive:
+        archive.extractall(tmp_path)
+    folder = tmp_path / ASSIGNMENT.name
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True)
+
+    untouched = run("-m", "autograder", "check")
+    assert untouched.returncode == 1, untouched.stderr
+    assert "not implemented yet" in untouched.stdout
+    nothing = run("experiments.py")
+    assert (nothing.returncode, nothing.stdout.count("is not complete yet")) == (0, 5), nothing.stderr
+    shutil.copy(ASSIGNMENT.solution / "policy_gradient_theory.py", folder)
+    finished = run("-m", "autograder", "check")
+    assert finished.returncode == 0, finished.stdout
+    drawn = run("experiments.py")
+    assert drawn.returncode == 0, drawn.stderr
+    pictures = {path.name for path in (folder / "pictures").iterdir()}
+    assert pictures == {name for name in ASSIGNMENT.also if name.endswith(".png")} | {"your_example.png"}

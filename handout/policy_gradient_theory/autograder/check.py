@@ -41,11 +41,16 @@ class Checker:
     def __init__(self, path: Path, assignment: str | None = None) -> None:
         """Read what is checked; raises UsageError where `path` holds no submission or several."""
         _refuse_without_packages()
-        chosen = _assignment_near(path, assignment)
-        self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
         self._path = path
         self._sandbox = Sandbox()
-        self.read()
+        self._sandbox.start()
+        try:
+            chosen = _assignment_near(path, assignment)
+            self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
+            self.read()
+        except BaseException:
+            self._sandbox.close()
+            raise
 
     def __enter__(self) -> Self:
         """Return the checker; nothing runs yet."""
@@ -119,11 +124,12 @@ def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = Non
                 print(gone, flush=True)
                 continue
             report = _checked(checker, item_ids)
+            code = _exit_code(report)
             print(f"{CLEAR if sys.stdout.isatty() else ''}{INTRODUCTION}\n")
             print(report_text(report, checker.notes))
             print(f"\n{_changes(before, report)}Checked in {time.perf_counter() - began:.1f} s. ", end="")
             print("Waiting for the next save; Ctrl-C ends.", flush=True)
-            code, before = _exit_code(report), report
+            before = report
     return code
 
 

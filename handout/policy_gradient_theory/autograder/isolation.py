@@ -30,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from autograder import cgroup
@@ -174,7 +175,7 @@ def environment() -> dict[str, str]:
     usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/"}
     with contextlib.suppress(RuntimeError):  # there may be no home
         usual["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
-    return {**usual, "MPLBACKEND": "Agg"}
+    return {**usual, "MPLBACKEND": "Agg", "TORCHINDUCTOR_CACHE_DIR": "/tmp"}  # never made: a name without looking
 
 
 # seccomp
@@ -323,10 +324,14 @@ def probe() -> dict[str, str]:
     """Each layer, and why it does not hold on this machine; "" where it does. Tried once, in processes of their own."""
     if sys.platform != "linux":
         return dict.fromkeys((*LAYERS, *AROUND), "only Linux has it")
-    return {**_tried("answer", LAYERS), **_tried("answer_in_namespaces", AROUND[:1]), "cgroup": cgroup.probe()}
+    with ThreadPoolExecutor() as pool:
+        inside = pool.submit(_tried, "answer", LAYERS)
+        around = pool.submit(_tried, "answer_in_namespaces", AROUND[:1])
+        return {**inside.result(), **around.result(), "cgroup": cgroup.probe()}
 
 
-def _tried(function: str, layers: Sequence[str]) -> dict[str, str]:
+def _tried(function: str, layers: Sequence[str], attempts: int = 2) -> dict[str, str]:
+    """What the canary found; where no process could try it, once more: a busy machine is not one without layers."""
     code = f"import sys; sys.path.append(sys.argv[1]); from autograder.isolation import {function} as f; f(sys.argv[2])"
     command = [sys.executable, "-S", "-s", "-P", "-B", "-c", code, str(Path(__file__).parent.parent)]
     try:
@@ -334,10 +339,11 @@ def _tried(function: str, layers: Sequence[str]) -> dict[str, str]:
             done = subprocess.run([*command, secret.name], capture_output=True, text=True, timeout=60)
         return dict(json.loads(done.stdout))
     except (OSError, subprocess.TimeoutExpired) as error:
-        return dict.fromkeys(layers, f"it could not be tried: {error}")
+        reason = f"it could not be tried: {error}"
     except ValueError:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        return dict.fromkeys(layers, f"the process that tried it ended: {last}")
+        reason = f"the process that tried it ended: {last}"
+    return _tried(function, layers, attempts - 1) if attempts > 1 else dict.fromkeys(layers, reason)
 
 
 def answer(secret: str) -> None:

@@ -45,11 +45,10 @@ _JOINT = re.compile(r"(?:[ \t;]|\\\n)*")  # what can stand between two statement
 
 @dataclass(frozen=True)
 class Text:
-    """What a file says: Python text, or what is wrong as the end of a sentence: the student's problem or our fault."""
+    """What a file says: Python text, or what is wrong with it as the end of a sentence."""
 
     source: str = ""
     problem: str = ""
-    fault: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -105,9 +104,8 @@ def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
 def words_of(text: str) -> dict[str, str]:
     """What stands in the text cells that nbgrader has given a name, by that name; nothing of a broken notebook."""
     raw = _json(text)
-    if isinstance(raw, Text) or _without_outputs(raw) is None:
-        return {}
-    cells = [cell for cell in _raw_cells(raw) if isinstance(cell, dict) and cell.get("cell_type") == "markdown"]
+    found = [] if isinstance(raw, Text) else _raw_cells(raw) or []
+    cells = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "markdown"]
     words = {name: _joined(cell.get("source")) for cell in cells if (name := _grade_id(cell))}
     return {name: source[:MAX_WORDS].encode(errors="replace").decode() for name, source in words.items()}
 
@@ -117,22 +115,14 @@ def _code_cells(text: str) -> list[_CodeCell] | Text:
     raw = _json(text)
     if isinstance(raw, Text):
         return raw
-    bare = _without_outputs(raw)
-    if bare is None:
+    cells = _raw_cells(raw)
+    if cells is None:
         return Text(problem="is not a notebook: it has no list of cells.")
-    sizes = [len(cell.get("source") or cell.get("input") or "") for cell in _cells(bare)]
-    if len(sizes) > MAX_CELLS or sum(sizes) > MAX_CODE:
+    codes = [_code(cell) for cell in cells]
+    if len(codes) > MAX_CELLS or sum(map(len, codes)) > MAX_CODE:
         limits = f"{MAX_CELLS} cells and {MAX_CODE // 1024} KiB of code"
         return Text(problem=f"is too large: more than {limits} are not graded.")
-    try:
-        import nbformat  # only notebooks need it, and a student's machine may lack it
-    except ImportError:
-        return Text(fault="cannot be read without the package nbformat: pip install nbformat.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        notebook = nbformat.reads(json.dumps(bare), as_version=4)  # type: ignore[no-untyped-call]
-    codes = (cell.source if cell.cell_type == "code" else "" for cell in notebook.cells)
-    return [_CodeCell(code, _grade_id(cell)) for code, cell in zip(codes, _raw_cells(raw), strict=True)]
+    return [_CodeCell(code, _grade_id(cell)) for code, cell in zip(codes, cells, strict=True)]
 
 
 def _grade_id(cell: Any) -> str:
@@ -164,32 +154,22 @@ def _not_json(text: str, error: ValueError) -> str:
     return f"is not a notebook: its JSON is broken{where}. Save it again in Jupyter."
 
 
-def _without_outputs(raw: Any) -> dict[str, Any] | None:
-    """The notebook with nothing but its cells' code, valid in format 4 or 3; None where it has no cells."""
+def _raw_cells(raw: Any) -> list[Any] | None:
+    """The cells as they stand in the file, of format 4 or 3; None where it has none."""
     if not isinstance(raw, dict):
         return None
     if isinstance(raw.get("cells"), list):
-        bare = [_bare(cell, "source", execution_count=None) for cell in _raw_cells(raw)]
-        return {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": bare}
-    if isinstance(raw.get("worksheets"), list):
-        bare = [_bare(cell, "input", language="python", collapsed=False) for cell in _raw_cells(raw)]
-        worksheets = [{"metadata": {}, "cells": bare}]
-        return {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": worksheets}
+        return list(raw["cells"])
+    if isinstance(sheets := raw.get("worksheets"), list):
+        return [cell for sheet in sheets if isinstance(sheet, dict) for cell in _listed(sheet.get("cells"))]
     return None
 
 
-def _raw_cells(raw: dict[str, Any]) -> list[Any]:
-    """The cells as they stand in the file, of format 4 or 3."""
-    if isinstance(cells := raw.get("cells"), list):
-        return cells
-    sheets = _listed(raw.get("worksheets"))
-    return [cell for sheet in sheets if isinstance(sheet, dict) for cell in _listed(sheet.get("cells"))]
-
-
-def _bare(cell: Any, key: str, **more: Any) -> dict[str, Any]:
+def _code(cell: Any) -> str:
+    """A cell's code, which format 3 calls `input`; "" where it is not code."""
     if not isinstance(cell, dict) or cell.get("cell_type") != "code":
-        return {"cell_type": "markdown", "metadata": {}, "source": ""}
-    return {"cell_type": "code", "metadata": {}, "outputs": [], key: _joined(cell.get(key)), **more}
+        return ""
+    return _joined(cell["source"] if "source" in cell else cell.get("input"))
 
 
 def _joined(lines: Any) -> str:
@@ -199,11 +179,6 @@ def _joined(lines: Any) -> str:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _cells(bare: dict[str, Any]) -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = bare["cells"] if "cells" in bare else bare["worksheets"][0]["cells"]
-    return cells
 
 
 def parsed(text: str) -> ast.Module:

@@ -22,7 +22,12 @@ from autograder.text import STRICT
 from autograder.workers import Budget, ForkedWorker, FreshWorker, Server, Worker
 
 Isolation = Literal["strict", "best", "none"]
-WARMED_ON_DEMAND = ("matplotlib.pyplot", "tqdm.auto")
+COMPILER = "torch._inductor.config"  # the compiler with all its parts
+WARMED_ON_DEMAND = {  # a word in a submission → a module that is then imported before the worker is forked
+    "matplotlib": "matplotlib.pyplot",
+    "tqdm": "tqdm.auto",
+    **dict.fromkeys(("torch.func", "checkpoint", "deterministic", "compile", "dynamo"), COMPILER),
+}
 NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item ended the worker")
 
 
@@ -57,6 +62,12 @@ class Sandbox:
         """The names of the layers of isolation that a worker runs under."""
         return ("process", *self._layers)
 
+    def start(self) -> None:
+        """Let the server get warm while the caller does something else; the first submission would start it too."""
+        if self._fork and (self._server is None or not self._server.alive):
+            self.close()
+            self._server = Server(self._layers)
+
     def close(self) -> None:
         """Stop the server; the next submission would start a new one."""
         if self._server is not None:
@@ -76,7 +87,7 @@ class Sandbox:
         outcomes: list[Outcome] = []
         lost: set[str] = set()
         spent = 0.0
-        self._wanted = [name for name in WARMED_ON_DEMAND if name.partition(".")[0] in program.source]
+        self._wanted = [module for word, module in WARMED_ON_DEMAND.items() if word in program.source]
         loading = _budget_of_loading(requests, load_timeout)
         self._megabytes = loading.memory_megabytes
         self._seconds = loading.cpu + sum(request.cpu for request in requests)
@@ -120,9 +131,9 @@ class Sandbox:
     def _start_worker(self, program: Program) -> Worker:
         if not self._fork:
             return FreshWorker()
-        if self._server is None or not self._server.alive:
-            self.close()
-            self._server = Server(self._layers)
+        self.start()
+        assert self._server is not None
+        self._server.await_warm()
         for module in self._wanted:
             self._server.warm(module)
         self._server.compile(program)

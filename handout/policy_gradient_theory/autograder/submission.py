@@ -278,8 +278,8 @@ def _read_file(candidate: Candidate, file: _File, module: str, untouched: str) -
         text = notebook_text(text.source, module, sorted(_functions(untouched)))
     elif not text.problem and not text.source.strip():
         text = Text(problem="is empty.")
-    problem, fault = (f"{_quoted(file.shown)} {wrong}" if wrong else "" for wrong in (text.problem, text.fault))
-    return _submission(candidate, file, text.source, problem, fault, notes=text.notes)
+    problem = f"{_quoted(file.shown)} {text.problem}" if text.problem else ""
+    return _submission(candidate, file, text.source, problem, notes=text.notes)
 
 
 def _submission(

@@ -1,8 +1,9 @@
 """The worker: runs inside the sandbox, calls student code, returns what came back as data. It judges nothing.
 
-It stands apart from the engine. It imports torch, numpy, einops and safetensors and of the kit only `frames` and
-`isolation`; no expected value ever enters it. A warm server (`serve`) has imported all that once and forks a worker for
-each submission; where fork is missing, a fresh interpreter runs `main` instead.
+It stands apart from the engine. It imports torch, numpy, einops and safetensors and of the kit only what runs beside
+it: `frames`, `isolation`, `postponed`, `processes`. No expected value ever enters it. A warm server (`serve`) has
+imported all that once and forks a worker for each submission; where fork is missing, a fresh interpreter runs `main`
+instead.
 
 A conversation, one frame each:
                                                                           ← ready {pid}
@@ -35,7 +36,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
-from autograder import frames, isolation, processes
+from autograder import frames, isolation, postponed, processes
 
 MAX_TEXT = 2_000
 MAX_FACTS = 256 * 2**10
@@ -67,6 +68,7 @@ def main_on_stdio() -> None:
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
+    postponed.postpone()
     main(descriptors)
 
 
@@ -111,18 +113,16 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
 
 
 def warm() -> None:
-    """Touch everything that a worker will need, so that its children find it done.
-
-    torch reads the processor's features at its first operation, and the first optimizer imports some 800 modules.
-    """
+    """Touch everything that a worker will need, so that its children find it done."""
     _quiet_torch()
+    postponed.postpone()
     touch()
     gc.collect()
     gc.freeze()  # a collection in a child then writes to no page that it shares with this process
 
 
 def touch() -> None:
-    """Do once what takes long the first time only."""
+    """Do once what takes long the first time only: torch reads the processor's features at its first operation."""
     weight = torch.nn.Parameter(einops.rearrange(torch.arange(6.0), "(a b) -> a b", a=2))
     torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()  # type: ignore[no-untyped-call]
     torch.optim.Adam([weight]).step()
@@ -263,7 +263,7 @@ def _usual_state() -> Iterator[None]:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
-    torch.use_deterministic_algorithms(False)
+    torch.set_deterministic_debug_mode("default")  # as use_deterministic_algorithms(False), which loads the compiler
     GENERATOR.manual_seed(0)
     numpy.random.seed(0)
     random.seed(0)
@@ -275,7 +275,7 @@ def undisturbed() -> Iterator[None]:
     """Leave generators and switches as they were: in a notebook they are the student's own. One thread meanwhile."""
     generators = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
     dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
-    deterministic, threads = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
+    deterministic, threads = torch.get_deterministic_debug_mode(), torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
@@ -287,7 +287,7 @@ def undisturbed() -> Iterator[None]:
         torch.set_default_dtype(dtype)
         torch.set_default_device(None if device == torch.device("cpu") else device)
         torch.set_grad_enabled(grad)
-        torch.use_deterministic_algorithms(deterministic)
+        torch.set_deterministic_debug_mode(deterministic)
 
 
 def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:

@@ -308,10 +308,11 @@ class Server:
     """The warm server, seen from outside: one socket, two kinds of message."""
 
     def __init__(self, layers: Sequence[str]) -> None:
-        """Start it with these layers, and wait until it is warm."""
+        """Start it with these layers; it takes its seconds to get warm while the caller goes on."""
         boot = {"layers": list(layers), "readable": readable_paths(packages())}
         self.has_own_processes = "namespaces" in layers
         self._group = _group() if "cgroup" in layers else None
+        self._is_warm = False
         self._warmed: set[str] = set()
         self._compiled: dict[str, str] = {}
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -329,10 +330,15 @@ class Server:
         self._socket.settimeout(START_SECONDS)
         try:
             self._add_to_group()
-            self._receive()
         except SandboxError:
             self.close()
             raise
+
+    def await_warm(self) -> None:
+        """Return once it can be asked; raises SandboxError where it could not start."""
+        if not self._is_warm:
+            self._receive()
+            self._is_warm = True
 
     def _add_to_group(self) -> None:
         if self._group is not None:
