@@ -26,13 +26,7 @@ from autograder.check import print_anything
 from autograder.check import watch as watch_folder
 from autograder.choice import assignment_of_fixtures, assignment_of_submissions, assignments_to_release
 from autograder.cli_exports import RosterOption, bundle_app, export_app
-from autograder.cli_fixtures import (
-    AssignmentOption,
-    FixturesOption,
-    chosen_fixtures,
-    chosen_variants,
-    fixtures_app,
-)
+from autograder.cli_fixtures import chosen_fixtures, chosen_variants, fixtures_app
 from autograder.cli_gradebook import (
     OverridesOption,
     PolicyOption,
@@ -42,6 +36,7 @@ from autograder.cli_gradebook import (
     gradebook,
     similar,
 )
+from autograder.cli_options import AssignmentOption, FixturesOption
 from autograder.doctor import examine
 from autograder.errors import KitError, UsageError
 from autograder.exports.grades import named
@@ -54,7 +49,7 @@ from autograder.roster import read_roster
 from autograder.selfcheck import Exam
 from autograder.selfcheck import selfcheck as examine_grader
 from autograder.submission import Candidate
-from autograder.table import class_table, doctor_table, exam_table, variants_table
+from autograder.table import answers_table, class_table, doctor_table, exam_table
 from autograder.text import STRICT, number, visible
 from autograder.variants import Variants
 
@@ -343,7 +338,7 @@ def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bo
         points = "not graded" if report.points is None else number(report.points)
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, assignment))
-    console.print(variants_table(exam))
+    console.print(answers_table(exam))
     for note in exam.notes:
         console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from autograder.cli_options import AssignmentOption, FixturesOption
 from autograder.errors import GraderFault, UsageError
 from autograder.exports import bundles, canvas, classroom, gradescope, moodle, plain, prairielearn
 from autograder.exports.grades import named, read_grades, to_json
@@ -50,12 +51,6 @@ HiddenOption = Annotated[
         "--hidden-cases",
         help="When students see how hidden cases went; unless always, Gradescope shows no total until then.",
     ),
-]
-FixturesOption = Annotated[
-    Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
-]
-AssignmentOption = Annotated[
-    str | None, typer.Option("--assignment", help="Which assignment; needed where there are several.")
 ]
 
 

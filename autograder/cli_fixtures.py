@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from autograder.choice import assignment_of_fixtures, assignment_of_item
+from autograder.cli_options import AssignmentOption, FixturesOption
 from autograder.diff import difference_text, read_set, sample_differences
 from autograder.errors import UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
@@ -25,12 +26,6 @@ from autograder.verify import verify as verify_fixtures
 fixtures_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify, compare or read them."
 )
-AssignmentOption = Annotated[
-    str | None, typer.Option("--assignment", help="Which assignment; without it, all, or what the files say.")
-]
-FixturesOption = Annotated[
-    Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
-]
 SecretOption = Annotated[
     Path | None, typer.Option("--secret-file", readable=False, help="The file with the secret of the term.")
 ]

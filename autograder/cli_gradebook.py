@@ -19,9 +19,10 @@ from autograder.adjust import (
     write_finals,
 )
 from autograder.choice import assignment_of_submissions
-from autograder.cli_fixtures import AssignmentOption
+from autograder.cli_options import AssignmentOption
+from autograder.course import is_course, read_course, students_of, told, write_course
 from autograder.errors import UsageError
-from autograder.items import Assignment, find_assignment
+from autograder.items import Assignment, find_assignment, find_assignments
 from autograder.report import Report, write_atomically
 from autograder.similar import compare_class, page
 from autograder.text import number, visible
@@ -39,19 +40,39 @@ MAX_TOLD = 10
 
 
 def gradebook(
-    grades: Annotated[Path, typer.Argument(metavar="DIR", readable=False, help="What `grade --out` wrote.")],
+    grades: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", readable=False, help="What `grade --out` wrote, or a folder of several such."),
+    ],
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
-    """Apply late rules, dropped items, excuses and overrides to graded reports; nothing is graded again."""
+    """Apply late rules, dropped items, excuses and overrides to graded reports; nothing is graded again.
+
+    Of a folder that holds the grades of several assignments, write one page and one gradebook of the whole course.
+    """
+    if is_course(grades):
+        _write_course(grades, rules_given=any((policy, overrides, timestamps, assignment)))
+        return
     reports = stored_reports(grades)
     chosen = find_assignment(assignment or reports[0].assignment)
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     rules = chosen_rules(grades, chosen, policy, overrides, timestamps, [report.student for report in reports])
     apply_rules(grades, reports, chosen, rules)
+
+
+def _write_course(grades: Path, *, rules_given: bool) -> None:
+    if rules_given:
+        raise UsageError(f"{grades} holds several assignments: rules are applied in the folder of each.")
+    graded = read_course(grades, {one.name: one.title for one in find_assignments()})
+    write_course(grades, graded)
+    print(f"{len(students_of(graded))} students, {len(graded)} assignments:")
+    print("\n".join(told(graded)))
+    for name, what in (("index.html", "the course"), ("grades.csv", "the gradebook")):
+        print(f"  {visible(str(grades / name))}  {what}")
 
 
 def similar(

@@ -160,12 +160,12 @@ class ClassPage:
         between them: two runs over the same class differ nowhere else.
         """
         figures = self.summary()
-        script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
+        script, policy = script_and_policy()
         columns = [item.item for item in figures.items]
         isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
         return _template("index.html").generate(
-            policy=f"{_POLICY}; script-src '{_script_hash(script)}'",
-            script=Markup(script),
+            policy=policy,
+            script=script,
             assignment=str(run.get("assignment") or self._assignment or "No submissions"),
             figures=figures,
             warnings=self._warnings(isolation),
@@ -309,13 +309,16 @@ def _slow(report: Report) -> Slow:
     return Slow(report.student, total, longest.item, longest.seconds, longest.verdict)
 
 
-def _script_hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def script_and_policy() -> tuple[Markup, str]:
+    """The script that sorts and filters tables, and the policy of a page that may run it and nothing else."""
+    script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Markup(script), f"{_POLICY}; script-src 'sha256-{digest}'"
 
 
 def render_page(template: str, **context: object) -> str:
-    """A page from one of the templates, under a policy that lets it load nothing."""
-    return _template(template).render(policy=_POLICY, **context)
+    """A page from one of the templates, under a policy that lets it load nothing, unless `context` has another."""
+    return _template(template).render(**{"policy": _POLICY, **context})
 
 
 def _template(name: str) -> jinja2.Template:

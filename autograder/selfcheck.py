@@ -60,8 +60,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """A right answer in another style, from the assignment's `variants/`, and what it was given."""
+class RightAnswer:
+    """A right answer in another style, from the assignment's `right_answers/`, and what it was given."""
 
     name: str
     report: Report
@@ -93,7 +93,7 @@ class Exam:
     handout: Report
     findings: tuple[Finding, ...]
     complaints: tuple[str, ...]
-    variants: tuple[Variant, ...] = ()
+    right_answers: tuple[RightAnswer, ...] = ()
     fates: tuple[Fate, ...] | None = None
     notes: tuple[str, ...] = ()
 
@@ -101,14 +101,14 @@ class Exam:
 def selfcheck(
     assignment: Assignment, fixtures: Fixtures, *, jobs: int = 1, progress: Progress = lambda done, total: None
 ) -> Exam:
-    """Grade the solution, the handout, every mistake, every variant and every mutant."""
+    """Grade the solution, the handout, every mistake, every right answer in another style and every mutant."""
     grader = Grader.of(assignment, fixtures)
     solution = solution_source(assignment)
     catalogue = known_mistakes(assignment)
-    variants = {path.stem: path.read_text(encoding="utf-8") for path in variant_paths(assignment)}
+    right_answers = {path.stem: path.read_text(encoding="utf-8") for path in right_answer_paths(assignment)}
     mutants = mutants_of(solution, assignment.folder) if can_mutate() else []
     whole = [solution, assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in catalogue)]
-    tasks: list[str | Mutant] = [*whole, *variants.values(), *mutants]
+    tasks: list[str | Mutant] = [*whole, *right_answers.values(), *mutants]
     done = count(1)
 
     def examine(task: str | Mutant, sandbox: Sandbox) -> Report:
@@ -118,23 +118,23 @@ def selfcheck(
     if lost := next((report for report in reports if report.status == "not_graded"), None):
         raise GraderFault(f"The exam could not be held: {lost.items[0].message}")
     others = iter(reports[len(whole) :])
-    accepted = tuple(map(Variant, variants, others))
+    accepted = tuple(map(RightAnswer, right_answers, others))
     fates = tuple(Fate(one, report.points == report.max_points) for one, report in zip(mutants, others, strict=True))
     findings = tuple(map(_finding, catalogue, reports[2 : len(whole)]))
     complaints = [
         *_about_solution(reports[0]),
         *_about_handout(assignment, reports[1]),
         *(complaint for finding in findings for complaint in _about(finding)),
-        *(complaint for variant in accepted for complaint in _about_variant(variant)),
+        *(complaint for answer in accepted for complaint in _about_right_answer(answer)),
         *(complaint for fate in fates for complaint in _about_fate(fate)),
     ]
     notes = tuple(missing(assignment, catalogue))
     return Exam(reports[0], reports[1], findings, tuple(complaints), accepted, fates if can_mutate() else None, notes)
 
 
-def variant_paths(assignment: Assignment) -> list[Path]:
+def right_answer_paths(assignment: Assignment) -> list[Path]:
     """Right answers in other styles; none where an assignment has no such folder."""
-    return sorted((assignment.folder / "variants").glob("*.py"))
+    return sorted((assignment.folder / "right_answers").glob("*.py"))
 
 
 def _grade(grader: Grader, source: str, sandbox: Sandbox, items: Sequence[Item] | None = None) -> Report:
@@ -240,11 +240,11 @@ def _about(finding: Finding) -> list[str]:
     return complaints
 
 
-def _about_variant(variant: Variant) -> list[str]:
-    if variant.is_accepted:
+def _about_right_answer(answer: RightAnswer) -> list[str]:
+    if answer.is_accepted:
         return []
-    first = next(item for item in variant.report.items if item.verdict != "passed" or item.hint or item.mistakes)
-    return [f"{variant.name} is a right answer, but {first.item} is {first.verdict}: {first.message.splitlines()[0]}"]
+    first = next(item for item in answer.report.items if item.verdict != "passed" or item.hint or item.mistakes)
+    return [f"{answer.name} is a right answer, but {first.item} is {first.verdict}: {first.message.splitlines()[0]}"]
 
 
 def _about_fate(fate: Fate) -> list[str]:

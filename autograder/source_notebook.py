@@ -224,7 +224,7 @@ def _extra_cells(place: str, extras: Extras) -> list[Cell]:
     for question in extras.questions:
         if question["after"] == place:
             asked = f"**Question, {number(question['points'])} points.** {str(question['question']).strip()}"
-            guide = f"{BEGIN}\n**Marking guide.** {str(question['guide']).strip()}\n{END}"
+            guide = f"{BEGIN}\n**Marking guide.**\n\n{str(question['guide']).strip()}\n{END}"
             cells.append(_locked(f"{question['id']}-question", asked, "markdown"))
             cells.append(_cell("markdown", str(question["id"]), guide, solution=True, points=question["points"]))
     return cells

@@ -115,14 +115,14 @@ def _counts(findings: Sequence[Finding]) -> list[str]:
     return [str(n) for n in (len(findings), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
 
 
-def variants_table(exam: Exam) -> Table:
+def answers_table(exam: Exam) -> Table:
     """How right answers in other styles and small changes of the solution fared."""
     table = _table("Right answers in other styles, and small changes of the solution (mutants)")
     table.add_column("", no_wrap=True)
     for heading in ("tried", "as it should be", "not"):
         table.add_column(heading, justify="right")
-    accepted = sum(variant.is_accepted for variant in exam.variants)
-    table.add_row("right answers that earn all", *_shares(accepted, len(exam.variants)))
+    accepted = sum(answer.is_accepted for answer in exam.right_answers)
+    table.add_row("right answers that earn all", *_shares(accepted, len(exam.right_answers)))
     fates = exam.fates or ()
     equal = [fate.survived for fate in fates if fate.mutant.reason]
     other = [not fate.survived for fate in fates if not fate.mutant.reason]

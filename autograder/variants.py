@@ -18,7 +18,7 @@ from autograder.errors import FixtureError, UsageError
 from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.items import Assignment
 
-OWN = "per-student"  # not `variants/`, which holds right answers in other styles
+OWN = "per-student"
 
 
 def variant_folder(folder: Path, number: int) -> Path:

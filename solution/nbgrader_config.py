@@ -1,6 +1,6 @@
 """nbgrader's settings for this repository. Run its commands in this folder: nbgrader looks for its settings there.
 
-    cd solution && nbgrader generate_assignment policy_gradient
+    cd solution && nbgrader generate_assignment policy_gradient       # or another folder beside this file
 
 The course is the repository: solution/ is the source directory, handout/ the release directory, and submitted/,
 autograded/, feedback/ and gradebook.db stand beside them.
@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 
 from autograder.errors import KitError
-from autograder.items import find_assignment
+from autograder.items import find_assignment, find_assignments
 from autograder.release import finish_release
 from autograder.source_notebook import CODE_STUB, TEXT_STUB
 
 ROOT = Path(__file__).resolve().parent.parent
-GIVEN = {f"{name}.py" for folder in (ROOT / "fixtures").glob("*/items.toml")
-         for name in find_assignment(folder.parent.name, ROOT).given}  # fmt: skip
+ASSIGNMENTS = find_assignments(root=ROOT)
+SOLVED = {f"{assignment.module}{suffix}" for assignment in ASSIGNMENTS for suffix in (".py", ".ipynb")}
+GIVEN = {f"{name}.py" for assignment in ASSIGNMENTS for name in assignment.given}
+GIVEN |= {Path(name).parts[0] for assignment in ASSIGNMENTS for name in assignment.also}
 
 
 def finish(assignment, student, notebooks):
@@ -44,7 +46,7 @@ c.CourseDirectory.ignore = [
     "feedback",
     "autograder",
     "fixtures",
-    *sorted({entry.name for entry in (ROOT / "solution").glob("*/*")} - GIVEN),
+    *sorted({entry.name for entry in (ROOT / "solution").glob("*/*")} - (GIVEN - SOLVED)),
 ]
 
 c.ClearSolutions.code_stub = {"python": CODE_STUB}

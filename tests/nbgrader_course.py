@@ -1,13 +1,18 @@
-"""A course for nbgrader's real commands: a copy of the kit's folders, and a class of five that hands in."""
+"""A course for nbgrader's real commands: a copy of the kit's folders, and classes that hand in.
+
+One assignment, NAME, is driven down the whole road; every other that has a notebook of its own, down a shorter one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 import select
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -16,16 +21,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.items import KIT_ROOT
+from autograder.items import KIT_ROOT, Assignment, find_assignments
+from autograder.report import Report, read_report
+from autograder.selfcheck import known_mistakes
+from autograder.source_notebook import EXTRAS, read_extras
 
 NAME = "policy_gradient"
+WITH_NOTEBOOK = [one.name for one in find_assignments() if (one.solution / EXTRAS).is_file()]
+OTHERS = [name for name in WITH_NOTEBOOK if name != NAME]
 Notebook = dict[str, Any]
+Scores = dict[str, dict[str, tuple[float | None, float | None, bool]]]
 
 WRONG = {
     "rewards.std(dim=-1, keepdim=True)": "rewards.std(dim=-1, keepdim=True, unbiased=False)",
     "torch.minimum(ratio * deltas, clipped_ratio * deltas)": "clipped_ratio * deltas",
 }
 HANG = '    while mode == "max_rewards":\n        pass\n'
+CRASH = "    import os\n\n    os._exit(3)\n    ### BEGIN SOLUTION\n"
 ANSWER = "The ratio is 1 there. <img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
@@ -77,14 +89,14 @@ def source(one: Mapping[str, Any]) -> str:
     return "".join(one["source"])
 
 
-def solved(root: Path, **replaced: str) -> Notebook:
-    """The students' notebook with the solution's answers, or others; questions stay as they were handed out."""
-    notebook = read_notebook(root / "handout" / NAME / f"{NAME}.ipynb")
-    answers = read_notebook(root / "solution" / NAME / f"{NAME}.ipynb")
+def solved(root: Path, name: str = NAME) -> Notebook:
+    """The students' notebook with the solution's answers; questions stay as they were handed out."""
+    notebook = read_notebook(root / "handout" / name / f"{name}.ipynb")
+    answers = read_notebook(root / "solution" / name / f"{name}.ipynb")
     for one in notebook["cells"]:
         role = one["metadata"].get("nbgrader", {})
         if role.get("solution") and one["cell_type"] == "code":
-            one["source"] = replaced.get(one["id"]) or source(cell(answers, one["id"]))
+            one["source"] = source(cell(answers, one["id"]))
     return notebook
 
 
@@ -97,29 +109,55 @@ def wrong(root: Path) -> Notebook:
     return notebook
 
 
+def mistaken(root: Path, assignment: Assignment) -> Notebook:
+    """The solution with the catalogue's first mistake of the first and of the last function; experiments deleted."""
+    notebook = solved(root, assignment.name)
+    deleted = {str(extra["id"]) for extra in read_extras(assignment).cells}
+    notebook["cells"] = [one for one in notebook["cells"] if one["id"] not in deleted]
+    for function in (assignment.functions[0], assignment.functions[-1]):
+        mistake = next(known for known in known_mistakes(assignment) if known.function == function)
+        answer = cell(notebook, function)
+        answer["source"] = f"{source(answer)}\n\n\n{mistake.source}"
+    return notebook
+
+
 def hostile(root: Path) -> Notebook:
     """Forged outputs, test cells emptied, retagged and deleted, magics, a function that never ends."""
     notebook = solved(root)
     deltas = cell(notebook, "compute_deltas")
     deltas["source"] = source(deltas).replace("    ### BEGIN SOLUTION\n", HANG)
-    forged = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {"text/plain": "4.0"}}
-    cell(notebook, "loss-naive")["outputs"] = [forged]
-    cell(notebook, "deltas-max")["source"] = "3.0"
-    cell(notebook, "kl-values")["metadata"]["nbgrader"]["points"] = 300
-    notebook["cells"].remove(cell(notebook, "kl-gradient"))
-    notebook["metadata"]["kernelspec"] = {"name": "evil", "display_name": "evil", "language": "bash"}
-    magic = {"cell_type": "code", "id": "mine", "metadata": {}, "outputs": [], "execution_count": None}
-    notebook["cells"].insert(0, {**magic, "source": "!touch owned\n%cd /\nimport sorting_task"})
+    _tamper(notebook, forged="loss-naive", emptied="deltas-max", retagged="kl-values", deleted="kl-gradient")
     return notebook
 
 
-def hand_in(root: Path, student: str, when: str = "", **files: Notebook | str) -> Path:
+def crashing(root: Path, assignment: Assignment) -> Notebook:
+    """Forged outputs, test cells emptied, retagged and deleted, magics, and a first function that ends the process."""
+    notebook = solved(root, assignment.name)
+    answer = cell(notebook, assignment.functions[0])
+    answer["source"] = source(answer).replace("    ### BEGIN SOLUTION\n", CRASH)
+    forged, emptied, retagged, deleted = (item.id for item in assignment.items[:4])
+    _tamper(notebook, forged=forged, emptied=emptied, retagged=retagged, deleted=deleted)
+    return notebook
+
+
+def _tamper(notebook: Notebook, *, forged: str, emptied: str, retagged: str, deleted: str) -> None:
+    value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {"text/plain": "4.0"}}
+    cell(notebook, forged)["outputs"] = [value]
+    cell(notebook, emptied)["source"] = "3.0"
+    cell(notebook, retagged)["metadata"]["nbgrader"]["points"] = 300
+    notebook["cells"].remove(cell(notebook, deleted))
+    notebook["metadata"]["kernelspec"] = {"name": "evil", "display_name": "evil", "language": "bash"}
+    magic = {"cell_type": "code", "id": "mine", "metadata": {}, "outputs": [], "execution_count": None}
+    notebook["cells"].insert(0, {**magic, "source": "!touch owned\n%cd /\nimport torch"})
+
+
+def hand_in(root: Path, student: str, when: str = "", name: str = NAME, **files: Notebook | str) -> Path:
     """Put files into a student's folder of the submitted tree: `ipynb` a notebook, `py` a module."""
-    folder = root / "submitted" / student / NAME
+    folder = root / "submitted" / student / name
     folder.mkdir(parents=True)
     for suffix, content in files.items():
         text = content if isinstance(content, str) else json.dumps(content)
-        (folder / f"{NAME}.{suffix}").write_text(text, encoding="utf-8")
+        (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8")
     if when:
         (folder / "timestamp.txt").write_text(when, encoding="utf-8")
     return folder
@@ -135,6 +173,65 @@ def class_of_five(root: Path) -> None:
     hand_in(root, "cleo", py=module, ipynb=solved(root))
     hand_in(root, "dov", ipynb=wrong(root))
     hand_in(root, "eve", ipynb=hostile(root))
+
+
+def class_of_three(root: Path, assignment: Assignment) -> None:
+    """ada: right, and with another assignment handed in too; dov: wrong; eve: hostile."""
+    name = assignment.name
+    hand_in(root, "ada", name=name, ipynb=solved(root, name))
+    hand_in(root, "ada", py=(root / "solution" / NAME / f"{NAME}.py").read_text(encoding="utf-8"))
+    hand_in(root, "dov", name=name, ipynb=mistaken(root, assignment))
+    hand_in(root, "eve", name=name, ipynb=crashing(root, assignment))
+
+
+def reports_in(grades: Path) -> dict[str, Report]:
+    found = [read_report(path) for path in sorted((grades / "reports").glob("*.json"))]
+    return {report.student: report for report in found if report is not None}
+
+
+def scores(database: Path) -> Scores:
+    """What the gradebook holds: student → cell → automatic score, manual score, whether a person must look."""
+    query = (
+        "select student_id, base_cell.name, auto_score, manual_score, needs_manual_grade from grade"
+        " join base_cell on base_cell.id = grade.cell_id"
+        " join submitted_notebook on submitted_notebook.id = grade.notebook_id"
+        " join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id"
+    )
+    found: Scores = {}
+    for student, name, automatic, manual, waiting in rows_of(database, query):
+        found.setdefault(student, {})[name] = (automatic, manual, bool(waiting))
+    return found
+
+
+def exported(root: Path) -> dict[str, dict[str, str]]:
+    """The CSV of `nbgrader export`, by student."""
+    nbgrader(root, "export", "--to", str(root / "out.csv"))
+    with (root / "out.csv").open(newline="") as stream:
+        return {row["student_id"]: row for row in csv.DictReader(stream)}
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def refuse_what_is_for_staff(root: Path) -> None:
+    """Fail where what students see holds a solved module, a hidden case or a marking guide, of any assignment."""
+    solved = {(root / "solution" / one.name / f"{one.module}.py").read_bytes() for one in find_assignments()}
+    hidden = {path.read_bytes() for path in (KIT_ROOT / "fixtures").glob("*/hidden/*")}
+    for tree in ("handout", "autograded"):
+        for name, data in files_in(root / tree).items():
+            assert data not in solved, name
+            assert data not in hidden, name
+            assert b"Marking guide" not in data, name
+
+
+def rows_of(database: Path, query: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(database)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("adding")
     for name in ("autograder", "solution", "fixtures/policy_gradient"):
         shutil.copytree(
-            KIT_ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "submissions", "variants")
+            KIT_ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "submissions", "right_answers")
         )
     shutil.copy(KIT_ROOT / "pyproject.toml", root)
     folder = root / "fixtures/policy_gradient"

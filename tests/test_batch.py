@@ -45,7 +45,8 @@ ASSIGNMENT = find_assignment("policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
 SAMPLES = ASSIGNMENT.folder / "submissions"
 STYLES = ("advanced_indexing", "categorical", "classes", "clip_by_sign", "cross_entropy", "functional_call")
-VARIANTS = [ASSIGNMENT.folder / "variants" / f"{name}.py" for name in (*STYLES, "manual_std", "nll_loss", "one_hot")]
+STYLES += ("manual_std", "nll_loss", "one_hot")
+RIGHT_ANSWERS = [ASSIGNMENT.folder / "right_answers" / f"{name}.py" for name in STYLES]
 PATIENCE = 60.0
 
 HOSTILE = (
@@ -91,7 +92,7 @@ def grader() -> Grader:
 def students(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A class of thirteen: right in nine styles, three mistakes, untouched, a syntax error, an empty file."""
     folder = tmp_path_factory.mktemp("students")
-    for path in VARIANTS:
+    for path in RIGHT_ANSWERS:
         put(folder, path.stem, path.read_text())
     for name in ("emeka", "chidi", "hana"):
         put(folder, name, (SAMPLES / name / MODULE).read_text())
@@ -176,7 +177,7 @@ def test_a_run_writes_exactly_what_the_design_lists(
     assert [row["student"] for row in rows(out)] == names
     assert [report.student for report in run.reports] == names
     assert {row["student"]: row["points"] for row in rows(out)} == {
-        **{path.stem: "100" for path in VARIANTS},
+        **{path.stem: "100" for path in RIGHT_ANSWERS},
         **{"emeka": "83", "chidi": "0", "hana": "0", "zoe": "0"},
     }
     described = json.loads((out / "run.json").read_text())

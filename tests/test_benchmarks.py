@@ -20,6 +20,7 @@ from benchmarks.floor import Floor
 from benchmarks.measure import CommandFailed, Measured, run, side_by_side
 from benchmarks.overhead import interleaved
 from benchmarks.sizes import cheap
+from benchmarks.student import WATCH, waiting_times
 
 from autograder import worker
 from autograder.compare import compare
@@ -338,3 +339,16 @@ def test_the_command_explains_itself_and_is_not_collected_as_tests() -> None:
     )
     assert "--sizes" in done.stdout
     assert not list((KIT_ROOT / "tests" / "benchmarks").glob("test_*.py"))
+
+
+def test_what_a_student_waits_for_is_timed_on_the_handout_and_held_against_its_aims(tmp_path: Path) -> None:
+    found = waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(RIGHT), sys.executable), times=1)
+    assert set(found["rows"]) >= set(tables.WAITING) == {"autograder check, all items", WATCH}
+    assert 0 < found["rows"][WATCH] < found["rows"]["autograder check, all items"]
+    slow = {**found, "rows": {**found["rows"], WATCH: 1.5}}
+    assert [target["holds"] for target in tables.targets({"student": slow})][1:] == [False]
+
+
+def test_a_wrong_submission_is_no_measure_of_a_students_wait(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed):
+        waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(WRONG), sys.executable), times=1)

@@ -428,7 +428,7 @@ def unseen_characters_in_an_option(folder: Path) -> list[str | Path]:
         (no_submission, 2, r"class holds no submission: give a folder that holds a folder, \.zip, \.py or \.ipynb"),
         (other_file, 2, r"class\.tar cannot be graded: give a folder, or a \.py, \.ipynb or \.zip file\."),
         (twice, 2, r"ada handed in twice: .*class/ada and .*class/ada\.py\. Keep one of them\."),
-        (unknown_assignment, 2, r"There is no assignment 'nix'\. Name one with --assignment: .*policy_gradient_theory\."),
+        (unknown_assignment, 2, r"There is no assignment 'nix'\. Name one with --assignment: .*_theory\."),
         (of_no_assignment, 2, r"Nothing here says of which assignment it is\. Name one with --assignment: .*"),
         (of_two, 2, r"There are submissions of several assignments\. Name one with --assignment: .*"),
         (no_jobs, 2, r"--jobs 0 would grade nothing: give 1 or more\."),

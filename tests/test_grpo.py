@@ -47,7 +47,7 @@ from autograder.submission import Submission
 ASSIGNMENT = find_assignment("grpo_language_model")
 CHECKPOINT = ASSIGNMENT.solution / "checkpoint"
 TEXT = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
-VARIANTS = sorted((ASSIGNMENT.folder / "variants").glob("*.py"))
+RIGHT_ANSWERS = sorted((ASSIGNMENT.folder / "right_answers").glob("*.py"))
 TOKENIZER = CharTokenizer()
 GENERATOR = import_generator(ASSIGNMENT)
 ORACLE = GENERATOR["oracle"]
@@ -80,16 +80,16 @@ def one_thread() -> Iterator[None]:
 # Grading
 
 
-@pytest.mark.parametrize("variant", [None, *VARIANTS], ids=["solution", *(path.stem for path in VARIANTS)])
-def test_right_answers_in_any_style_earn_everything(grade: Grade, variant: Path | None) -> None:
-    report = grade(solution_source(ASSIGNMENT) if variant is None else variant.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("answer", [None, *RIGHT_ANSWERS], ids=["solution", *(path.stem for path in RIGHT_ANSWERS)])
+def test_right_answers_in_any_style_earn_everything(grade: Grade, answer: Path | None) -> None:
+    report = grade(solution_source(ASSIGNMENT) if answer is None else answer.read_text(encoding="utf-8"))
     assert [(item.item, item.message) for item in report.items if item.verdict != "passed"] == []
     assert report.points == 100
 
 
 def test_there_are_twelve_other_styles_at_least_and_each_replaces_a_graded_function() -> None:
-    assert len(VARIANTS) >= 12
-    for path in VARIANTS:
+    assert len(RIGHT_ANSWERS) >= 12
+    for path in RIGHT_ANSWERS:
         defined = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
         assert defined & set(ASSIGNMENT.functions)
 

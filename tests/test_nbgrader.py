@@ -5,7 +5,6 @@ One course and one class of five serve all of these tests; without the extra `nb
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -22,23 +21,28 @@ from nbgrader_course import (
     cell,
     class_of_five,
     course,
+    exported,
+    files_in,
     hand_in,
     jupyter,
     nbgrader,
     read_notebook,
+    refuse_what_is_for_staff,
+    reports_in,
+    rows_of,
+    scores,
     source,
     wrong,
 )
 
 from autograder.items import KIT_ROOT, find_assignment
-from autograder.report import ItemResult, Report, read_report, write_report
+from autograder.report import ItemResult, Report, write_report
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
 
 CLASS = ["ada", "ben", "cleo", "dov", "eve"]
 QUESTIONS = {"question-spread", "question-first-clipped-loss", "question-reward-leak", "question-loss-curves"}
 FORGED = "def score(assignment, item):\n    return {'loss-clipped': 5.0}.get(item, 1.0)\n"
-Scores = dict[str, dict[str, tuple[float | None, float | None, bool]]]
 
 
 @pytest.fixture(scope="module")
@@ -57,25 +61,6 @@ def reports(root: Path) -> dict[str, Report]:
     return reports_in(root / "grades")
 
 
-def reports_in(grades: Path) -> dict[str, Report]:
-    found = [read_report(path) for path in sorted((grades / "reports").glob("*.json"))]
-    return {report.student: report for report in found if report is not None}
-
-
-def scores(database: Path) -> Scores:
-    """What the gradebook holds: student → cell → automatic score, manual score, whether a person must look."""
-    query = (
-        "select student_id, base_cell.name, auto_score, manual_score, needs_manual_grade from grade"
-        " join base_cell on base_cell.id = grade.cell_id"
-        " join submitted_notebook on submitted_notebook.id = grade.notebook_id"
-        " join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id"
-    )
-    found: Scores = {}
-    for student, name, automatic, manual, waiting in _rows(database, query):
-        found.setdefault(student, {})[name] = (automatic, manual, bool(waiting))
-    return found
-
-
 def comments(database: Path, student: str) -> dict[str, str]:
     query = (
         "select base_cell.name, auto_comment from comment join base_cell on base_cell.id = comment.cell_id"
@@ -83,27 +68,7 @@ def comments(database: Path, student: str) -> dict[str, str]:
         " join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id"
         f" where student_id = '{student}' and auto_comment is not null"
     )
-    return dict(_rows(database, query))
-
-
-def _rows(database: Path, query: str) -> list[tuple[Any, ...]]:
-    connection = sqlite3.connect(database)
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
-
-
-def exported(root: Path) -> dict[str, dict[str, str]]:
-    """The CSV of `nbgrader export`, by student."""
-    nbgrader(root, "export", "--to", str(root / "out.csv"))
-    with (root / "out.csv").open(newline="") as stream:
-        return {row["student_id"]: row for row in csv.DictReader(stream)}
-
-
-def files_in(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    return dict(rows_of(database, query))
 
 
 # From source to release
@@ -116,13 +81,7 @@ def test_generate_assignment_makes_the_committed_handout_and_nothing_else(root: 
 
 
 def test_the_solved_module_and_what_is_hidden_do_not_ride_along(root: Path) -> None:
-    solved = (root / "solution" / NAME / f"{NAME}.py").read_bytes()
-    hidden = {path.read_bytes() for path in (KIT_ROOT / "fixtures" / NAME / "hidden").iterdir()}
-    for tree in ("handout", "autograded"):
-        for name, data in files_in(root / tree).items():
-            assert data != solved, name
-            assert data not in hidden, name
-            assert b"Marking guide" not in data, name
+    refuse_what_is_for_staff(root)
 
 
 def test_validate_passes_on_the_source_and_fails_on_the_release_with_our_words(root: Path) -> None:

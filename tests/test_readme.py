@@ -23,7 +23,7 @@ import pytest
 
 from autograder.isolation import probe
 from autograder.items import find_assignment
-from autograder.selfcheck import known_mistakes
+from autograder.selfcheck import known_mistakes, right_answer_paths
 
 KIT = Path(__file__).resolve().parent.parent
 README = KIT / "README.md"
@@ -138,7 +138,7 @@ def test_the_numbers_that_the_readme_gives_of_the_kit_are_right() -> None:
     text = README.read_text(encoding="utf-8")
     assert f"{len(known_mistakes(find_assignment('policy_gradient')))} known mistakes are told apart" in text
     assert f"all {len(find_assignment('policy_gradient').items)} items" in text
-    assert f"{len(list((KIT / 'fixtures' / 'policy_gradient' / 'variants').glob('*.py')))} correct submissions" in text
+    assert f"{len(right_answer_paths(find_assignment('policy_gradient')))} correct submissions" in text
     assert f"{len(list((KIT / 'tests' / 'attacks').glob('*.py')))} attacks" in text
 
 

@@ -20,7 +20,7 @@ from autograder.errors import FixtureError
 from autograder.fixtures import read_fixtures
 from autograder.items import KIT_ROOT, find_assignment
 from autograder.mutants import EQUIVALENT, mutants_of
-from autograder.selfcheck import Exam, Finding, Known, known_mistakes, selfcheck, stale_handout, variant_paths
+from autograder.selfcheck import Exam, Finding, Known, known_mistakes, right_answer_paths, selfcheck, stale_handout
 from autograder.table import exam_table
 
 REAL = find_assignment("policy_gradient")
@@ -76,7 +76,7 @@ def test_right_answers_in_other_styles_earn_all_and_mutants_of_the_solution_do_n
     counted = {row[0].strip(): [int(cell) for cell in row[1:]] for row in rows if len(row) == 4 and row[-1].isdigit()}
     right, mutants = counted["right answers that earn all"], counted["mutants that lose points"]
     equal = counted["equivalent mutants that lose none"]
-    assert right == [len(variant_paths(assignment)), len(variant_paths(assignment)), 0]
+    assert right == [len(right_answer_paths(assignment)), len(right_answer_paths(assignment)), 0]
     assert right[0] >= {"policy_gradient": 40, "grpo_language_model": 12, "policy_gradient_theory": 8}[assignment.name]
     assert mutants[1] >= 0.99 * mutants[0] > 200
     listed = mutants_of(solution_source(assignment), assignment.folder)
@@ -227,13 +227,13 @@ def test_a_handout_that_cannot_be_made_is_told_as_it_is(kit: Path) -> None:
 
 
 def test_a_right_answer_that_loses_points_is_told_by_name_item_and_reason(kit: Path) -> None:
-    folder = kit / "fixtures" / "toy" / "variants"
+    folder = kit / "fixtures" / "toy" / "right_answers"
     folder.mkdir()
     ramp = "def ramp(x, factor):\n    return factor * x.relu()\n\n"
     (folder / "relu.py").write_text(f"{ramp}def shift(x, factor):\n    return factor + x\n")
     (folder / "wrong.py").write_text(f"{ramp}def shift(x, factor):\n    return x\n")
     exam = hold(kit)
-    assert [(variant.name, variant.is_accepted) for variant in exam.variants] == [("relu", True), ("wrong", False)]
+    assert [(answer.name, answer.is_accepted) for answer in exam.right_answers] == [("relu", True), ("wrong", False)]
     told = [line for line in exam.complaints if "right answer" in line]
     assert told == [
         "wrong is a right answer, but shift-values is failed: the shift   float64[row=2 column=3]",

@@ -41,7 +41,7 @@ from autograder.submission import Submission
 ASSIGNMENT = find_assignment("policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 TEXT = " ".join(re.sub(r"<!-- points:begin -->.*<!-- points:end -->", "", README, flags=re.DOTALL).split())
-VARIANTS = sorted((ASSIGNMENT.folder / "variants").glob("*.py"))
+RIGHT_ANSWERS = sorted((ASSIGNMENT.folder / "right_answers").glob("*.py"))
 GENERATOR = import_generator(ASSIGNMENT)
 MISTAKES = GENERATOR["mistakes"].MISTAKES
 ORACLE = GENERATOR["oracle"].oracle_estimators
@@ -81,16 +81,16 @@ def grade() -> Iterator[Grade]:
         yield lambda source: grader.grade(Submission("ada", "ada.py", "", source), sandbox)
 
 
-@pytest.mark.parametrize("variant", [None, *VARIANTS], ids=["solution", *(path.stem for path in VARIANTS)])
-def test_right_answers_in_any_style_earn_everything(grade: Grade, variant: Path | None) -> None:
-    report = grade(solution_source(ASSIGNMENT) if variant is None else variant.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("answer", [None, *RIGHT_ANSWERS], ids=["solution", *(path.stem for path in RIGHT_ANSWERS)])
+def test_right_answers_in_any_style_earn_everything(grade: Grade, answer: Path | None) -> None:
+    report = grade(solution_source(ASSIGNMENT) if answer is None else answer.read_text(encoding="utf-8"))
     assert [(item.item, item.message) for item in report.items if item.verdict != "passed"] == []
     assert report.points == ASSIGNMENT.max_points == 100
 
 
 def test_there_are_eight_other_styles_at_least_and_each_defines_every_function() -> None:
-    assert len(VARIANTS) >= 8
-    for path in VARIANTS:
+    assert len(RIGHT_ANSWERS) >= 8
+    for path in RIGHT_ANSWERS:
         defined = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
         assert defined >= set(ASSIGNMENT.functions), path.stem
 

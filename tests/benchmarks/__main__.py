@@ -1,4 +1,4 @@
-"""This kit beside pytest, nbgrader and Otter on the same items; what isolation costs; what a class costs as it grows.
+"""This kit beside pytest, nbgrader and Otter; what isolation and a growing class cost; what a student waits for.
 
     pip install -e '.[test,bench]'
     python tests/benchmarks [--submissions N] [--rounds N] [--sizes 10,100,1000] [--only TABLE,…] [--json FILE]
@@ -31,9 +31,10 @@ from benchmarks.comparison import compare_all, ratios  # noqa: E402
 from benchmarks.contenders import Workshop, contenders  # noqa: E402
 from benchmarks.overhead import isolation_costs, whole_over_floor  # noqa: E402
 from benchmarks.sizes import cost_by_size  # noqa: E402
+from benchmarks.student import waiting_times  # noqa: E402
 from benchmarks.tables import STRICT, targets, text  # noqa: E402
 
-TABLES = ("comparison", "isolation", "floor", "sizes")
+TABLES = ("comparison", "isolation", "floor", "sizes", "student")
 PACKAGES = ("torch", "numpy", "pytest", "nbgrader", "otter-grader")
 
 
@@ -79,6 +80,9 @@ def main() -> None:
             jobs = max(asked.jobs)
             rows = cost_by_size(workshop, asked.sizes, level, jobs)
             result["sizes"] = {"isolation": level, "jobs": jobs, "rows": rows}
+        if "student" in asked.only:
+            say("what a student waits for")
+            result["student"] = waiting_times(workshop, max(3, asked.times // 8))
     result["targets"] = targets(result)
     print(text(result), end="")
     if asked.json is not None:

@@ -1,4 +1,4 @@
-"""The result → text: three tables, and where it stands against what is aimed at."""
+"""The result → text: its tables, and where it stands against what is aimed at."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 STRICT = "this kit, strict"
 TARGETS = {"nbgrader": 20.0, "pytest": 10.0}
+WAITING = {"autograder check, all items": 3.0, "check --watch, after a save": 1.0}
 ISOLATION_MS, OVER_FLOOR = 10.0, 1.5
 LINEAR, FLAT = 1.25, 1.25  # from the second-largest class to the largest: what still counts as linear, as flat
 
@@ -22,6 +23,8 @@ def text(result: Mapping[str, Any]) -> str:
         parts.append(_floor(result["floor"]))
     if "sizes" in result:
         parts.append(_sizes(result["sizes"]))
+    if "student" in result:
+        parts.append(_student(result["student"]))
     return "\n\n".join([*parts, _targets(targets(result))]) + "\n"
 
 
@@ -101,9 +104,14 @@ def _sizes(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _student(found: Mapping[str, Any]) -> str:
+    lines = [f"What a student waits for; median of {found['times']}, interleaved", "", f"{'':<32}{'s':>9}", _rule(41)]
+    return "\n".join([*lines, *(f"{name:<32}{seconds:>9.2f}" for name, seconds in found["rows"].items())])
+
+
 def targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is aimed at, what was found, and whether it holds; only what this run measured."""
-    return [*_ratio_targets(result), *_overhead_targets(result), *_size_targets(result)]
+    return [*_ratio_targets(result), *_overhead_targets(result), *_size_targets(result), *_student_targets(result)]
 
 
 def _ratio_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -140,6 +148,15 @@ def _size_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         _target(f"times the cost of a further submission, {size}, at most", LINEAR, growth, growth <= LINEAR),
         _target(f"times the grader's memory, {size}, at most", FLAT, memory, memory <= FLAT),
     ]
+
+
+def _student_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows = result.get("student", {}).get("rows", {})
+    found = []
+    for name, aim in WAITING.items():
+        if name in rows:
+            found.append(_target(f"s: {name}, under", aim, rows[name], rows[name] < aim))
+    return found
 
 
 def _target(what: str, aim: float, found: float, holds: bool) -> dict[str, Any]:

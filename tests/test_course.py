@@ -1,0 +1,116 @@
+"""Several assignments of one course: the page that lists them, and the gradebook with a column for each."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sample_reports import report
+from typer.testing import CliRunner
+
+from autograder.cli import app
+from autograder.report import Report, file_stem, to_bytes
+
+HOSTILE = "=cmd|' /C calc'!A0<script>alert(1)</script>"
+Given = Callable[[str, list[Report]], Path]
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Given:
+    """Put reports below the course's folder as `grade --out` does."""
+
+    def put(folder: str, reports: list[Report]) -> Path:
+        for one in reports:
+            path = tmp_path / "grades" / folder / "reports" / f"{file_stem(one.student)}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(to_bytes(one))
+        return tmp_path / "grades"
+
+    return put
+
+
+def of(assignment: str, student: str, points: float | None = 3.0) -> Report:
+    """A report of one item, passed or, where points is None, lost by the grader."""
+    made = report(student)
+    item = made.items[0]
+    verdict = "not_graded" if points is None else "passed"
+    item = replace(item, verdict=verdict, points=points, max_points=3.0, message="")
+    return replace(made, assignment=assignment, items=(item,))
+
+
+def gradebook(folder: Path, *more: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["gradebook", str(folder), *more])
+    return done.exit_code, done.output + (str(done.exception) if done.exception else "")
+
+
+def rows_of(folder: Path) -> list[list[str]]:
+    with (folder / "grades.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def test_a_course_has_a_column_for_each_assignment_and_a_total_where_every_grade_stands(given: Given) -> None:
+    given("grpo", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", None)])
+    folder = given("first", [of("policy_gradient", "ada"), of("policy_gradient", "bela"), of("policy_gradient", "chi")])
+    code, said = gradebook(folder)
+    assert (code, rows_of(folder)) == (
+        0,
+        [
+            ["student", "grpo_language_model", "policy_gradient", "total"],
+            ["ada", "1.5", "3", "4.5"],
+            ["bela", "", "3", ""],
+            ["chi", "", "3", "3"],
+        ],
+    )
+    assert "3 students, 2 assignments:" in said
+    assert "1 of 2 graded, mean 1.5 of 3" in said
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert page.index('href="grpo/index.html">GRPO on a language model') < page.index('href="first/index.html">Policy')
+    assert 'href="first/feedback/ada.html"' in page
+    assert page.count("not graded</a>") == 1
+
+
+def test_final_grades_count_where_rules_made_some(given: Given) -> None:
+    folder = given("first", [of("policy_gradient", "ada")])
+    path = folder / "first" / "reports" / "ada.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "final": 2.25}), encoding="utf-8")
+    assert gradebook(folder)[0] == 0
+    assert rows_of(folder)[1] == ["ada", "2.25", "2.25"]
+
+
+def test_a_hostile_name_is_text_on_the_page_and_no_formula_in_the_gradebook(given: Given) -> None:
+    folder = given("a b&c", [of("policy_gradient", HOSTILE)])
+    assert gradebook(folder)[0] == 0
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert 'href="a%20b%26c/index.html"' in page
+    assert rows_of(folder)[1][0] == f"'{HOSTILE}"
+
+
+def test_rules_are_applied_in_the_folder_of_each(given: Given, tmp_path: Path) -> None:
+    folder = given("first", [of("policy_gradient", "ada")])
+    (tmp_path / "policy.toml").write_text("[drop]\nlowest = 1\n", encoding="utf-8")
+    code, said = gradebook(folder, "--policy", str(tmp_path / "policy.toml"))
+    assert code != 0
+    assert "rules are applied in the folder of each" in said
+
+
+def test_one_assignment_in_two_folders_or_two_in_one_is_refused(given: Given) -> None:
+    given("first", [of("policy_gradient", "ada")])
+    folder = given("again", [of("policy_gradient", "bela")])
+    assert "holds grades of 'policy_gradient' twice, in again and first" in gradebook(folder)[1]
+    given("again", [of("grpo_language_model", "chi")])
+    assert "grade each into a folder of its own" in gradebook(folder)[1]
+    assert not (folder / "index.html").exists()
+
+
+def test_a_damaged_report_stops_it_before_anything_is_written(given: Given) -> None:
+    folder = given("first", [of("policy_gradient", "ada")])
+    (folder / "first" / "reports" / "bela.json").write_text("{}", encoding="utf-8")
+    code, said = gradebook(folder)
+    assert code != 0
+    assert "is not a report, or is damaged" in said
+    assert not (folder / "grades.csv").exists()
