@@ -16,19 +16,23 @@ from autograder.selfcheck import Exam, Finding
 from autograder.text import VERDICT_WORDS, number, visible
 
 MAX_ROWS = 100
+MOST_COLUMNS = 8  # of functions: with more, no terminal has room for the rest
 MOST_MISTAKES = 3
 STYLES = {"ok": "green", "absent": "dim", "warning": "yellow", "missing": "bold red"}
 
 
 def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignment) -> Table:
-    """One row per student: points, points by function, what stands out. Of a large class, one row per function."""
+    """One row per student: points, points by function, what stands out. Of a large class, one row per function.
+
+    Of many functions it says how many are complete.
+    """
     if figures.students > MAX_ROWS:
         return _large_class_table(figures, assignment)
     table = _table(_title(figures, assignment))
     table.add_column("student", overflow="fold", max_width=24)
     table.add_column("points", justify="right")
-    for function in assignment.functions:
-        table.add_column(_short(function).replace("_", "\n"), justify="right", no_wrap=True)
+    for name in _function_columns(assignment):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("what stands out", overflow="fold")
     for report in reports:
         table.add_row(*map(Text, _row(report, assignment)))
@@ -73,8 +77,17 @@ def _short(function: str) -> str:
 
 def _row(report: Report, assignment: Assignment) -> list[str]:
     by_function = [_sum(item.points for item in report.items if item.function == name) for name in assignment.functions]
+    if len(by_function) > MOST_COLUMNS:
+        open_ = {item.function for item in report.items if item.verdict != "passed"}
+        by_function = ["" if report.points is None else f"{len(by_function) - len(open_)} of {len(by_function)}"]
     points = "not graded" if report.points is None else number(report.points)
     return [visible(report.student, 40), points, *by_function, visible(_stands_out(report), 100)]
+
+
+def _function_columns(assignment: Assignment) -> list[str]:
+    if len(assignment.functions) > MOST_COLUMNS:
+        return ["functions\ncomplete"]
+    return [_short(function).replace("_", "\n") for function in assignment.functions]
 
 
 def _sum(points: Iterable[float | None]) -> str:

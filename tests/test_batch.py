@@ -640,6 +640,19 @@ def test_a_large_class_is_summed_up_in_the_terminal_which_says_where_each_studen
     assert [float(rows[name.removeprefix("compute_").removeprefix("run_")][1]) for name in points] == [*points.values()]
 
 
+@pytest.mark.parametrize("width", [80, 110])
+def test_of_many_functions_the_terminal_says_how_many_are_complete(width: int) -> None:
+    lab = find_assignment("policy_gradient_theory")
+    golden = sorted((KIT_ROOT / "tests" / "golden_theory").glob("*.json"))
+    reports = [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in golden]
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(class_table(reports, summary(reports), lab))
+    rows = {line.split()[0]: line.split()[1:5] for line in stream.getvalue().splitlines() if line.split()}
+    assert rows["ada"] == ["100", "20", "of", "20"]
+    assert rows["chidi"] == ["0", "0", "of", "20"]
+    assert {report.student for report in reports} <= set(rows)
+
+
 def test_who_was_not_graded_has_no_zero_in_the_terminal(hostile: tuple[Path, Run]) -> None:
     data = to_json(next(report for report in hostile[1].reports if report.student == "Doe, Jane"))
     for item in data["items"]:

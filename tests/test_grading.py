@@ -21,7 +21,7 @@ from autograder.grading import Grader
 from autograder.items import Item, find_assignment
 from autograder.report import ItemResult, Report, without_times
 from autograder.sandbox import Sandbox
-from autograder.selfcheck import variant_paths
+from autograder.selfcheck import right_answer_paths
 from autograder.submission import Submission, find, read
 
 ASSIGNMENT = find_assignment("policy_gradient")
@@ -30,7 +30,7 @@ CASES = {case.id: case for case in FIXTURES.cases}
 SOLUTION = solution_source(ASSIGNMENT)
 BY_CODE = {mistake.code: mistake for mistake in MISTAKES}
 LOOP = next(correct for correct in CORRECT if correct.function == "run_policy_gradient")
-VARIANTS = variant_paths(ASSIGNMENT)
+RIGHT_ANSWERS = right_answer_paths(ASSIGNMENT)
 
 
 def submission(source: str, *, problem: str = "", fault: str = "") -> Submission:
@@ -84,7 +84,7 @@ def test_the_solution_earns_everything(grade: Callable[[str], Report]) -> None:
         assert {(case.verdict, case.message) for case in item.cases} == {("passed", "")}
 
 
-@pytest.mark.parametrize("path", VARIANTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RIGHT_ANSWERS, ids=lambda path: path.stem)
 def test_another_right_way_to_write_it_earns_everything(path: Path, grade: Callable[[str], Report]) -> None:
     report = grade(path.read_text())
     assert [(item.item, item.message) for item in lost(report)] == []
@@ -107,7 +107,7 @@ def test_the_solution_earns_everything_as_a_notebook_cell_by_cell(
 
 
 def test_a_fresh_interpreter_grades_as_the_forked_one_does(grade: Callable[[str], Report]) -> None:
-    source = VARIANTS[0].read_text()
+    source = RIGHT_ANSWERS[0].read_text()
     with Sandbox(fork=False) as fresh:
         report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(source), fresh)
     assert without_times(report) == replace(without_times(grade(source)), isolation=report.isolation)

@@ -22,9 +22,10 @@ from pathlib import Path
 import pytest
 
 from autograder.isolation import probe
-from autograder.items import find_assignment
+from autograder.items import find_assignment, find_assignments
 from autograder.selfcheck import known_mistakes, right_answer_paths
 
+pytestmark = pytest.mark.timeout(600)
 KIT = Path(__file__).resolve().parent.parent
 README = KIT / "README.md"
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
@@ -138,6 +139,11 @@ def test_the_numbers_that_the_readme_gives_of_the_kit_are_right() -> None:
     text = README.read_text(encoding="utf-8")
     assert f"{len(known_mistakes(find_assignment('policy_gradient')))} known mistakes are told apart" in text
     assert f"all {len(find_assignment('policy_gradient').items)} items" in text
+    for one in find_assignments():
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{one.name}` |"))
+        assert row.endswith(f"| {one.max_points:g} | {len(known_mistakes(one))} |")
+    others = [len(right_answer_paths(one)) for one in find_assignments() if one.name != "policy_gradient"]
+    assert f"(and {others[0]} and {others[1]} for the other two assignments)" in text
     assert f"{len(right_answer_paths(find_assignment('policy_gradient')))} correct submissions" in text
     assert f"{len(list((KIT / 'tests' / 'attacks').glob('*.py')))} attacks" in text
 

@@ -23,6 +23,7 @@ from autograder.mutants import EQUIVALENT, mutants_of
 from autograder.selfcheck import Exam, Finding, Known, known_mistakes, right_answer_paths, selfcheck, stale_handout
 from autograder.table import exam_table
 
+pytestmark = pytest.mark.timeout(900)  # the exam of a real assignment calls all of its mistakes and mutants
 REAL = find_assignment("policy_gradient")
 MUTANTS = mutants_of(solution_source(REAL), REAL.folder)
 
