@@ -116,16 +116,22 @@ def warm() -> None:
     """Touch everything that a worker will need, so that its children find it done."""
     _quiet_torch()
     postponed.postpone()
-    touch()
+    with _usual_state():
+        touch()
     gc.collect()
     gc.freeze()  # a collection in a child then writes to no page that it shares with this process
 
 
 def touch() -> None:
-    """Do once what takes long the first time only: torch reads the processor's features at its first operation."""
+    """Do once what takes long the first time only.
+
+    torch reads the processor's features at its first operation, and imports sympy for the first gradient that starts
+    from given ones.
+    """
     weight = torch.nn.Parameter(einops.rearrange(torch.arange(6.0), "(a b) -> a b", a=2))
     torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()  # type: ignore[no-untyped-call]
     torch.optim.Adam([weight]).step()
+    torch.autograd.grad(weight * 2, weight, torch.ones_like(weight))
     torch.multinomial(torch.softmax(weight.detach(), dim=-1), 2, replacement=True)
     safetensors.torch.load(safetensors.torch.save({"weight": weight.detach()}))
     numpy.asarray(weight.detach())

@@ -35,8 +35,18 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         chosen.dist, chosen.loadscopereorder = "loadfile", False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, and leave the order within each file."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", "long: minutes of what shorter tests hold in part; run by `pytest -m long`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave long tests to who asks for them, put the longest files first, and leave the order within each file."""
+    named = any("::" in argument for argument in config.args)
+    long = [item for item in items if item.get_closest_marker("long") and not (named or config.option.markexpr)]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in set(long)]
     places = {f"{name}.py": place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
 

@@ -408,6 +408,7 @@ def test_a_run_that_was_killed_and_started_again_ends_with_the_same_bytes(
     assert comparable(out) == comparable(reference[0])
 
 
+@pytest.mark.long
 def test_a_run_killed_at_twenty_random_moments_ends_with_the_same_bytes(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

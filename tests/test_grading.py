@@ -60,6 +60,19 @@ def grade(sandbox: Sandbox) -> Callable[[str], Report]:
     return grade_once
 
 
+@pytest.fixture(scope="module")
+def grade_mistake(sandbox: Sandbox) -> Callable[[Mistake], Report]:
+    """Grade a mistake on the items of its function, once. That it costs nothing elsewhere is a matter of selfcheck."""
+    grader = Grader.of(ASSIGNMENT, FIXTURES)
+
+    @cache
+    def grade_once(mistake: Mistake) -> Report:
+        own = [item for item in ASSIGNMENT.items if item.function == mistake.function]
+        return grader.grade(submission(with_more(mistake.source)), sandbox, own)
+
+    return grade_once
+
+
 def lost(report: Report) -> list[ItemResult]:
     return [item for item in report.items if item.points != item.max_points]
 
@@ -198,23 +211,19 @@ def names_for(mistake: Mistake) -> tuple[str, ...]:
 
 
 @each(MISTAKES)
-def test_a_mistake_costs_points_on_its_own_function_and_on_no_other(
-    mistake: Mistake, grade: Callable[[str], Report]
+def test_a_mistake_is_named_wherever_it_costs_points(
+    mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
 ) -> None:
-    report = grade(with_more(mistake.source))
-    assert lost_functions(report) == {mistake.function}
+    report = grade_mistake(mistake)
     assert report.status == "graded"
-
-
-@each(MISTAKES)
-def test_a_mistake_is_named_wherever_it_costs_points(mistake: Mistake, grade: Callable[[str], Report]) -> None:
-    report = grade(with_more(mistake.source))
     assert {item.mistakes for item in lost(report)} == {names_for(mistake)}
 
 
 @each([mistake for mistake in MISTAKES if names_for(mistake) == (mistake.slug,)])
-def test_a_mistake_that_is_named_alone_brings_its_own_hint(mistake: Mistake, grade: Callable[[str], Report]) -> None:
-    assert {item.hint for item in lost(grade(with_more(mistake.source)))} == {mistake.hint}
+def test_a_mistake_that_is_named_alone_brings_its_own_hint(
+    mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
+) -> None:
+    assert {item.hint for item in lost(grade_mistake(mistake))} == {mistake.hint}
 
 
 def test_at_least_178_mistakes_are_named_alone() -> None:
@@ -257,8 +266,10 @@ def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_items_hint(grade: 
 
 
 @each(MISTAKES)
-def test_points_are_the_share_of_cases_that_passed(mistake: Mistake, grade: Callable[[str], Report]) -> None:
-    report = grade(with_more(mistake.source))
+def test_points_are_the_share_of_cases_that_passed(
+    mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
+) -> None:
+    report = grade_mistake(mistake)
     for item in report.items:
         passed = [case for case in item.cases if case.verdict == "passed"]
         assert item.points == round(item.max_points * len(passed) / len(item.cases), 2)
@@ -285,8 +296,10 @@ def told(message: str, case: Case) -> set[str]:
 
 
 @each(MISTAKES)
-def test_no_message_on_a_hidden_case_tells_an_expected_value(mistake: Mistake, grade: Callable[[str], Report]) -> None:
-    for item in lost(grade(with_more(mistake.source))):
+def test_no_message_on_a_hidden_case_tells_an_expected_value(
+    mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
+) -> None:
+    for item in lost(grade_mistake(mistake)):
         for case in item.cases:
             if case.visibility == "hidden":
                 assert told(case.message, CASES[case.case]) == set()

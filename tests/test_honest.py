@@ -17,7 +17,7 @@ from autograder.calls import Outcome, Program, Request
 from autograder.errors import SandboxError
 from autograder.fixtures import read_fixtures
 from autograder.grading import Grader
-from autograder.items import find_assignment
+from autograder.items import find_assignment, find_assignments
 from autograder.report import Report, without_times
 from autograder.sandbox import Sandbox
 from autograder.submission import Submission
@@ -302,3 +302,20 @@ def test_a_library_in_a_private_folder_is_found_at_every_level(
     for level in ("strict", "best", "none"):
         with open_sandbox(level) as running:
             assert run(running, source).status == "observed", level
+
+
+@pytest.mark.parametrize("name", [one.name for one in find_assignments()])
+def test_a_worker_finds_everything_imported_that_a_right_answer_needs(name: str) -> None:
+    """What each worker imported anew would cost every submission its time, and break where importing is forbidden."""
+    assignment = find_assignment(name)
+    forbidding = """
+        import sys
+        class Forbidden:
+            def find_spec(self, name, path=None, target=None):
+                raise RuntimeError(f"{name} is imported in the worker")
+        sys.meta_path.insert(0, Forbidden())
+    """
+    source = solution_source(assignment) + textwrap.dedent(forbidding)
+    with open_sandbox("best") as running:
+        report = Grader.of(assignment, read_fixtures(assignment)).grade(Submission("ada", "ada", "", source), running)
+    assert [(item.item, item.message) for item in report.items if item.verdict != "passed"] == []
