@@ -370,6 +370,7 @@ def phrases_of(train: Train) -> Callable[[Callable[[Train], list[str]]], list[st
 # The tests
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__)
 def test_the_text_states_what_the_code_computes(claim, phrases_of):
     for phrase in phrases_of(claim):

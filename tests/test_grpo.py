@@ -390,6 +390,7 @@ def test_a_few_steps_keep_records_and_draw_a_curve(tmp_path: Path, one_thread: N
     assert len(log.read_text().splitlines()) == 5
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_training_lifts_the_share_of_held_out_sums_as_the_text_says(one_thread: None) -> None:
     """Half a minute of one core where nothing else runs: the run of seed 0 in the text, whole."""
