@@ -210,6 +210,7 @@ def names_for(mistake: Mistake) -> tuple[str, ...]:
     return tuple(sorted(BY_CODE[code].slug for code in group))
 
 
+@pytest.mark.long  # selfcheck holds that each is caught and named; this, that every name is exact
 @each(MISTAKES)
 def test_a_mistake_is_named_wherever_it_costs_points(
     mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
@@ -219,6 +220,7 @@ def test_a_mistake_is_named_wherever_it_costs_points(
     assert {item.mistakes for item in lost(report)} == {names_for(mistake)}
 
 
+@pytest.mark.long
 @each([mistake for mistake in MISTAKES if names_for(mistake) == (mistake.slug,)])
 def test_a_mistake_that_is_named_alone_brings_its_own_hint(
     mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
@@ -265,7 +267,7 @@ def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_items_hint(grade: 
 # Points
 
 
-@each(MISTAKES)
+@each(MISTAKES[::4])
 def test_points_are_the_share_of_cases_that_passed(
     mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
 ) -> None:
@@ -295,7 +297,7 @@ def told(message: str, case: Case) -> set[str]:
     return numbers & {f"{value:.{digits}g}" for value in values for digits in range(3, 8)}
 
 
-@each(MISTAKES)
+@each(MISTAKES[::4])
 def test_no_message_on_a_hidden_case_tells_an_expected_value(
     mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
 ) -> None:

@@ -361,6 +361,7 @@ def share(report: Report, cases: set[str]) -> float:
     return round(sum(round(points * sum(right) / len(right), 2) for points, right in counts), 2)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # the real assignment is built twice over
 def test_after_a_term_change_the_solution_earns_all_and_last_terms_outputs_the_public_cases_alone(
     spring: Path, sandbox: Sandbox
@@ -377,6 +378,7 @@ def test_after_a_term_change_the_solution_earns_all_and_last_terms_outputs_the_p
     assert report.points == share(report, public) < 50
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_against_a_students_own_variant_shared_outputs_earn_the_named_examples_alone(
     spring: Path, sandbox: Sandbox
