@@ -8,13 +8,13 @@ from pathlib import Path
 
 def main() -> int:
     """Run the command line that this copy of the kit holds; its exit code."""
-    whole = Path(__file__).with_name("cli.py").is_file()
+    whole = Path(__file__).with_name("cli").is_dir()
     try:
         if not whole:
-            from autograder.check import main as check
+            from autograder.checking.check import main as check
 
             return check()
-        from autograder.cli import main as cli
+        from autograder.cli.main import main as cli
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("autograder"):
             raise

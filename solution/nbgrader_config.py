@@ -9,10 +9,10 @@ autograded/, feedback/ and gradebook.db stand beside them.
 import sys
 from pathlib import Path
 
-from autograder.errors import KitError
-from autograder.items import find_assignment, find_assignments
-from autograder.release import finish_release
-from autograder.source_notebook import CODE_STUB, TEXT_STUB
+from autograder.authoring.release import finish_release
+from autograder.authoring.source_notebook import CODE_STUB, TEXT_STUB
+from autograder.grading.items import find_assignment, find_assignments
+from autograder.vocabulary.errors import KitError
 
 ROOT = Path(__file__).resolve().parent.parent
 ASSIGNMENTS = find_assignments(root=ROOT)

@@ -21,10 +21,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.items import KIT_ROOT, Assignment, find_assignments
-from autograder.report import Report, read_report
-from autograder.selfcheck import known_mistakes
-from autograder.source_notebook import EXTRAS, read_extras
+from autograder.authoring.exam import known_mistakes
+from autograder.authoring.source_notebook import EXTRAS, read_extras
+from autograder.grading.items import KIT_ROOT, Assignment, find_assignments
+from autograder.vocabulary.report import Report, read_report
 
 NAME = "policy_gradient"
 WITH_NOTEBOOK = [one.name for one in find_assignments() if (one.solution / EXTRAS).is_file()]

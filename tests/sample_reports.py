@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autograder.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict, file_stem, write_report
+from autograder.vocabulary.report import (
+    CaseResult,
+    ItemResult,
+    Report,
+    SubmissionInfo,
+    Verdict,
+    file_stem,
+    write_report,
+)
 
 # Commas, quotes, line breaks, formulas, marks that nobody sees, four scripts.
 NASTY_NAMES = (

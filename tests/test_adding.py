@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from toy_kit import autograder, change, packages_without
 
-from autograder.items import KIT_ROOT, find_assignment
+from autograder.grading.items import KIT_ROOT, find_assignment
 
 GUIDE = KIT_ROOT / "fixtures" / "policy_gradient" / "ADDING.md"
 BLOCKS = re.findall(r"^```(?:python|toml)\n(.*?)^```\n", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)

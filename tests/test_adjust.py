@@ -12,7 +12,7 @@ import pytest
 import toy_kit
 from toy_kit import autograder
 
-from autograder.adjust import (
+from autograder.gradebook.final_grades import (
     BEGIN,
     Final,
     Rules,
@@ -23,11 +23,19 @@ from autograder.adjust import (
     without_finals,
     write_finals,
 )
-from autograder.errors import UsageError
-from autograder.items import Assignment, Item
-from autograder.pages import feedback_page
-from autograder.policy import Late, Override, Policy, read_overrides, read_policy, read_times
-from autograder.report import ItemResult, Report, SubmissionInfo, file_stem, read_report, write_atomically, write_report
+from autograder.gradebook.rules import Late, Override, Policy, read_overrides, read_policy, read_times
+from autograder.grading.items import Assignment, Item
+from autograder.pages.pages import feedback_page
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.report import (
+    ItemResult,
+    Report,
+    SubmissionInfo,
+    file_stem,
+    read_report,
+    write_atomically,
+    write_report,
+)
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 DEADLINE = datetime.datetime(2027, 3, 12, 23, 59, tzinfo=BERLIN)

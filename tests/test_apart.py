@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from autograder.apart import apart
-from autograder.errors import FixtureError, UsageError
-from autograder.items import find_assignment
+from autograder.grading.items import find_assignment
+from autograder.sandbox.apart import apart
+from autograder.vocabulary.errors import FixtureError, UsageError
 
 SLOW = "import pathlib, time; pathlib.Path('started').touch(); time.sleep(600)"
 INTERRUPTED = """\
 import runpy, sys
-from autograder.apart import apart
+from autograder.sandbox.apart import apart
 
 if __name__ == "__main__":
     try:

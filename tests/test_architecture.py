@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.release import STUDENT_MODULES
+from autograder.authoring.release import STUDENT_MODULES
 
 ENGINE = Path(__file__).resolve().parent.parent / "autograder"
 
@@ -44,7 +44,7 @@ LAYERS = (
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "matplotlib", "einops"}
-PACKAGES = ("autograder", "autograder.exports")
+PACKAGES = ("autograder", "autograder.platforms")
 
 
 def modules() -> list[str]:
@@ -64,7 +64,7 @@ def tree(module: str) -> ast.Module:
 def imported(module: str) -> Iterator[str]:
     """Every module that is imported anywhere in this one, `from autograder import x` as `autograder.x`.
 
-    So for every package of ours: `from autograder.exports import canvas` is `autograder.exports.canvas`.
+    So for every package of ours: `from autograder.platforms import canvas` is `autograder.platforms.canvas`.
     """
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
@@ -117,7 +117,7 @@ def test_only_the_worker_knows_torch(module: str) -> None:
 
 
 def test_the_command_line_answers_without_torch() -> None:
-    code = "import sys, autograder.cli; print(sorted({'torch', 'matplotlib', 'einops'} & set(sys.modules)))"
+    code = "import sys, autograder.cli.main; print(sorted({'torch', 'matplotlib', 'einops'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ENGINE.parent)
     assert done.stdout.strip() == "[]"
 

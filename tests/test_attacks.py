@@ -33,16 +33,16 @@ import einops
 import pytest
 import torch
 
-from autograder.build import solution_source
-from autograder.errors import KitError
-from autograder.fixtures import Case, read_fixtures
-from autograder.grading import Grader
-from autograder.isolation import packages
-from autograder.items import find_assignment
-from autograder.pages import feedback_page
-from autograder.report import Report, to_json, without_times, write_report
-from autograder.sandbox import Isolation, Sandbox
-from autograder.submission import Submission, find, read
+from autograder.authoring.generator import solution_source
+from autograder.grading.cases import Case, read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.pages.pages import feedback_page
+from autograder.sandbox.inside.isolation import packages
+from autograder.sandbox.sandbox import Isolation, Sandbox
+from autograder.submissions.submission import Submission, find, read
+from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.report import Report, to_json, without_times, write_report
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox has layers on Linux only")
 
@@ -690,7 +690,7 @@ import einops, pytest, safetensors, torch
 os.listdir(sys.argv[1])
 subprocess.run([sys.executable, "-c", "import json, ssl"], check=True)
 if "somebody else" in sys.argv[2]:
-    from autograder.isolation import _others_may_enter
+    from autograder.sandbox.inside.isolation import _others_may_enter
     assert _others_may_enter(sys.base_prefix), f"others may not enter {sys.base_prefix}"
 """
 
@@ -751,8 +751,8 @@ DOCKERS = (
 )
 CONTAINED = """
 import os, platform, struct, ctypes, sys
-from autograder import isolation
-from autograder.processes import prctl
+from autograder.sandbox.inside import isolation
+from autograder.sandbox.inside.processes import prctl
 column, architecture = isolation._MACHINES[platform.machine()]
 names = ("unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "mount_setattr")
 program = [isolation._load(0)]

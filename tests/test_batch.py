@@ -28,18 +28,18 @@ import pytest
 import toy_kit
 from rich.console import Console
 
-from autograder.batch import Run, grade_all, in_sandboxes
-from autograder.errors import UsageError
-from autograder.fixtures import read_fixtures
-from autograder.gradebook import summary
-from autograder.grading import Grader
-from autograder.items import KIT_ROOT, find_assignment
-from autograder.pages import without_times as page_without_times
-from autograder.report import WRITING, Report, file_stem, from_json, read_report, to_json, without_times
-from autograder.sandbox import Sandbox
-from autograder.submission import Candidate, find
-from autograder.table import class_table
-from autograder.text import INVISIBLE
+from autograder.cli.tables import class_table
+from autograder.course.batch import Run, grade_all, in_sandboxes
+from autograder.gradebook.gradebook import summary
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.pages.pages import without_times as page_without_times
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Candidate, find
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.report import WRITING, Report, file_stem, from_json, read_report, to_json, without_times
+from autograder.vocabulary.text import INVISIBLE
 
 ASSIGNMENT = find_assignment("policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"

@@ -22,15 +22,15 @@ from benchmarks.overhead import interleaved
 from benchmarks.sizes import cheap
 from benchmarks.student import WATCH, waiting_times
 
-from autograder import worker
-from autograder.compare import compare
-from autograder.fixtures import Fixtures, read_fixtures
-from autograder.grading import Grader
-from autograder.items import KIT_ROOT, find_assignment
-from autograder.observation import from_frame
-from autograder.report import Report
-from autograder.sandbox import Sandbox
-from autograder.submission import Submission
+from autograder.grading.cases import Fixtures, read_fixtures
+from autograder.grading.compare import compare
+from autograder.grading.grader import Grader
+from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.sandbox.inside import worker
+from autograder.sandbox.observation import from_frame
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment("policy_gradient")
 RIGHT, WRONG = "ada", "emeka"

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from autograder.details import Curve, Details, Picture, Series
-from autograder.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
-from autograder.report import ItemResult, Report, file_stem, from_json
-from autograder.text import VERDICT_WORDS, visible
+from autograder.grading.feedback.details import Curve, Details, Picture, Series
+from autograder.pages.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
+from autograder.vocabulary.report import ItemResult, Report, file_stem, from_json
+from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 SIZES = (1, 30, 1000)

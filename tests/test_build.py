@@ -13,7 +13,7 @@ import numpy as np
 import oracle as real_oracle
 import pytest
 
-from autograder.build import (
+from autograder.authoring.generator import (
     OPEN_SECRET,
     Draft,
     generator_for,
@@ -22,11 +22,11 @@ from autograder.build import (
     regenerate,
     versions,
 )
-from autograder.errors import FixtureError
-from autograder.fixtures import MANIFEST, Case, read_fixtures
-from autograder.items import Assignment, find_assignment, load_assignment
-from autograder.observation import Array, Observation, Raised
-from autograder.sandbox import Sandbox
+from autograder.grading.cases import MANIFEST, Case, read_fixtures
+from autograder.grading.items import Assignment, find_assignment, load_assignment
+from autograder.sandbox.observation import Array, Observation, Raised
+from autograder.sandbox.sandbox import Sandbox
+from autograder.vocabulary.errors import FixtureError
 
 ITEMS = """\
 assignment = "toy"
@@ -62,7 +62,7 @@ def ramp(x, factor):
 CASES = """\
 import numpy as np
 import oracle
-from autograder.build import Draft, fact, generator_for, unchanged, value
+from autograder.authoring.generator import Draft, fact, generator_for, unchanged, value
 
 
 def answer(inputs, params):

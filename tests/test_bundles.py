@@ -25,14 +25,14 @@ import yaml
 from test_architecture import engine_imports, imported
 from test_exports import validate
 
-from autograder.errors import FixtureError
-from autograder.exports import bundles
-from autograder.exports.harness import GUARDS, students_of
-from autograder.fixtures import read_fixtures
-from autograder.isolation import probe
-from autograder.items import KIT_ROOT, find_assignment
-from autograder.release import STUDENT_MODULES, answer_lines, secret_arrays, zip_bytes
-from autograder.report import read_report
+from autograder.authoring.release import STUDENT_MODULES, answer_lines, secret_arrays, zip_bytes
+from autograder.grading.cases import read_fixtures
+from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.platforms import bundles
+from autograder.platforms.harness import GUARDS, students_of
+from autograder.sandbox.inside.isolation import probe
+from autograder.vocabulary.errors import FixtureError
+from autograder.vocabulary.report import read_report
 
 ASSIGNMENT = find_assignment("policy_gradient")
 SUBMISSIONS = ASSIGNMENT.folder / "submissions"
@@ -216,7 +216,7 @@ def test_an_empty_submission_is_a_zero_that_says_why(autograder: Container) -> N
     "broken",
     [
         "source/kit/fixtures/policy_gradient/hidden/kl-values.safetensors",
-        "source/kit/autograder/worker.py",
+        "source/kit/autograder/sandbox/inside/worker.py",
         "submission",
     ],
 )

@@ -11,10 +11,10 @@ import pytest
 from canvas_importer import Course, imported
 from sample_reports import item, not_graded, report
 
-from autograder.errors import GraderFault, UsageError
-from autograder.exports.canvas import canvas_csv
-from autograder.report import Report
-from autograder.roster import Person, Roster, Table, keys_of, read_table
+from autograder.gradebook.roster import Person, Roster, Table, keys_of, read_table
+from autograder.platforms.canvas import canvas_csv
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import Report
 
 COLUMN = "HW5 GRPO (123456)"
 GRADEBOOK = Path(__file__).resolve().parent / "platforms" / "canvas-gradebook.csv"

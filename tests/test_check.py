@@ -17,11 +17,11 @@ import pytest
 import toy_kit
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.check import INTRODUCTION, Checker, check, items_to_check, main
-from autograder.cli import main as whole_command_line
-from autograder.errors import GraderFault, UsageError
-from autograder.items import find_assignment
-from autograder.report import without_times
+from autograder.checking.check import INTRODUCTION, Checker, check, items_to_check, main
+from autograder.cli.main import main as whole_command_line
+from autograder.grading.items import find_assignment
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import without_times
 
 REAL = find_assignment("policy_gradient")
 RIGHT = "import torch\n\ndef ramp(x, factor):\n    return factor * torch.clamp(x, min=0)\n\n"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from autograder.choice import (
+from autograder.grading.choice import (
     assignment_of_fixtures,
     assignment_of_item,
     assignment_of_submissions,
     assignments_to_release,
 )
-from autograder.errors import UsageError
-from autograder.items import find_assignments
+from autograder.grading.items import find_assignments
+from autograder.vocabulary.errors import UsageError
 
 ALL = find_assignments()
 NAMES = [assignment.name for assignment in ALL]

@@ -21,11 +21,11 @@ from typing import NamedTuple
 import pytest
 import toy_kit
 
-from autograder.cli import main
-from autograder.isolation import LAYERS, probe
-from autograder.items import KIT_ROOT, find_assignment
-from autograder.report import read_report
-from autograder.text import INVISIBLE, STRICT
+from autograder.cli.main import main
+from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.sandbox.inside.isolation import LAYERS, probe
+from autograder.vocabulary.report import read_report
+from autograder.vocabulary.text import INVISIBLE, STRICT
 
 ASSIGNMENT = find_assignment("policy_gradient")
 NAMED = ("--assignment", ASSIGNMENT.name)
@@ -42,7 +42,7 @@ def shift(x, factor):
 WITHOUT_OVERRIDE = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # of root's rights, for permissions
 DRIVER = """\
 import sys
-from autograder.cli import main
+from autograder.cli.main import main
 
 try:
     main()

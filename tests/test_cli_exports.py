@@ -16,11 +16,11 @@ import pytest
 from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 from test_exports import PLATFORMS, validate
 
-from autograder.cli import main
-from autograder.gradebook import reads_as_formula
-from autograder.pages import feedback_page
-from autograder.report import Report, file_stem
-from autograder.roster import Table
+from autograder.cli.main import main
+from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.roster import Table
+from autograder.pages.pages import feedback_page
+from autograder.vocabulary.report import Report, file_stem
 
 COLUMN = "HW5 GRPO (123456)"
 Run = Callable[..., "Done"]

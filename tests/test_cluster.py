@@ -19,14 +19,14 @@ import toy_kit
 from distributed import Client
 from test_batch import comparable, descendants, is_running, wait_for
 
-from autograder import cluster as clusters
-from autograder.batch import Run, grade_all
-from autograder.errors import GraderFault, UsageError
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import KIT_ROOT, find_assignment
-from autograder.report import Report
-from autograder.submission import Candidate, Submission, find
+from autograder.course import cluster as clusters
+from autograder.course.batch import Run, grade_all
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.submissions.submission import Candidate, Submission, find
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import Report
 
 REAL = find_assignment("policy_gradient")
 SAMPLES = ("emeka", "hana", "luca", "o'brien, sean")  # mistakes, a syntax error, an end of the process, a comma
@@ -251,7 +251,7 @@ def test_a_run_leaves_no_server_on_the_cluster(cluster: Cluster, grader: Grader,
     assert seen
     wait_for(lambda: not any(map(is_running, seen)))
     with Client(cluster.address) as client:
-        assert set(client.run(lambda: len(sys.modules["autograder.cluster"]._benches)).values()) == {0}
+        assert set(client.run(lambda: len(sys.modules["autograder.course.cluster"]._benches)).values()) == {0}
 
 
 def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys: Path, tmp_path: Path) -> None:
@@ -328,12 +328,13 @@ def test_a_scheduler_without_a_worker_is_a_sentence(
 def test_a_scheduler_that_lacks_the_kit_is_refused_by_its_address(grader: Grader, toys: Path, tmp_path: Path) -> None:
     (tmp_path / "other" / "autograder").mkdir(parents=True)
     (tmp_path / "other" / "autograder" / "__init__.py").touch()
-    lacking = "raise ModuleNotFoundError('No module named autograder.cluster')\n"  # an editable install would find it
+    # an editable install would find it
+    lacking = "raise ModuleNotFoundError('No module named autograder.course.cluster')\n"
     (tmp_path / "other" / "autograder" / "cluster.py").write_text(lacking, encoding="utf-8")
     bare = Cluster(tmp_path)
     try:
         bare.start(PYTHONPATH=str(tmp_path / "other"))
-        says = f"The Dask scheduler at {bare.address} cannot run this kit .*autograder.cluster.*: install it there"
+        says = f"The Dask scheduler at {bare.address} cannot run this kit .*autograder.course.*: install it there"
         with pytest.raises(GraderFault, match=says):
             grade(grader, toys, tmp_path / "grades", scheduler=bare.address)
     finally:

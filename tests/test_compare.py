@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autograder.compare import (
+from autograder.grading.cases import Expectation
+from autograder.grading.compare import (
     SHOWN,
     Difference,
     Mismatch,
@@ -21,8 +22,7 @@ from autograder.compare import (
     matching_mistakes,
     same_trace,
 )
-from autograder.fixtures import Expectation
-from autograder.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.observation import Array, Observation, Raised, Returned
 
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.0]])
 NOTHING_SEEN = Observation({}, {})

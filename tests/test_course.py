@@ -12,8 +12,8 @@ import pytest
 from sample_reports import report
 from typer.testing import CliRunner
 
-from autograder.cli import app
-from autograder.report import Report, file_stem, to_bytes
+from autograder.cli.main import app
+from autograder.vocabulary.report import Report, file_stem, to_bytes
 
 HOSTILE = "=cmd|' /C calc'!A0<script>alert(1)</script>"
 Given = Callable[[str, list[Report]], Path]

@@ -11,19 +11,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.build import solution_source
-from autograder.calls import Outcome
-from autograder.compare import right_places
-from autograder.details import MAX_CELLS, MAX_STEPS, Curve, Details, Picture, Series, read_details, write_details
-from autograder.drawing import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
-from autograder.fixtures import Case, Expectation, read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.observation import Observation, Raised, Returned
-from autograder.pages import feedback_page
-from autograder.pictures import LARGEST, curve_of, picture_of
-from autograder.sandbox import Sandbox
-from autograder.submission import Submission
+from autograder.authoring.generator import solution_source
+from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.grading.compare import right_places
+from autograder.grading.feedback.details import (
+    MAX_CELLS,
+    MAX_STEPS,
+    Curve,
+    Details,
+    Picture,
+    Series,
+    read_details,
+    write_details,
+)
+from autograder.grading.feedback.pictures import LARGEST, curve_of, picture_of
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.pages.drawing import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
+from autograder.pages.pages import feedback_page
+from autograder.sandbox.calls import Outcome
+from autograder.sandbox.observation import Observation, Raised, Returned
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
 
 ASSIGNMENT = find_assignment("policy_gradient")
 GRADER = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))

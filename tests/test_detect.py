@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autograder.detect import Wrong, clues
-from autograder.fixtures import Expectation
-from autograder.observation import Array
-from autograder.reasons import describe, describe_all
+from autograder.grading.cases import Expectation
+from autograder.grading.feedback.clues import Wrong, clues
+from autograder.grading.feedback.reasons import describe, describe_all
+from autograder.sandbox.observation import Array
 
 AXES = ("batch", "trial", "pos")
 FEW = settings(max_examples=25, deadline=None)

@@ -11,10 +11,10 @@ import pytest
 import toy_kit
 from rich.console import Console
 
-from autograder.cli import main
-from autograder.doctor import Examined, package
-from autograder.isolation import AROUND, LAYERS, probe
-from autograder.table import doctor_table
+from autograder.cli.doctor import Examined, package
+from autograder.cli.main import main
+from autograder.cli.tables import doctor_table
+from autograder.sandbox.inside.isolation import AROUND, LAYERS, probe
 
 
 def rows(printed: str) -> dict[str, str]:

@@ -24,14 +24,15 @@ import pytest
 from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 from test_golden import GOLDEN, KINDS, difference, golden_text
 
-from autograder.errors import GraderFault, UsageError
-from autograder.exports import canvas, classroom, gradescope, moodle, plain, prairielearn
-from autograder.exports.grades import read_grades, to_json
-from autograder.gradebook import reads_as_formula
-from autograder.pages import feedback_page
-from autograder.report import CaseResult, Report, file_stem, from_json
-from autograder.roster import Person, Roster, Table, keys_of, read_roster, read_table
-from autograder.text import INVISIBLE
+from autograder.checking import classroom
+from autograder.gradebook.class_reports import read_grades, to_json
+from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.roster import Person, Roster, Table, keys_of, read_roster, read_table
+from autograder.pages.pages import feedback_page
+from autograder.platforms import canvas, gradescope, moodle, plain, prairielearn
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import CaseResult, Report, file_stem, from_json
+from autograder.vocabulary.text import INVISIBLE
 
 HERE = Path(__file__).resolve().parent
 PLATFORMS = HERE / "platforms"

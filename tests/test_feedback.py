@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autograder.calls import Outcome, Status
-from autograder.compare import compare
-from autograder.feedback import (
+from autograder.grading.cases import Case, Expectation
+from autograder.grading.compare import compare
+from autograder.grading.feedback.wording import (
     MAX_MESSAGE,
     about_exception,
     about_mismatch,
@@ -21,10 +21,10 @@ from autograder.feedback import (
     hint_for,
     named_shape,
 )
-from autograder.fixtures import Case, Expectation
-from autograder.observation import Array, Observation, Raised, Returned
-from autograder.report import Visibility
-from autograder.text import INVISIBLE
+from autograder.sandbox.calls import Outcome, Status
+from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.vocabulary.report import Visibility
+from autograder.vocabulary.text import INVISIBLE
 
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.25]])
 ANY_TEXT = st.text(st.characters(exclude_categories=()))

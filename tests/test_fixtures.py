@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autograder.build import manifest_text
-from autograder.errors import FixtureError
-from autograder.fixtures import Case, Expectation, decode, encode, is_finite, read_fixtures
-from autograder.items import Assignment, find_assignment, load_assignment
-from autograder.observation import Array, Observation, Raised, Returned
+from autograder.authoring.generator import manifest_text
+from autograder.grading.cases import Case, Expectation, decode, encode, is_finite, read_fixtures
+from autograder.grading.items import Assignment, find_assignment, load_assignment
+from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.vocabulary.errors import FixtureError
 
 HERE = Path("here.safetensors")
 ITEMS = """\

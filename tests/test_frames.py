@@ -11,9 +11,9 @@ import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder import frames
-from autograder.frames import FrameError
-from autograder.observation import from_frame, raised_from_header
+from autograder.sandbox.inside import frames
+from autograder.sandbox.inside.frames import FrameError
+from autograder.sandbox.observation import from_frame, raised_from_header
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

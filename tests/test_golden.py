@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from autograder.batch import grade_all
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.report import file_stem, read_report, to_json, without_times
-from autograder.submission import find
+from autograder.course.batch import grade_all
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.submissions.submission import find
+from autograder.vocabulary.report import file_stem, read_report, to_json, without_times
 
 ASSIGNMENT = find_assignment("policy_gradient")
 SUBMISSIONS = ASSIGNMENT.folder / "submissions"

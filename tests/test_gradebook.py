@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.errors import GraderFault
-from autograder.gradebook import summary, to_csv
-from autograder.report import ItemResult, Report, SubmissionInfo, Verdict
-from autograder.text import INVISIBLE
+from autograder.gradebook.gradebook import summary, to_csv
+from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, Verdict
+from autograder.vocabulary.text import INVISIBLE
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 SPREADSHEET_SKIPS = " \t\r\n\u00a0\ufeff\u200b\u3000'"

@@ -15,14 +15,14 @@ import nbformat
 import pytest
 from mistakes import CORRECT, MISTAKES, Correct, Mistake
 
-from autograder.build import solution_source
-from autograder.fixtures import Case, read_fixtures
-from autograder.grading import Grader
-from autograder.items import Item, find_assignment
-from autograder.report import ItemResult, Report, without_times
-from autograder.sandbox import Sandbox
-from autograder.selfcheck import right_answer_paths
-from autograder.submission import Submission, find, read
+from autograder.authoring.exam import right_answer_paths
+from autograder.authoring.generator import solution_source
+from autograder.grading.cases import Case, read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import Item, find_assignment
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission, find, read
+from autograder.vocabulary.report import ItemResult, Report, without_times
 
 ASSIGNMENT = find_assignment("policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)

@@ -35,14 +35,14 @@ from grpo_language_model import compute_response_log_probs, group_advantages, gr
 from language_model import CausalLM, CausalLMConfig, CharTokenizer
 from pretrain import bare, pretrain, worked
 
-from autograder.build import import_generator, solution_source
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.release import handout_files, zip_bytes
-from autograder.report import Report
-from autograder.sandbox import Sandbox
-from autograder.submission import Submission
+from autograder.authoring.generator import import_generator, solution_source
+from autograder.authoring.release import handout_files, zip_bytes
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment("grpo_language_model")
 CHECKPOINT = ASSIGNMENT.solution / "checkpoint"

@@ -16,12 +16,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import test_golden
 from test_golden import PLACEHOLDERS, Kind, as_text, difference, golden_text
 
-from autograder.batch import grade_all
-from autograder.choice import assignment_of_submissions
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.submission import find
+from autograder.course.batch import grade_all
+from autograder.grading.cases import read_fixtures
+from autograder.grading.choice import assignment_of_submissions
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.submissions.submission import find
 
 ASSIGNMENT = find_assignment("grpo_language_model")
 SUBMISSIONS = ASSIGNMENT.folder / "submissions"

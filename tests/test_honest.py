@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 
-from autograder.build import solution_source
-from autograder.calls import Outcome, Program, Request
-from autograder.errors import SandboxError
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment, find_assignments
-from autograder.report import Report, without_times
-from autograder.sandbox import Sandbox
-from autograder.submission import Submission
+from autograder.authoring.generator import solution_source
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment, find_assignments
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.errors import SandboxError
+from autograder.vocabulary.report import Report, without_times
 
 ASSIGNMENT = find_assignment("policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import Assignment, find_assignment
-from autograder.notebook import words_of
-from autograder.release import notebook_of
-from autograder.report import Report
-from autograder.sandbox import Sandbox
-from autograder.source_notebook import Notebook, released
-from autograder.submission import find, read, written_answers
+from autograder.authoring.release import notebook_of
+from autograder.authoring.source_notebook import Notebook, released
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment, find_assignment
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.notebook import words_of
+from autograder.submissions.submission import find, read, written_answers
+from autograder.vocabulary.report import Report
 
 Edit = Callable[[Notebook], Any]
 ALL = {"passed"}
@@ -167,7 +167,7 @@ def empty_every_test_cell(notebook: Notebook) -> None:
 
 
 def replace_the_checker(notebook: Notebook) -> None:
-    notebook["cells"].insert(0, code("import autograder.live\nautograder.live.score = lambda *_: 100.0"))
+    notebook["cells"].insert(0, code("import autograder.checking.live\nautograder.live.score = lambda *_: 100.0"))
 
 
 @pytest.mark.parametrize("edit", [forge_every_output, empty_every_test_cell, replace_the_checker])

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder import isolation, processes
-from autograder.errors import SandboxError
-from autograder.isolation import AROUND, LAYERS, Instruction, canary, packages, probe, readable_paths
-from autograder.sandbox import Sandbox, layers_for
-from autograder.text import STRICT
+from autograder.sandbox.inside import isolation, processes
+from autograder.sandbox.inside.isolation import AROUND, LAYERS, Instruction, canary, packages, probe, readable_paths
+from autograder.sandbox.sandbox import Sandbox, layers_for
+from autograder.vocabulary.errors import SandboxError
+from autograder.vocabulary.text import STRICT
 
 KIT = Path(__file__).resolve().parent.parent
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
@@ -236,7 +236,8 @@ def in_a_process(code: str, layers: tuple[str, ...] = (), *, megabytes: int = 51
     """What the code prints, with these layers on; the last line of its traceback where it fails."""
     begin = f"""
         import ctypes, mmap, os, resource, signal, socket, subprocess, sys, threading, time
-        from autograder import isolation, processes
+        from autograder.sandbox.inside import isolation
+        from autograder.sandbox.inside import processes
         {before}
         isolation.apply({layers!r}, {megabytes}, isolation.readable_paths(isolation.packages()))
     """

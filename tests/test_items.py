@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import FixtureError, UsageError
-from autograder.fixtures import read_fixtures
-from autograder.items import KIT_ROOT, Assignment, find_assignment, load_assignment, nearest_root
+from autograder.grading.cases import read_fixtures
+from autograder.grading.items import KIT_ROOT, Assignment, find_assignment, load_assignment, nearest_root
+from autograder.vocabulary.errors import FixtureError, UsageError
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 FUNCTIONS = (

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from nbgrader_course import NAME, cell, jupyter, read_notebook, run, solved, source
 
-from autograder.items import KIT_ROOT, find_assignment
+from autograder.grading.items import KIT_ROOT, find_assignment
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader, which brings Jupyter, is not installed")
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder import downloads
-from autograder.errors import UsageError
-from autograder.gradescope_metadata import MAX_SUBMITTERS, read_metadata
-from autograder.layouts import Gathered, gathered, parse_time
-from autograder.roster import Person, Roster, keys_of
-from autograder.submission import MIB, Submission, read
+from autograder.gradebook.roster import Person, Roster, keys_of
+from autograder.platforms.gradescope_metadata import MAX_SUBMITTERS, read_metadata
+from autograder.platforms.layouts import Gathered, gathered, parse_time
+from autograder.submissions import class_zips as downloads
+from autograder.submissions.submission import MIB, Submission, read
+from autograder.vocabulary.errors import UsageError
 
 MODULE = "policy_gradient"
 PY, IPYNB = f"{MODULE}.py", f"{MODULE}.ipynb"

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder import live
-from autograder.check import Checker
-from autograder.errors import GraderFault, UsageError
-from autograder.items import KIT_ROOT, find_assignment
+from autograder.checking import live
+from autograder.checking.check import Checker
+from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.vocabulary.errors import GraderFault, UsageError
 
 NAME = "policy_gradient"
 Edit = Callable[[str], str]
@@ -188,6 +188,6 @@ def test_an_item_that_is_not_there_is_named(kernel: Callable[..., None]) -> None
 
 
 def test_outside_a_notebook_the_engine_still_imports_no_torch() -> None:
-    code = "import sys, autograder.live; print('torch' in sys.modules)"
+    code = "import sys, autograder.checking.live; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=KIT_ROOT)
     assert done.stdout.strip() == "False"

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from sample_reports import item, not_graded, report
 
-from autograder.errors import UsageError
-from autograder.exports.grades import FinalReport
-from autograder.exports.moodle import feedback_folder, feedback_zip, moodle_csv
-from autograder.report import Report, file_stem
-from autograder.roster import Person, Roster, Table, keys_of, read_table
+from autograder.gradebook.class_reports import FinalReport
+from autograder.gradebook.roster import Person, Roster, Table, keys_of, read_table
+from autograder.platforms.moodle import feedback_folder, feedback_zip, moodle_csv
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.report import Report, file_stem
 
 HEADER = ("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed",
           "Last modified (submission)", "Last modified (grade)", "Feedback comments")  # fmt: skip

@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
-from autograder.build import solution_source
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.report import Report
-from autograder.sandbox import Sandbox
-from autograder.submission import CAPS, MIB, Submission, find, read
+from autograder.authoring.generator import solution_source
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import CAPS, MIB, Submission, find, read
+from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment("policy_gradient")
 MODULE = ASSIGNMENT.module

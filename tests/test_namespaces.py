@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import safetensors.numpy
 
-from autograder import cgroup, namespaces
-from autograder.calls import Outcome, Program, Request
-from autograder.isolation import AROUND, LAYERS, probe
-from autograder.sandbox import Sandbox, layers_for
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.inside import cgroup, namespaces
+from autograder.sandbox.inside.isolation import AROUND, LAYERS, probe
+from autograder.sandbox.sandbox import Sandbox, layers_for
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them")
 PROBES = """
@@ -47,7 +47,7 @@ def alone() -> Iterator[Sandbox]:
     if probe()["namespaces"]:
         pytest.skip(f"this machine cannot: {probe()['namespaces']}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.sandbox.probe", lambda: {"namespaces": ""})
+        patch.setattr("autograder.sandbox.sandbox.probe", lambda: {"namespaces": ""})
         sandbox = Sandbox()
     with sandbox:
         assert sandbox.layers == ("process", "namespaces")
@@ -165,7 +165,7 @@ def test_layers_round_the_server_are_never_asked_for_by_strict() -> None:
 
 @linux
 def test_the_same_machine_always_names_the_same_layers() -> None:
-    code = "from autograder.isolation import probe; print(probe())"
+    code = "from autograder.sandbox.inside.isolation import probe; print(probe())"
     command, folder = [sys.executable, "-c", code], Path(__file__).resolve().parent.parent
     said = {subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout for _ in range(3)}
     assert len(said) == 1
@@ -270,7 +270,7 @@ def set_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
 def test_a_control_group_holds_what_no_other_layer_would(
     set_aside: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autograder.sandbox.probe", lambda: {"cgroup": ""})
+    monkeypatch.setattr("autograder.sandbox.sandbox.probe", lambda: {"cgroup": ""})
     source = """
         def fork():
             for _ in range(2000):
@@ -290,6 +290,6 @@ def test_a_control_group_holds_what_no_other_layer_would(
 
 def test_a_secret_file_is_made_outside_of_what_python_runs_on() -> None:
     """The canary reads one: it proves something only where the new root does not show it."""
-    from autograder.isolation import packages, readable_paths
+    from autograder.sandbox.inside.isolation import packages, readable_paths
 
     assert not any(Path(tempfile.gettempdir()).is_relative_to(path) for path in readable_paths(packages()))

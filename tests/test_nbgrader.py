@@ -35,8 +35,8 @@ from nbgrader_course import (
     wrong,
 )
 
-from autograder.items import KIT_ROOT, find_assignment
-from autograder.report import ItemResult, Report, write_report
+from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.vocabulary.report import ItemResult, Report, write_report
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
 
@@ -274,7 +274,7 @@ def test_work_that_changed_after_it_was_graded_is_named(root: Path, tmp_path: Pa
 def test_a_comment_shows_a_students_words_as_they_are(text: str) -> None:
     from nbconvert.filters import markdown2html
 
-    from autograder.exports.nbgrader import comment_on
+    from autograder.platforms.nbgrader import comment_on
 
     item = find_assignment(NAME).items[0]
     result = ItemResult(

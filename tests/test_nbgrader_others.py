@@ -26,9 +26,9 @@ from nbgrader_course import (
     scores,
 )
 
-from autograder.items import Assignment, find_assignment
-from autograder.report import Report
-from autograder.source_notebook import read_extras
+from autograder.authoring.source_notebook import read_extras
+from autograder.grading.items import Assignment, find_assignment
+from autograder.vocabulary.report import Report
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from autograder.notebook import Text, notebook_text
+from autograder.submissions.notebook import Text, notebook_text
 
 STUB = "def f(x):\n    '''Return x.'''\n    raise NotImplementedError()"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from autograder.observation import (
+from autograder.sandbox.observation import (
     MAX_DIMENSIONS,
     MAX_LEVELS,
     MAX_NAMES,

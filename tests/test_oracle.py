@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mistakes import MISTAKES
 
-from autograder.compare import compare
-from autograder.fixtures import Case, Expectation, read_fixtures
-from autograder.items import find_assignment
-from autograder.observation import Array, Observation, Raised
+from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.grading.compare import compare
+from autograder.grading.items import find_assignment
+from autograder.sandbox.observation import Array, Observation, Raised
 
 CATALOGUE = Path(__file__).parents[1] / "fixtures" / "policy_gradient"
 ASSIGNMENT = find_assignment("policy_gradient")

@@ -13,15 +13,23 @@ from urllib.parse import unquote
 import pytest
 
 import autograder
-from autograder.batch import grade_all
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.pages import ABSENT, NOT_GRADED, Change, _discrimination_word, feedback_page, index_page, without_times
-from autograder.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict, file_stem
-from autograder.report import without_times as report_without_times
-from autograder.submission import Candidate
-from autograder.text import VERDICT_WORDS, visible
+from autograder.course.batch import grade_all
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.pages.pages import (
+    ABSENT,
+    NOT_GRADED,
+    Change,
+    _discrimination_word,
+    feedback_page,
+    index_page,
+    without_times,
+)
+from autograder.submissions.submission import Candidate
+from autograder.vocabulary.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict, file_stem
+from autograder.vocabulary.report import without_times as report_without_times
+from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 TEMPLATES = Path(autograder.__file__).parent / "templates"
 VOID = {"meta", "link", "input", "br", "hr", "img"}

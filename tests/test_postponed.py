@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from autograder.items import KIT_ROOT
+from autograder.grading.items import KIT_ROOT
 
 POSTPONED = "from autograder import postponed\npostponed.postpone()\n"
 # The optimizers, einops and what else imports the compiler at its first use; prints every number in full.

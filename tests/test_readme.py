@@ -21,9 +21,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.isolation import probe
-from autograder.items import find_assignment, find_assignments
-from autograder.selfcheck import known_mistakes, right_answer_paths
+from autograder.authoring.exam import known_mistakes, right_answer_paths
+from autograder.grading.items import find_assignment, find_assignments
+from autograder.sandbox.inside.isolation import probe
 
 pytestmark = pytest.mark.timeout(600)
 KIT = Path(__file__).resolve().parent.parent

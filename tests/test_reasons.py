@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from mistakes import MISTAKES
 
-from autograder.build import solution_source
-from autograder.fixtures import Case, Expectation, read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.observation import Array, Observation, Raised, Returned
-from autograder.reasons import explain
-from autograder.report import ItemResult, Report, Visibility
-from autograder.sandbox import Sandbox
-from autograder.submission import Submission
+from autograder.authoring.generator import solution_source
+from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.grading.feedback.reasons import explain
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import ItemResult, Report, Visibility
 
 ASSIGNMENT = find_assignment("policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)

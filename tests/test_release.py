@@ -17,10 +17,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pytest
 
-from autograder.errors import ReleaseError
-from autograder.fixtures import Case, Fixtures, decode, read_fixtures
-from autograder.items import KIT_ROOT, Assignment, find_assignment, load_assignment
-from autograder.release import (
+from autograder.authoring.release import (
     STUDENT_REQUIREMENTS,
     answer_lines,
     handout_files,
@@ -32,6 +29,9 @@ from autograder.release import (
     write_handout,
     zip_bytes,
 )
+from autograder.grading.cases import Case, Fixtures, decode, read_fixtures
+from autograder.grading.items import KIT_ROOT, Assignment, find_assignment, load_assignment
+from autograder.vocabulary.errors import ReleaseError
 
 MODULE = """\
 def first(x):
@@ -364,7 +364,7 @@ def test_a_hang_in_one_function_names_it_and_leaves_the_others_checked(
 
 
 def test_the_kit_itself_is_out_of_reach_of_the_unpacked_zip(unpacked: Path) -> None:
-    code = "import autograder, autograder.worker; print(autograder.__file__)"
+    code = "import autograder, autograder.sandbox.inside.worker; print(autograder.__file__)"
     (unpacked / "where.py").write_text(code)
     done = run_in(unpacked, "where")
     (unpacked / "where.py").unlink()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.render import WIDTH, item_lines, report_markdown, report_text, totals
-from autograder.report import VERDICTS, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.text import INVISIBLE, VERDICT_WORDS
+from autograder.vocabulary.report import VERDICTS, ItemResult, Report, SubmissionInfo, Verdict
+from autograder.vocabulary.report_text import WIDTH, item_lines, report_markdown, report_text, totals
+from autograder.vocabulary.text import INVISIBLE, VERDICT_WORDS
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 MESSAGE = """\

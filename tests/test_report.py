@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autograder.report import (
+from autograder.vocabulary.report import (
     VERDICTS,
     CaseResult,
     ItemResult,

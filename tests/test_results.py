@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from autograder.batch import Run, grade_all
-from autograder.errors import GraderFault, UsageError
-from autograder.fixtures import read_fixtures
-from autograder.gradebook import MOST_NAMED
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.pages import ClassPage, index_page
-from autograder.report import ItemResult, Report, SubmissionInfo, read_report
-from autograder.results import Results
-from autograder.submission import Candidate, find
+from autograder.course.batch import Run, grade_all
+from autograder.course.results import Results
+from autograder.gradebook.gradebook import MOST_NAMED
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.pages.pages import ClassPage, index_page
+from autograder.submissions.submission import Candidate, find
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report
 
 ASSIGNMENT = find_assignment("policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"

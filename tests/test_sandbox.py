@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from autograder import frames
-from autograder.calls import Outcome, Program, Request
-from autograder.errors import SandboxError
-from autograder.isolation import probe
-from autograder.sandbox import Sandbox
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.inside import frames
+from autograder.sandbox.inside.isolation import probe
+from autograder.sandbox.sandbox import Sandbox
+from autograder.vocabulary.errors import SandboxError
 
 Server = Callable[[], int]
 INSIDE = ("cgroup", "frames", "isolation", "namespaces", "postponed", "processes", "worker")
@@ -213,7 +213,10 @@ def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
         import importlib
         def attempts():
             found = [name for name in sys.modules if name.partition(".")[0] == "autograder"]
-            for name in ("autograder.compare", "autograder.sandbox", "autograder.fixtures", "oracle", "mistakes"):
+            for name in (
+                "autograder.grading.compare", "autograder.sandbox.sandbox", "autograder.grading.cases",
+                "oracle", "mistakes",
+            ):
                 try:
                     importlib.import_module(name)
                     found.append(name)
@@ -222,7 +225,7 @@ def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
             return found
     """
     found = set(fact_of(run(sandbox, source, fact("attempts"))[0]))
-    assert {"autograder.frames", "autograder.worker"} <= found
+    assert {"autograder.sandbox.inside.frames", "autograder.sandbox.inside.worker"} <= found
     assert found <= {"autograder", *(f"autograder.{name}" for name in INSIDE)}
 
 

@@ -15,13 +15,13 @@ import toy_kit
 from test_readme import EXAM, comparable, sections
 from toy_kit import change, toy_assignment
 
-from autograder.build import solution_source
-from autograder.errors import FixtureError
-from autograder.fixtures import read_fixtures
-from autograder.items import KIT_ROOT, find_assignment
-from autograder.mutants import EQUIVALENT, mutants_of
-from autograder.selfcheck import Exam, Finding, Known, known_mistakes, right_answer_paths, selfcheck, stale_handout
-from autograder.table import exam_table
+from autograder.authoring.exam import Exam, Finding, Known, known_mistakes, right_answer_paths, selfcheck, stale_handout
+from autograder.authoring.generator import solution_source
+from autograder.authoring.mutants import EQUIVALENT, mutants_of
+from autograder.cli.tables import exam_table
+from autograder.grading.cases import read_fixtures
+from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.vocabulary.errors import FixtureError
 
 pytestmark = pytest.mark.timeout(900)  # the exam of a real assignment calls all of its mistakes and mutants
 REAL = find_assignment("policy_gradient")

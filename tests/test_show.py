@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autograder.fixtures import Case, Expectation, Fixtures, read_fixtures
-from autograder.items import Item, find_assignment
-from autograder.observation import Observation, Raised
-from autograder.show import case_lines, item_text
+from autograder.authoring.show import case_lines, item_text
+from autograder.grading.cases import Case, Expectation, Fixtures, read_fixtures
+from autograder.grading.items import Item, find_assignment
+from autograder.sandbox.observation import Observation, Raised
 
 ASSIGNMENT = find_assignment("policy_gradient")
 

@@ -12,8 +12,8 @@ import pytest
 import toy_kit
 from toy_kit import autograder, packages_without, toy_assignment
 
-from autograder.items import KIT_ROOT, Assignment, find_assignment
-from autograder.similar import MAX_SOURCE, Similarity, compare_class, marked_lines, normalized, page
+from autograder.course.similarity import MAX_SOURCE, Similarity, compare_class, marked_lines, normalized, page
+from autograder.grading.items import KIT_ROOT, Assignment, find_assignment
 
 pytest.importorskip("copydetect", reason="the extra `similarity` is not installed")
 

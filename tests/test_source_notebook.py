@@ -14,10 +14,8 @@ import pytest
 from nbgrader_course import WITH_NOTEBOOK
 from toy_kit import toy_assignment, toy_kit
 
-from autograder.errors import ReleaseError
-from autograder.items import Assignment, find_assignment
-from autograder.release import handout_files, notebook_of, refuse_leaks, write_source_notebook
-from autograder.source_notebook import (
+from autograder.authoring.release import handout_files, notebook_of, refuse_leaks, write_source_notebook
+from autograder.authoring.source_notebook import (
     CODE_STUB,
     TEXT_STUB,
     Extras,
@@ -28,6 +26,8 @@ from autograder.source_notebook import (
     source_notebook,
     to_bytes,
 )
+from autograder.grading.items import Assignment, find_assignment
+from autograder.vocabulary.errors import ReleaseError
 
 ROLE = {"cell_type", "grade", "grade_id", "locked", "schema_version", "solution", "task"}
 
@@ -186,7 +186,7 @@ def test_no_answer_and_no_guide_is_in_what_students_get(assignment: Assignment, 
 
 
 def test_release_refuses_a_notebook_that_holds_an_answer_or_a_guide(assignment: Assignment, notebook: Notebook) -> None:
-    from autograder.fixtures import Fixtures
+    from autograder.grading.cases import Fixtures
 
     solution = (assignment.solution / f"{assignment.module}.py").read_text(encoding="utf-8")
     fixtures, guides = Fixtures((), {}, ""), read_extras(assignment).guides

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder import submission
-from autograder.errors import UsageError
-from autograder.submission import Candidate, Submission, find, read
+from autograder.submissions import submission
+from autograder.submissions.submission import Candidate, Submission, find, read
+from autograder.vocabulary.errors import UsageError
 
 MODULE = "policy_gradient"
 PY, IPYNB = f"{MODULE}.py", f"{MODULE}.ipynb"

@@ -13,19 +13,19 @@ import pytest
 import toy_kit
 from toy_kit import autograder, change, toy_assignment
 
-from autograder.build import solution_source
-from autograder.drafts import OPEN_SECRET
-from autograder.errors import FixtureError, UsageError
-from autograder.fixtures import MANIFEST, Fixtures, read_fixtures
-from autograder.grading import Grader
-from autograder.items import Assignment, find_assignment
-from autograder.release import handout_files
-from autograder.report import Report
-from autograder.sandbox import Sandbox
-from autograder.submission import Submission
-from autograder.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
-from autograder.variants import Variants, read_variants, variant_folder
-from autograder.verify import regenerate_term_into
+from autograder.authoring.declarations import OPEN_SECRET
+from autograder.authoring.generator import solution_source
+from autograder.authoring.release import handout_files
+from autograder.authoring.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
+from autograder.authoring.variants import Variants, read_variants, variant_folder
+from autograder.authoring.verify import regenerate_term_into
+from autograder.grading.cases import MANIFEST, Fixtures, read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment, find_assignment
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.errors import FixtureError, UsageError
+from autograder.vocabulary.report import Report
 
 SECRET = b"a secret of this course alone"
 SPRING, AUTUMN = Term("2027-spring", SECRET), Term("2027-autumn", SECRET)

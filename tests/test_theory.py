@@ -29,14 +29,14 @@ from policy_gradient_theory import (
     score_table,
 )
 
-from autograder.build import import_generator, solution_source
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.items import find_assignment
-from autograder.release import handout_files, zip_bytes
-from autograder.report import Report
-from autograder.sandbox import Sandbox
-from autograder.submission import Submission
+from autograder.authoring.generator import import_generator, solution_source
+from autograder.authoring.release import handout_files, zip_bytes
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment("policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")

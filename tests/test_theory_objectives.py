@@ -32,8 +32,8 @@ from policy_gradient_theory import (
 )
 from sorting_task import sort_inclusion_ordering_reward as reward_of_the_task
 
-from autograder.build import import_generator
-from autograder.items import find_assignment
+from autograder.authoring.generator import import_generator
+from autograder.grading.items import find_assignment
 
 ASSIGNMENT = find_assignment("policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")

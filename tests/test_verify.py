@@ -14,12 +14,12 @@ import pytest
 import toy_kit
 from toy_kit import autograder, change, flip_a_byte, store_version, toy_assignment
 
-from autograder.build import versions
-from autograder.errors import FixtureError
-from autograder.fixtures import decode, encode, read_fixtures
-from autograder.observation import Observation
-from autograder.terms import Term
-from autograder.verify import movement, regenerate_term_into, verify
+from autograder.authoring.generator import versions
+from autograder.authoring.terms import Term
+from autograder.authoring.verify import movement, regenerate_term_into, verify
+from autograder.grading.cases import decode, encode, read_fixtures
+from autograder.sandbox.observation import Observation
+from autograder.vocabulary.errors import FixtureError
 
 
 @pytest.fixture

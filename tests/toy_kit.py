@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.items import KIT_ROOT, Assignment, load_assignment
-from autograder.release import handout_files, write_handout
-from autograder.verify import regenerate_into
+from autograder.authoring.release import handout_files, write_handout
+from autograder.authoring.verify import regenerate_into
+from autograder.grading.items import KIT_ROOT, Assignment, load_assignment
 
 ITEMS = """\
 assignment = "toy"
@@ -62,7 +62,7 @@ def shift(x, factor):
 CASES = """\
 import numpy as np
 import oracle
-from autograder.build import Draft, generator_for, unchanged, value
+from autograder.authoring.generator import Draft, generator_for, unchanged, value
 
 
 def answer(name):

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.items import KIT_ROOT, Assignment
+from autograder.grading.items import KIT_ROOT, Assignment
 from benchmarks.measure import CommandFailed, Measured, run, side_by_side
 
 HERE = Path(__file__).resolve().parent
@@ -124,8 +124,8 @@ class Kit(Contender):
 
     def missing(self, workshop: Workshop) -> str:
         """Ask the kit itself whether the level holds here."""
-        from autograder.errors import SandboxError
-        from autograder.sandbox import layers_for
+        from autograder.sandbox.sandbox import layers_for
+        from autograder.vocabulary.errors import SandboxError
 
         try:
             layers_for("strict" if self._isolation == "strict" else "none")

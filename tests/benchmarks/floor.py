@@ -20,9 +20,9 @@ if __name__ == "__main__":
 
 import torch  # noqa: E402
 
-from autograder import worker  # noqa: E402
-from autograder.fixtures import Case, read_fixtures  # noqa: E402
-from autograder.items import Assignment, find_assignment  # noqa: E402
+from autograder.grading.cases import Case, read_fixtures  # noqa: E402
+from autograder.grading.items import Assignment, find_assignment  # noqa: E402
+from autograder.sandbox.inside import worker  # noqa: E402
 
 
 class Floor:

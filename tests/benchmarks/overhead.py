@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.details import write_details
-from autograder.errors import SandboxError
-from autograder.fixtures import read_fixtures
-from autograder.grading import Grader
-from autograder.isolation import environment, packages
-from autograder.items import Assignment
-from autograder.pages import feedback_page
-from autograder.report import write_atomically, write_report
-from autograder.sandbox import Program, Request, Sandbox, layers_for
-from autograder.submission import Candidate, read
+from autograder.grading.cases import read_fixtures
+from autograder.grading.feedback.details import write_details
+from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment
+from autograder.pages.pages import feedback_page
+from autograder.sandbox.inside.isolation import environment, packages
+from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for
+from autograder.submissions.submission import Candidate, read
+from autograder.vocabulary.errors import SandboxError
+from autograder.vocabulary.report import write_atomically, write_report
 
 FLOOR = Path(__file__).resolve().parent / "floor.py"
 NOTHING = Program("nothing", "", {}, "")

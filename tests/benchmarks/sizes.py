@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autograder.items import KIT_ROOT
+from autograder.grading.items import KIT_ROOT
 from benchmarks.contenders import Workshop, grade_command, student
 from benchmarks.measure import CommandFailed, run
 

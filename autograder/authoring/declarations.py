@@ -1,0 +1,210 @@
+"""Cases before they are stored: what cases.py writes, how its numbers are drawn, and what no oracle's answer may be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from autograder.grading.cases import Expectation, is_finite
+from autograder.grading.items import Assignment
+from autograder.sandbox.observation import Array
+from autograder.vocabulary.errors import FixtureError
+
+OPEN_SECRET = "open fixtures: a course that publishes its repository draws its own"
+TOLERANCES = {"float64": (1e-6, 1e-8), "float32": (1e-4, 1e-6), "int64": (0.0, 0.0)}
+Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A case before it is stored.
+
+    answer   the oracle: expectations from inputs and parameters
+    free     inputs and parameters that need not matter here
+    square   axes that may have equal sizes here, and why; "" where all must differ
+    example  a named example: the same numbers whatever the secret
+    """
+
+    case: str
+    title: str
+    probe: str
+    inputs: Mapping[str, Array]
+    answer: Answer
+    params: Mapping[str, Any]
+    free: tuple[str, ...] = ()
+    square: str = ""
+    example: bool = False
+
+
+class Refusal(FixtureError):  # noqa: N818 (what a build does)
+    """A draw that could not grade, where other numbers might: a sentence, then the cases to draw anew."""
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return str(self.args[0])
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """The cases to draw anew."""
+        return self.args[1:]
+
+
+# Expectations, as cases.py writes them
+
+
+def value(name: str, what: str, array: Array, axes: str, dtype: str, **more: Any) -> Expectation:
+    """A returned tensor. `axes` are names separated by spaces."""
+    return _tensor("value", name, what, array, axes, dtype, more)
+
+
+def gradient(name: str, what: str, array: Array, axes: str, dtype: str, **more: Any) -> Expectation:
+    """A gradient."""
+    return _tensor("gradient", name, what, array, axes, dtype, more)
+
+
+def unchanged(name: str, array: Array, what: str = "") -> Expectation:
+    """An argument that must come out as it went in."""
+    return Expectation("unchanged", name, what or name, dtype=array.dtype.name, array=array)
+
+
+def fact(name: str, what: str, expected: Any, message: str, *, diagnosis: bool = False) -> Expectation:
+    """A JSON value; `message` may hold {expected} and {observed}."""
+    return Expectation("fact", name, what, value=expected, message=message, diagnosis=diagnosis)
+
+
+def error(name: str, what: str, kind: str, *mentions: str) -> Expectation:
+    """An exception of type `kind` whose text mentions each of `mentions`."""
+    return Expectation("error", name, what, value={"type": kind, "mentions": list(mentions)})
+
+
+def _tensor(
+    kind: Any, name: str, what: str, array: Array, axes: str, dtype: str, more: Mapping[str, Any]
+) -> Expectation:
+    rtol, atol = TOLERANCES[dtype]
+    stored = np.asarray(array, dtype=np.int64 if dtype == "int64" else np.float64)
+    scale = max(1.0, float(np.abs(stored).max(initial=0.0)))
+    settings = {"rtol": rtol, "atol": atol * scale, **more}
+    return Expectation(kind, name, what, tuple(axes.split()), dtype, array=stored, **settings)
+
+
+def generator_for(secret: str, case: str) -> np.random.Generator:
+    """The random numbers of one case: its own, so that adding a case changes no other."""
+    digest = hashlib.sha256(f"{secret}\n{case}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
+
+
+@dataclass(frozen=True)
+class Showing:
+    """A run to show: it earns nothing, and its reference is what the solution makes of it.
+
+    case     the id of a [[curve]] in items.toml
+    series   what each series that the probe returns is called
+    """
+
+    case: str
+    probe: str
+    inputs: Mapping[str, Array]
+    params: Mapping[str, Any]
+    series: Mapping[str, str]
+
+
+# Refusals that need no student code
+
+
+def check_drafts(assignment: Assignment, drafts: Mapping[str, Draft], oracle: ModuleType) -> None:
+    """Refuse drafts that could not grade; raises FixtureError naming case and cause."""
+    for draft in drafts.values():
+        check_draft(draft)
+    check_branches(assignment, drafts, oracle)
+
+
+def check_draft(draft: Draft) -> None:
+    """Refuse a value that could not be told from another, a shape that hides a transposition, an idle input."""
+    expected = draft.answer(draft.inputs, draft.params)
+    for expectation in expected:
+        _check_stored_value(draft, expectation)
+    _check_sizes(draft, expected)
+    for name in _variable(draft):
+        if name not in draft.free and not _matters(draft, name, expected):
+            raise Refusal(f"{draft.case}: {name} does not matter; a wrong use of it would pass.", draft.case)
+
+
+def check_branches(assignment: Assignment, drafts: Mapping[str, Draft], oracle: ModuleType) -> None:
+    """Refuse an item whose cases leave a branch untaken."""
+    for item in assignment.items:
+        oracle.TAKEN.clear()
+        for name in (*item.public, *item.hidden):
+            drafts[name].answer(drafts[name].inputs, drafts[name].params)
+        untaken = oracle.BRANCHES.get(item.id, set()) - oracle.TAKEN
+        if untaken:
+            cases = (*item.public, *item.hidden)
+            raise Refusal(f"{item.id}: no case takes the branch {sorted(untaken)}.", *cases)
+
+
+def _check_stored_value(draft: Draft, expectation: Expectation) -> None:
+    if expectation.kind not in ("value", "gradient") or expectation.array is None:
+        return
+    if not is_finite(expectation.array):
+        raise Refusal(f"{draft.case}: the expected {expectation.name} is not finite.", draft.case)
+    if expectation.dtype != "int64" and np.abs(expectation.array).max(initial=0.0) < 10 * expectation.atol:
+        raise Refusal(f"{draft.case}: the expected {expectation.name} is too small for its tolerance.", draft.case)
+
+
+def _check_sizes(draft: Draft, expected: Sequence[Expectation]) -> None:
+    for expectation in expected:
+        shape = () if expectation.array is None else expectation.array.shape
+        if expectation.kind == "value" and len(expectation.axes) != len(shape):
+            raise FixtureError(f"{draft.case}: {expectation.name} has axes {expectation.axes} and shape {shape}.")
+        if expectation.kind == "value" and len(set(shape)) < len(shape) and not draft.square:
+            raise FixtureError(f"{draft.case}: {expectation.name} has equal axis lengths {shape} and does not say why.")
+
+
+def _variable(draft: Draft) -> list[str]:
+    settings = draft.params.get("settings", {})
+    floats = [f"settings.{name}" for name, setting in settings.items() if isinstance(setting, float) and setting]
+    return [*draft.inputs, *(name for name, entry in draft.params.items() if isinstance(entry, float)), *floats]
+
+
+def _matters(draft: Draft, name: str, expected: Sequence[Expectation]) -> bool:
+    """Whether a change of one input or parameter moves an expected value well beyond its tolerance."""
+    return any(_moves(draft, inputs, params, expected) for inputs, params in _variations(draft, name))
+
+
+def _variations(draft: Draft, name: str) -> list[tuple[dict[str, Array], dict[str, Any]]]:
+    inputs, params = dict(draft.inputs), dict(draft.params)
+    if name in inputs:
+        return [({**inputs, name: changed}, params) for changed in _perturbed(inputs[name])]
+    if name.startswith("settings."):
+        key = name.removeprefix("settings.")
+        return [(inputs, {**params, "settings": {**params["settings"], key: params["settings"][key] * 1.5}})]
+    return [(inputs, {**params, name: params[name] * 1.5})]
+
+
+def _moves(
+    draft: Draft, inputs: Mapping[str, Array], params: Mapping[str, Any], expected: Sequence[Expectation]
+) -> bool:
+    try:
+        changed = draft.answer(inputs, params)
+    except (IndexError, KeyError, ValueError):
+        return True
+    return any(_moved(before, after) for before, after in zip(expected, changed, strict=True))
+
+
+def _perturbed(array: Array) -> list[Array]:
+    if array.dtype.kind == "f":
+        # not one constant shift: centred deltas would not feel it
+        return [array + np.linspace(0.1, 0.4, array.size, dtype=array.dtype).reshape(array.shape)]
+    return [np.roll(array.reshape(-1), 1).reshape(array.shape), (array + 1) % (array.max() + 1), array + 1]
+
+
+def _moved(before: Expectation, after: Expectation) -> bool:
+    if before.kind not in ("value", "gradient") or before.array is None or after.array is None:
+        return before.kind in ("error", "fact") and before.value != after.value
+    if before.array.shape != after.array.shape:
+        return True
+    return bool((np.abs(before.array - after.array) > 10 * (before.atol + before.rtol * np.abs(before.array))).any())

@@ -1,0 +1,285 @@
+"""Solution → nbgrader's source notebook → the students' notebook. Both are generated: same text, same bytes.
+
+The prose is README.md, section by section; answers and given code come from the module; what else a notebook needs
+(experiments, questions for a person to mark) stands in notebook.toml:
+
+    without = ["How to check your work"]      sections of README.md that the notebook does without
+
+    [[cell]]                                  text or code that only the notebook has
+    after = "Experiments"                     the section or function that it follows
+    id = "learn"
+    kind = "code"                             or "text"
+    source = '''…'''
+
+    [[question]]                              answered in words, marked by hand
+    after = "compute_loss"
+    id = "why-not-zero"
+    points = 5
+    question = '''…'''
+    guide = '''…'''                           how to mark it: for staff, never in what students get
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.grading.items import Assignment, Item
+from autograder.vocabulary.errors import ReleaseError
+from autograder.vocabulary.text import number
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+EXTRAS = "notebook.toml"
+CODE_STUB, TEXT_STUB = "raise NotImplementedError()", "*Your answer.*"
+RULES_END = "Check your work"  # from here on, a module's docstring speaks of the command line
+LEFT_OUT = re.compile(r"<!-- not in the notebook -->.*?<!-- in the notebook again -->\n*", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+Cell = dict[str, Any]
+Notebook = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What stands in notebook.toml."""
+
+    without: Sequence[str] = ()
+    cells: Sequence[Mapping[str, Any]] = ()
+    questions: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def guides(self) -> str:
+        """All that only those who mark may read."""
+        return "\n".join(question["guide"] for question in self.questions)
+
+
+@dataclass
+class _Parts:
+    """A module in the order of a notebook: given code, and the text of each graded function."""
+
+    rules: str = ""
+    given: dict[str, str] = field(default_factory=dict)  # before which function → code
+    answers: dict[str, str] = field(default_factory=dict)
+
+
+def read_extras(assignment: Assignment) -> Extras:
+    """What notebook.toml says; nothing where there is none."""
+    path = assignment.solution / EXTRAS
+    if not path.is_file():
+        return Extras()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        extras = Extras(data.get("without", ()), data.get("cell", ()), data.get("question", ()))
+        for cell in extras.cells:
+            _require(cell, ("after", "id", "kind", "source"))
+        for question in extras.questions:
+            _require(question, ("after", "id", "points", "question", "guide"))
+    except (ValueError, UnicodeDecodeError) as error:
+        raise ReleaseError(f"{path} cannot be used: {error}.") from error
+    return extras
+
+
+def _require(entry: Mapping[str, Any], keys: Sequence[str]) -> None:
+    if missing := [key for key in keys if key not in entry]:
+        raise ValueError(f"{entry.get('id', 'an entry')} lacks {missing[0]!r}")
+
+
+def source_notebook(assignment: Assignment, readme: str, module: str, extras: Extras) -> Notebook:
+    """The notebook that staff edit nothing in: prose, answers, test cells, experiments, questions with their guides.
+
+    readme, module    their text; the readme with its table of points
+    """
+    parts = _parts(module, assignment)
+    cells: list[Cell] = []
+    places: set[str] = set()
+    for title, text in _sections(readme, extras.without):
+        cells.append(_prose(title or "title", text))
+        places.add(title)
+        if title in parts.answers:
+            cells += _function(title, parts, assignment)
+        cells += _extra_cells(title, extras)
+        if title == "":
+            cells += _opening(parts)
+    for name in assignment.functions:
+        if name not in places:
+            cells += [*_function(name, parts, assignment), *_extra_cells(name, extras)]
+            places.add(name)
+    if lost := [str(one["id"]) for one in (*extras.cells, *extras.questions) if one["after"] not in places]:
+        raise ReleaseError(f"{EXTRAS} puts {lost[0]} after a section that README.md does not have.")
+    _refuse_twice(cells)
+    metadata = {"kernelspec": dict(KERNEL), "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def released(notebook: Notebook) -> Notebook:
+    """What students get: answers and guides replaced by stubs, cells locked; what generate_assignment makes of it."""
+    made = copy.deepcopy(notebook)
+    for cell in made["cells"]:
+        role = cell["metadata"].get("nbgrader")
+        if role is None:
+            continue
+        cell["metadata"]["deletable"] = False
+        if not role["solution"]:
+            cell["metadata"]["editable"] = False
+        cell["source"] = _without_answer(cell["source"], CODE_STUB if cell["cell_type"] == "code" else TEXT_STUB)
+        role["checksum"] = checksum(cell)
+    return made
+
+
+def to_bytes(notebook: Notebook) -> bytes:
+    """The notebook as a file: the same notebook gives the same bytes."""
+    import nbformat
+
+    node = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
+    nbformat.validate(node)
+    text: str = nbformat.writes(node)  # type: ignore[no-untyped-call]
+    return text.encode() + b"\n"
+
+
+def checksum(cell: Cell) -> str:
+    """What nbgrader knows an unchanged cell by: an MD5 of its text and its role."""
+    role = cell["metadata"]["nbgrader"]
+    parts = [cell["source"], cell["cell_type"], *(str(role[key]) for key in ("grade", "solution", "locked"))]
+    parts += [role["grade_id"], *([str(float(role["points"]))] if role["grade"] else [])]
+    return hashlib.md5("".join(parts).encode(), usedforsecurity=False).hexdigest()
+
+
+# README.md
+
+
+def _sections(readme: str, without: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Title and text of each section, the first without a title; backquotes are taken off a title."""
+    text = COMMENT.sub("", LEFT_OUT.sub("", readme))
+    for section in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+        head = section.partition("\n")[0]
+        title = head.removeprefix("## ").strip(" `") if head.startswith("## ") else ""
+        if title not in without:
+            yield title, section.strip()
+
+
+# The module
+
+
+def _parts(module: str, assignment: Assignment) -> _Parts:
+    tree = ast.parse(module)
+    lines = module.splitlines(keepends=True)
+    docstring = ast.get_docstring(tree) or ""
+    parts = _Parts(rules=docstring.partition(RULES_END)[0].strip())
+    position = tree.body[0].end_lineno or 0 if docstring else 0
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in assignment.functions:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            parts.given[node.name] = "".join(lines[position : first - 1]).strip()
+            parts.answers[node.name] = "".join(lines[first - 1 : node.end_lineno or 0]).rstrip()
+            position = node.end_lineno or 0
+            while position < len(lines) and lines[position].strip() == END:  # a comment: no syntax tree holds it
+                parts.answers[node.name] += f"\n{lines[position].rstrip()}"
+                position += 1
+    return parts
+
+
+def _opening(parts: _Parts) -> list[Cell]:
+    """The rules for all functions, then imports and constants: what stands before the first function."""
+    first = next(iter(parts.answers), "")
+    given = parts.given.get(first, "")
+    cells = [_prose("rules", parts.rules)] if parts.rules else []
+    return cells + ([_locked("imports", given)] if given else [])
+
+
+def _function(name: str, parts: _Parts, assignment: Assignment) -> list[Cell]:
+    """Given code that stands before the function, its answer cell, and a test cell for each of its items."""
+    if name not in parts.answers:
+        raise ReleaseError(f"{assignment.module}.py does not define {name}.")
+    first = next(iter(parts.answers))
+    given = [_locked(f"before-{name}", parts.given[name])] if name != first and parts.given[name] else []
+    tests = [_test(item, assignment) for item in assignment.items if item.function == name]
+    return [*given, _cell("code", name, parts.answers[name], solution=True), *tests]
+
+
+def _test(item: Item, assignment: Assignment) -> Cell:
+    points = "1 point" if item.points == 1 else f"{number(item.points)} points"
+    source = (
+        f"# {item.id}: {item.title} ({points})\n"
+        f'from autograder.checking.live import score\n\nscore("{assignment.name}", "{item.id}")'
+    )
+    return _cell("code", item.id, source, locked=True, points=item.points)
+
+
+# notebook.toml
+
+
+def _extra_cells(place: str, extras: Extras) -> list[Cell]:
+    cells = []
+    for extra in extras.cells:
+        if extra["after"] == place:
+            text = str(extra["source"]).strip()
+            cells.append(_locked(str(extra["id"]), text) if extra["kind"] == "code" else _prose(extra["id"], text))
+    for question in extras.questions:
+        if question["after"] == place:
+            asked = f"**Question, {number(question['points'])} points.** {str(question['question']).strip()}"
+            guide = f"{BEGIN}\n**Marking guide.**\n\n{str(question['guide']).strip()}\n{END}"
+            cells.append(_locked(f"{question['id']}-question", asked, "markdown"))
+            cells.append(_cell("markdown", str(question["id"]), guide, solution=True, points=question["points"]))
+    return cells
+
+
+# Cells
+
+
+def _prose(name: str, text: str) -> Cell:
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return {"cell_type": "markdown", "id": f"text-{slug}"[:64], "metadata": {}, "source": text}
+
+
+def _locked(grade_id: str, source: str, kind: str = "code") -> Cell:
+    return _cell(kind, grade_id, source, locked=True)
+
+
+def _cell(
+    kind: str, grade_id: str, source: str, *, solution: bool = False, locked: bool = False, points: float | None = None
+) -> Cell:
+    """A cell with nbgrader's metadata; one that has points is graded."""
+    role: dict[str, Any] = {
+        "cell_type": kind,
+        "grade": points is not None,
+        "grade_id": grade_id,
+        "locked": locked,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+    if points is not None:
+        role["points"] = int(points) if float(points).is_integer() else points
+    cell: Cell = {"cell_type": kind, "id": grade_id, "metadata": {"nbgrader": role}, "source": source}
+    if kind == "code":
+        cell |= {"execution_count": None, "outputs": []}
+    if not solution:  # an answer that equals its checksum is one that nobody gave
+        role["checksum"] = checksum(cell)
+    return cell
+
+
+def _refuse_twice(cells: Sequence[Cell]) -> None:
+    ids = [cell["id"] for cell in cells]
+    if twice := [one for one in ids if ids.count(one) > 1]:
+        raise ReleaseError(f"The notebook would have two cells called {twice[0]!r}: rename one of them.")
+
+
+def _without_answer(source: str, stub: str) -> str:
+    """The text with each answer replaced by the stub, at the margin of its marker."""
+    kept: list[str] = []
+    inside = False
+    for line in source.split("\n"):
+        marker = line.strip()
+        if marker == BEGIN:
+            kept.append(line[: len(line) - len(line.lstrip())] + stub)
+        if not inside and marker != BEGIN:
+            kept.append(line)
+        inside = marker == BEGIN or (inside and marker != END)
+    return "\n".join(kept)

@@ -1,0 +1,183 @@
+"""What a notebook's test cells call: an item's cases, run on the functions of this very kernel.
+
+    from autograder.checking.live import score
+
+    score("policy_gradient", "deltas-centered")
+
+The words are those of `check`. Nothing is kept apart here: the kernel is the student's own. Where nbgrader runs the
+notebook beside the staff's fixtures, hidden cases count as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import signal
+import sys
+import threading
+import time
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from autograder.grading.cases import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment, nearest_root
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.server import read_answer
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.report import ItemResult
+from autograder.vocabulary.report_text import item_lines
+
+AGAIN = "run this cell"
+WIDTH = 82  # nbgrader cuts what it shows of a longer line
+TICK = 0.1  # seconds between two looks at the clock
+PATIENCE = 3  # a busy machine may take so many times as long by the clock on the wall
+EXPLAINED = ("failed", "raised")
+NOT_AGAIN = "an earlier case had not finished in time"
+
+
+class OutOfTime(BaseException):
+    """Raised inside a function that has not returned in time; no `Exception`, which it might catch."""
+
+
+def score(assignment: str, item_id: str) -> float | None:
+    """The points of an item, as the value of a notebook's test cell; what is wrong is written to stderr.
+
+    nbgrader looks at a cell's outputs in order: a number is the points, anything on stderr before it is a zero. Its
+    Validate button explains a lost point by what is on stderr. So what is short of full marks is displayed here, before
+    the explanation, and None is returned, which displays nothing.
+    """
+    result = result_of(assignment, item_id)
+    if result.points is None:
+        raise GraderFault(f"This could not be checked, which is no fault of your work. {result.message}")
+    text = "\n".join(item_lines(result, again=AGAIN, width=WIDTH)) + "\n"
+    if result.verdict == "passed":
+        sys.stdout.write(text)  # in one piece: print would send the end of the line by itself
+        return result.points
+    sys.displayhook(result.points)
+    sys.stderr.write(text)
+    return None
+
+
+def result_of(assignment: str, item_id: str) -> ItemResult:
+    """The result of one item on the functions that `__main__` holds now.
+
+    Where it is wrong, the function's other items run as well, because its other answers help to name a mistake.
+    """
+    grader = _grader(nearest_root(Path.cwd()), assignment)
+    item = grader.assignment.item(item_id)
+    others = [one for one in grader.assignment.items if one.function == item.function and one.id != item_id]
+    kernel, here = Kernel(_home_of(item.function)), Submission("", "notebook", "", "in the kernel")
+    result = grader.grade(here, kernel, [item]).items[0]
+    if result.verdict in EXPLAINED:
+        result = grader.grade(here, kernel, [item, *others]).items[0]
+    message = result.message.replace(" of your file", " of its cell")
+    if result.verdict == "missing" and message.endswith("is not defined."):
+        message += " Run its cell first."
+    return replace(result, message=message)
+
+
+@functools.cache
+def _grader(root: Path, assignment: str) -> Grader:
+    chosen = find_assignment(assignment, root)
+    return Grader.of(chosen, read_fixtures(chosen, hidden=(chosen.folder / "hidden").is_dir()))
+
+
+def _home_of(name: str) -> types.ModuleType:
+    """The module that the function looks its names up in: the notebook, or a module that it was imported from."""
+    main = sys.modules["__main__"]
+    function = getattr(main, name, None)
+    home = sys.modules.get(getattr(function, "__module__", None) or "")
+    own = home is not None and getattr(function, "__globals__", None) is vars(home)
+    return home if home is not None and own and getattr(home, name, None) is function else main
+
+
+class Kernel:
+    """Runs cases on a module of this process. It can end what takes too long, and not what ends the process."""
+
+    layers: tuple[str, ...] = ()
+
+    def __init__(self, module: types.ModuleType) -> None:
+        """Hold the module whose functions are called."""
+        self._module = module
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """The outcome of each request, in order; nothing runs after a call that had to be ended."""
+        from autograder.sandbox.inside import worker  # it imports torch, as the notebook has already
+
+        outcomes: list[Outcome] = []
+        with worker.undisturbed():
+            _once(worker.touch)
+            for request in requests:
+                if any(outcome.status == "timed_out" for outcome in outcomes):
+                    outcomes.append(Outcome("not_run", detail=NOT_AGAIN))
+                    continue
+                file = _file_of(getattr(self._module, request.function, None))
+                outcomes.append(_call(worker.Worker.around(self._module, program.probes, file).run, request))
+        return outcomes
+
+
+@functools.cache
+def _once(work: Callable[[], None]) -> None:
+    work()
+
+
+def _call(run: Callable[..., tuple[dict[str, Any], bytes]], request: Request) -> Outcome:
+    header = {"function": request.function, "probe": request.probe, "params": dict(request.params)}
+    started = time.perf_counter()
+    try:
+        with _silence(), _deadline(request.timeout):
+            frame = run(header, request.inputs, stopped_by=(OutOfTime, KeyboardInterrupt))
+    except OutOfTime:
+        return Outcome("timed_out", detail=f"no answer in {request.timeout:g} s", seconds=request.timeout)
+    return read_answer(frame, time.perf_counter() - started, ("observed", "raised", "missing"))
+
+
+def _file_of(function: object) -> str:
+    """The file that a function was defined in, which in a notebook is its cell; "" where that cannot be told."""
+    try:
+        code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    except ValueError:  # a function wrapped in itself
+        return ""
+    return str(getattr(code, "co_filename", ""))
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Drop what the function prints: on stderr it would be taken for a failure of the cell."""
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    """Raise OutOfTime in the block once it has worked for `seconds`, and again if it catches that.
+
+    Where the platform has no such timer, the student interrupts the kernel.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    busy, began = time.process_time(), time.monotonic()
+
+    def look(number: int, frame: types.FrameType | None) -> None:
+        if time.process_time() - busy > seconds or time.monotonic() - began > PATIENCE * seconds:
+            raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

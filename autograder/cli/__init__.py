@@ -1,0 +1,4 @@
+"""The command line: one verb, one function, one exit code; terminal tables; the doctor.
+
+Nothing imports it.
+"""

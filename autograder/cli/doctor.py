@@ -1,0 +1,139 @@
+"""What this machine has of what grading needs: packages, sandbox, fixtures; and what to do where one is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from autograder.authoring.exam import stale_handout
+from autograder.authoring.generator import observe
+from autograder.grading.cases import Case, read_fixtures
+from autograder.grading.items import KIT_ROOT, Assignment
+from autograder.sandbox.inside.cgroup import VARIABLE
+from autograder.sandbox.inside.isolation import AROUND, probe
+from autograder.sandbox.sandbox import Sandbox
+from autograder.vocabulary.errors import KitError
+
+State = Literal["ok", "absent", "warning", "missing"]
+
+
+OR_ELSE = "grade in a container, or as a user who owns nothing else"
+WEAKER = {
+    "rlimits": f"Student code may use up memory and disk: {OR_ELSE}.",
+    "landlock": f"Linux 5.13 or newer has it, if it is not switched off (lsm=). Until then, {OR_ELSE}.",
+    "identity": "Student code keeps the rights of root: grade as an ordinary user.",
+    "namespaces": "One more wall; strict does not need it. Root needs CAP_SYS_ADMIN, a user needs user namespaces "
+    "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns).",
+    "cgroup": "One more wall; strict does not need it. Make a group below /sys/fs/cgroup (in version 1 below memory "
+    f"and pids there), give it to the user who grades, and name it: {VARIABLE}=autograder.",
+    "seccomp": f"Student code may start processes and use the network: {OR_ELSE}.",
+}
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One thing looked at; `advice` says what to do where it is not in order.
+
+    state   absent: it is not here, and nothing needs it
+    """
+
+    what: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def examine(assignments: Sequence[Assignment]) -> list[Examined]:
+    """Everything that grading needs, in the order in which it needs it."""
+    of_each = [one for assignment in assignments for one in (_fixtures(assignment), _handout(assignment))]
+    return [*_packages(), _machine(), *_sandbox(assignments[0]), *of_each]
+
+
+def _packages() -> list[Examined]:
+    project = tomllib.loads((KIT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [package(requirement) for requirement in project["dependencies"]]
+
+
+def package(requirement: str) -> Examined:
+    """Whether a requirement of the forms `name`, `name>=1.2` or `name==1.2` is met here."""
+    name, relation, wanted = re.split("(==|>=|$)", requirement, maxsplit=1)
+    advice = f"python -m pip install '{requirement}'"
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return Examined(name, "missing", "not installed", advice)
+    if relation == "==" and found.split("+")[0] != wanted:
+        return Examined(name, "warning", found, f"Stored tensors were made with {wanted}: {advice}")
+    if relation == ">=" and _numbers(found) < _numbers(wanted):
+        return Examined(name, "warning", found, f"The kit was written for {wanted} or newer: {advice}")
+    return Examined(name, "ok", found)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", text.split("+")[0])]
+
+
+def _machine() -> Examined:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    found = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {cores} cores"
+    return Examined("machine", "ok", found)
+
+
+def _sandbox(assignment: Assignment) -> list[Examined]:
+    item = assignment.items[0]
+    case = Case("doctor", item.id, item.function, "", "public", "", {}, {}, (), {})
+    with Sandbox() as sandbox:
+        outcome = _attempt(lambda: observe(assignment, "", [case], sandbox)[0].status)
+    if outcome != "missing":  # what an empty module should be told: the answer comes from inside the sandbox
+        advice = "Reinstall the kit as README.md says; student code cannot run here."
+        return [Examined("sandbox", "missing", outcome, advice)]
+    return [Examined("sandbox", "ok", "starts, and answers"), *(_layer(name, why) for name, why in probe().items())]
+
+
+def _layer(name: str, why_not: str) -> Examined:
+    if not why_not:
+        return Examined(name, "ok", "tried: it holds")
+    return Examined(name, "absent" if name in AROUND else "warning", why_not, WEAKER[name])
+
+
+def _attempt(action: Callable[[], str]) -> str:
+    try:
+        return action()
+    except KitError as error:
+        return str(error)
+
+
+def _fixtures(assignment: Assignment) -> Examined:
+    def describe() -> str:
+        stored = read_fixtures(assignment)
+        size = f"{len(stored.cases)} cases in {len(assignment.items)} items"
+        return f"ok: {assignment.name}: {size}, manifest {stored.sha256[:12]}"
+
+    found = _attempt(describe)
+    state: State = "ok" if found.startswith("ok: ") else "missing"
+    return Examined("fixtures", state, found.removeprefix("ok: "))
+
+
+def _handout(assignment: Assignment) -> Examined:
+    complaints = _stale(assignment)
+    if complaints:
+        return Examined("handout", "warning", complaints[0])
+    return Examined("handout", "ok", _below(assignment.handout))
+
+
+def _stale(assignment: Assignment) -> list[str]:
+    try:
+        return stale_handout(assignment)
+    except KitError as error:
+        return [str(error)]
+
+
+def _below(path: Path) -> str:
+    return path.relative_to(KIT_ROOT).as_posix() if path.is_relative_to(KIT_ROOT) else str(path)

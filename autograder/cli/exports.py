@@ -1,0 +1,253 @@
+"""The verbs `export` and `bundle`: grades in the formats of other platforms, and what those platforms grade with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from autograder.authoring.release import Files, zip_bytes
+from autograder.checking import classroom
+from autograder.cli.options import AssignmentOption, FixturesOption
+from autograder.gradebook.class_reports import named, read_grades, to_json
+from autograder.gradebook.roster import Roster, read_roster, read_table
+from autograder.grading.items import find_assignment, nearest_root
+from autograder.platforms import bundles, canvas, gradescope, moodle, plain, prairielearn
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import Report, file_stem, write_atomically
+from autograder.vocabulary.text import visible
+
+export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")
+bundle_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="What to upload to a platform so that it grades by itself."
+)
+
+
+class HiddenCases(StrEnum):
+    """When Gradescope shows how hidden cases went."""
+
+    visible = "visible"
+    after_due_date = "after_due_date"
+    after_published = "after_published"
+    hidden = "hidden"
+
+
+GradesArgument = Annotated[
+    Path, typer.Argument(metavar="GRADES_DIR", readable=False, help="The folder that `grade --out` wrote.")
+]
+FileOption = Annotated[Path, typer.Option("--out", readable=False, help="The file to write.")]
+FolderOption = Annotated[Path, typer.Option("--out", readable=False, help="The folder for a file per student.")]
+RosterOption = Annotated[
+    Path | None, typer.Option("--roster", readable=False, help="A CSV file: which id or address is which student.")
+]
+ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
+HiddenOption = Annotated[
+    HiddenCases,
+    typer.Option(
+        "--hidden-cases",
+        help="When students see how hidden cases went; unless always, Gradescope shows no total until then.",
+    ),
+]
+
+
+@export_app.command("csv")
+def export_csv(grades: GradesArgument, out: FileOption, roster: RosterOption = None) -> None:
+    """A row per student; with --roster, also those who handed in nothing, without points."""
+    reports = read_grades(grades)
+    _write(out, plain.plain_csv(reports, _roster(roster)))
+    print(f"{out}: {len(reports)} students with a report.")
+
+
+@export_app.command("jsonl")
+def export_jsonl(grades: GradesArgument, out: FileOption) -> None:
+    """JSON Lines: one whole report a line."""
+    reports = read_grades(grades)
+    _write(out, plain.json_lines(reports))
+    print(f"{out}: {len(reports)} reports.")
+
+
+@export_app.command("canvas")
+def export_canvas(
+    grades: GradesArgument,
+    gradebook: Annotated[
+        Path, typer.Option("--gradebook", readable=False, help="What Canvas exported: Grades, Export entire gradebook.")
+    ],
+    column: Annotated[str, typer.Option("--assignment-column", help='A heading of it: "HW5 GRPO (123456)".')],
+    out: FileOption,
+    roster: RosterOption = None,
+    scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth in Canvas.")] = False,
+) -> None:
+    """A gradebook for Canvas to import, made from its own: no cell without a grade of ours is changed."""
+    made = canvas.canvas_csv(read_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+    _write(out, made.text)
+    print(f"{out}: {made.graded} grades; {len(made.kept)} cells left as they were.")
+    _say_unknown(made.unknown, str(gradebook))
+
+
+@export_app.command("moodle")
+def export_moodle(
+    grades: GradesArgument,
+    worksheet: Annotated[
+        Path, typer.Option("--worksheet", readable=False, help="What Moodle's Download grading worksheet gave.")
+    ],
+    out: FileOption,
+    feedback: Annotated[
+        Path | None, typer.Option("--feedback-zip", readable=False, help="Write the feedback pages for Moodle, too.")
+    ] = None,
+    roster: RosterOption = None,
+    grade_column: Annotated[str, typer.Option("--grade-column", help="Its heading in your language.")] = "Grade",
+    identifier_column: Annotated[
+        str, typer.Option("--identifier-column", help="Its heading in your language.")
+    ] = "Identifier",
+) -> None:
+    """A grading worksheet for Moodle to import, and a zip of feedback files for it to hand out."""
+    made = moodle.moodle_csv(
+        read_grades(grades),
+        read_table(worksheet),
+        _roster(roster),
+        grade_column=grade_column,
+        identifier_column=identifier_column,
+    )
+    _write(out, made.text)
+    print(f"{out}: {made.graded} grades.")
+    if feedback is not None:
+        _write_bytes(feedback, moodle.feedback_zip(made.folders, grades / "feedback"))
+        print(f"{feedback}: {len(made.folders)} feedback pages.")
+    if made.locked:
+        _warn(
+            f"NOT EXPORTED, since Moodle has locked it or would drop it as too high: the grade of {named(made.locked)}."
+        )
+    _say_unknown(made.unknown, str(worksheet))
+
+
+@export_app.command("gradescope")
+def export_gradescope(
+    grades: GradesArgument, out: FolderOption, hidden_cases: HiddenOption = HiddenCases.visible
+) -> None:
+    """A results.json per student."""
+    reports = _graded(read_grades(grades))
+    found = {report.student: gradescope.results(report, (), hidden_cases.value) for report in reports}
+    _write_results(out, found)
+
+
+@export_app.command("classroom")
+def export_classroom(grades: GradesArgument, out: FolderOption) -> None:
+    """The result of GitHub Classroom's runner per student, of public cases alone."""
+    _write_results(out, {report.student: classroom.result(report) for report in _graded(read_grades(grades))})
+
+
+@export_app.command("prairielearn")
+def export_prairielearn(grades: GradesArgument, out: FolderOption) -> None:
+    """A results.json per student."""
+    _write_results(out, {report.student: prairielearn.results(report) for report in read_grades(grades)})
+
+
+@export_app.command("nbgrader")
+def export_nbgrader(
+    grades: GradesArgument,
+    database: Annotated[
+        str, typer.Option("--db", help="The gradebook, a file or a URL; without it the one in nbgrader's settings.")
+    ] = "",
+    course: Annotated[
+        Path | None, typer.Option("--course", readable=False, help="The folder that holds nbgrader_config.py.")
+    ] = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
+    from autograder.platforms import nbgrader
+
+    name = assignment or read_grades(grades)[0].assignment
+    chosen = find_assignment(name, *([] if course is None else [nearest_root(course)]))
+    reports = nbgrader.read_reports(grades, chosen)
+    done = nbgrader.export(reports, chosen, course or chosen.solution.parent, database)
+    print(f"{done.database}: {done.students} students, {len(done.waiting)} of them with something to mark by hand.")
+    if done.changed:
+        names = ", ".join(visible(student, 40) for student in done.changed)
+        print(f"Handed in anew since they were graded, so grade again: {names}.", file=sys.stderr)
+
+
+@bundle_app.command("gradescope")
+def bundle_gradescope(
+    zip_file: ZipOption,
+    hidden_cases: HiddenOption = HiddenCases.visible,
+    fixtures: FixturesOption = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """The autograder to upload: hidden cases are in it, for Gradescope's container alone."""
+    chosen = find_assignment(assignment)
+    _write_bundle(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases.value), "")
+    print(f"The assignment in Gradescope is worth {chosen.max_points:g} points, on the base image Ubuntu 24.04.")
+
+
+@bundle_app.command("prairielearn")
+def bundle_prairielearn(
+    zip_file: ZipOption,
+    image: Annotated[str, typer.Option("--image", help="The image that you build from tests/Dockerfile.")],
+    fixtures: FixturesOption = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """A question directory: hidden cases are in its tests/, which PrairieLearn shows to nobody."""
+    chosen = find_assignment(assignment)
+    _write_bundle(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name)
+
+
+@bundle_app.command("classroom")
+def bundle_classroom(zip_file: ZipOption, assignment: AssignmentOption = None) -> None:
+    """A template repository for GitHub Classroom: the handout and a workflow. No hidden case is in it."""
+    chosen = find_assignment(assignment)
+    _write_bundle(zip_file, bundles.classroom_files(chosen), chosen.name)
+    print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
+
+
+def _roster(path: Path | None) -> Roster | None:
+    return None if path is None else read_roster(path)
+
+
+def _graded(reports: Sequence[Report]) -> list[Report]:
+    """The reports that are graded; says of the others that they have no result."""
+    lost = [report.student for report in reports if report.points is None]
+    if lost:
+        _warn(f"NOT GRADED, so without a result: {named(lost)}.")
+    if len(lost) == len(reports):
+        raise GraderFault("No report here is graded: grade the class again.")
+    return [report for report in reports if report.points is not None]
+
+
+def _say_unknown(students: Sequence[str], where: str) -> None:
+    if students:
+        advice = "Give --roster a file that says who they are."
+        _warn(f"NOT EXPORTED, since {where} holds them not, or not clearly: {named(students)}. {advice}")
+
+
+def _warn(sentence: str) -> None:
+    print(f"autograder: {visible(sentence)}", file=sys.stderr)
+
+
+def _write_results(folder: Path, results: Mapping[str, Mapping[str, Any]]) -> None:
+    for student, found in results.items():
+        _write(folder / f"{file_stem(student)}.json", to_json(found))
+    print(f"{folder}{os.sep}: {len(results)} results.")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}. Give another with --out.") from error
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}. Give another file.") from error
+
+
+def _write_bundle(path: Path, files: Files, folder: str) -> None:
+    _write_bytes(path, zip_bytes(files, folder))
+    print(f"{path}: {path.stat().st_size:,} bytes.")

@@ -1,0 +1,175 @@
+"""The verbs of `autograder fixtures`: make, verify, compare and read the stored tensors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from autograder.authoring.diff import difference_text, read_set, sample_differences
+from autograder.authoring.show import item_text
+from autograder.authoring.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
+from autograder.authoring.variants import OWN, Variants, read_variants
+from autograder.authoring.verify import Movement, Verification, regenerate_into, regenerate_term_into
+from autograder.authoring.verify import verify as verify_fixtures
+from autograder.cli.options import AssignmentOption, FixturesOption
+from autograder.grading.cases import MANIFEST, Fixtures, read_fixtures
+from autograder.grading.choice import assignment_of_fixtures, assignment_of_item
+from autograder.grading.items import Assignment, find_assignment, find_assignments
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.text import visible
+
+fixtures_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify, compare or read them."
+)
+SecretOption = Annotated[
+    Path | None, typer.Option("--secret-file", readable=False, help="The file with the secret of the term.")
+]
+
+
+def chosen_fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
+    """The fixtures in `folder`, or the assignment's own; UsageError where the folder holds none."""
+    if folder is not None and not os.access(folder / MANIFEST, os.R_OK):
+        raise UsageError(f"{folder} holds no readable {MANIFEST}: give --fixtures a folder with a set of fixtures.")
+    return read_fixtures(assignment, folder=folder)
+
+
+def chosen_variants(assignment: Assignment, folder: Path | None) -> Variants:
+    """The variants in that folder, all of them read and in order."""
+    variants = read_variants(assignment, folder or assignment.folder)
+    assert len(variants.all) == variants.count
+    return variants
+
+
+@fixtures_app.command("regenerate")
+def fixtures_regenerate(
+    term: Annotated[str | None, typer.Option("--term", help="Hidden cases of this term's own: 2027-spring.")] = None,
+    secret_file: SecretOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", readable=False, help="Another folder for them, outside the repository.")
+    ] = None,
+    variants: Annotated[
+        int, typer.Option("--variants", min=0, max=MAX_VARIANTS, help="Sets of public cases for single students.")
+    ] = 0,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
+    if (term is None) != (secret_file is None) or (variants and term is None):
+        raise UsageError("A term's own fixtures take both --term and --secret-file; so do --variants.")
+    drawn_from = None if term is None or secret_file is None else read_term(term, secret_file)
+    if secret_file is not None and (warning := secret_warning(secret_file)):
+        print(f"autograder: {visible(warning)}", file=sys.stderr)
+    one_alone = out is not None or drawn_from is not None
+    for chosen in [find_assignment(assignment)] if one_alone else find_assignments(assignment):
+        _regenerate(chosen, out or chosen.folder, drawn_from, variants)
+
+
+def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:
+    try:
+        with Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
+            if term is None:
+                made = Made(regenerate_into(assignment.folder, target), 0, {})
+            else:
+                made = regenerate_term_into(assignment.folder, target, term, variants)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror}. Give another folder with --out.") from error
+    print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
+    if term is not None:
+        _say_term(term.name, made)
+
+
+def _say_term(term: str, made: Made) -> None:
+    print(f"Hidden cases are those of {term}; public ones and the named examples are what they were.")
+    again = ", ".join(f"{case} ({times} time{'s' * (times != 1)})" for case, times in made.redrawn.items())
+    if again:
+        print(f"Drawn again, since the first draw told too little apart: {again}.")
+    if made.variants:
+        print(f"{made.variants} variants of the public cases lie in {OWN}/.")
+
+
+@fixtures_app.command("verify")
+def fixtures_verify(
+    fixtures: FixturesOption = None, secret_file: SecretOption = None, assignment: AssignmentOption = None
+) -> None:
+    """Check every stored hash, make all fixtures anew elsewhere, and compare bytes, or else how far values moved."""
+    several = [assignment_of_fixtures([fixtures], assignment)] if fixtures else find_assignments(assignment)
+    secret = b"" if secret_file is None else read_secret(secret_file)
+    harmful = [one for one in several if not _verified(one, fixtures, secret, f" of {one.name}" * (len(several) > 1))]
+    if harmful:
+        advice = "if cases, oracle, probes, solution or mistakes were meant to change."
+        print(f"Run `autograder fixtures regenerate` {advice}")
+        raise SystemExit(3)
+
+
+def _verified(assignment: Assignment, folder: Path | None, secret: bytes, of: str) -> bool:
+    """Say what verification found; whether grading here is as good as where the fixtures were made."""
+    chosen_fixtures(assignment, folder)
+    with Console(stderr=True).status("making all fixtures anew, to compare"):
+        found = verify_fixtures(assignment, folder, secret)
+    for name, (then, here) in found.versions.items():
+        print(f"{name} was {then} when they were made, and is {here} here.")
+    if not found.different:
+        print(f"{found.files} files{of}: every hash is right, and a regeneration makes the same bytes.")
+        return True
+    print(f"{len(found.different)} of {found.files} files{of} would be made otherwise now:")
+    for name in found.different:
+        print(f"  {name}{_moved(found, name)}")
+    if found.harmless:
+        print("That is rounding: no verdict depends on it, and grading here is as good as where they were made.")
+        return True
+    numbers = [moved for moved in found.moved.values() if not moved.harmless]
+    if numbers and all(moved.keeps_verdicts for moved in numbers) and not found.told:
+        print("No verdict depends on it, but a known mistake that acts otherwise here may go unnamed.")
+    return False
+
+
+def _moved(found: Verification, name: str) -> str:
+    movement = found.moved.get(name)
+    return f"  {_how_far(movement)}" if movement is not None else ""
+
+
+def _how_far(moved: Movement) -> str:
+    if moved.share == float("inf"):
+        return "not in numbers alone"
+    values = f"{moved.share:.2g} of what is allowed ({moved.where})" if moved.share else "no expected value"
+    mistakes = f"; of a known mistake by {moved.mistakes:.2g}" if moved.mistakes else ""
+    otherwise = f"; acts otherwise: {', '.join(moved.otherwise)}" if moved.otherwise else ""
+    return f"moved: {values}{mistakes}{otherwise}"
+
+
+@fixtures_app.command("diff")
+def fixtures_diff(
+    before: Annotated[Path, typer.Argument(metavar="A", readable=False, help="A folder with a set of fixtures.")],
+    after: Annotated[Path, typer.Argument(metavar="B", readable=False, help="A folder with another one.")],
+    submissions: Annotated[
+        Path | None,
+        typer.Option("--submissions", readable=False, help="Graded against both; else the sample class."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Submissions at a time.")] = max(1, os.cpu_count() or 1),
+    assignment: AssignmentOption = None,
+) -> None:
+    """Say in words what changed from A to B, and whose score among some submissions would change."""
+    chosen = assignment_of_fixtures([before, after], assignment)
+    one, other = read_set(chosen, before), read_set(chosen, after)
+    print(difference_text(one, other), end="")
+    paths = [submissions or chosen.folder / "submissions"]
+    if submissions is None and not paths[0].is_dir():
+        return
+    with Console(stderr=True).status("grading the same submissions against both"):
+        changes = sample_differences(one, other, paths, jobs=jobs)
+    print(changes, end="")
+
+
+@fixtures_app.command("show")
+def fixtures_show(
+    item: Annotated[str, typer.Argument(help="The item whose cases to print.")],
+    fixtures: FixturesOption = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Print the cases of an item, hidden ones too, as a person would want to read them."""
+    chosen = assignment_of_item(item, assignment)
+    print(item_text(chosen.item(item), chosen_fixtures(chosen, fixtures)), end="")

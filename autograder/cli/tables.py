@@ -1,0 +1,162 @@
+"""Reports, exams and examinations → the tables of the terminal. Text of others is never taken for markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from autograder.authoring.exam import Exam, Finding
+from autograder.cli.doctor import Examined
+from autograder.gradebook.gradebook import Summary
+from autograder.grading.items import Assignment
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.text import VERDICT_WORDS, number, visible
+
+MAX_ROWS = 100
+MOST_COLUMNS = 8  # of functions: with more, no terminal has room for the rest
+MOST_MISTAKES = 3
+STYLES = {"ok": "green", "absent": "dim", "warning": "yellow", "missing": "bold red"}
+
+
+def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignment) -> Table:
+    """One row per student: points, points by function, what stands out. Of a large class, one row per function.
+
+    Of many functions it says how many are complete.
+    """
+    if figures.students > MAX_ROWS:
+        return _large_class_table(figures, assignment)
+    table = _table(_title(figures, assignment))
+    table.add_column("student", overflow="fold", max_width=24)
+    table.add_column("points", justify="right")
+    for name in _function_columns(assignment):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("what stands out", overflow="fold")
+    for report in reports:
+        table.add_row(*map(Text, _row(report, assignment)))
+    return table
+
+
+def _large_class_table(figures: Summary, assignment: Assignment) -> Table:
+    table = _table(_title(figures, assignment))
+    table.add_column("function", no_wrap=True)
+    table.add_column("mean", justify="right")
+    table.add_column("of", justify="right")
+    table.add_column("most common mistakes", overflow="fold")
+    for function in assignment.functions:
+        table.add_row(*map(Text, _function_row(figures, function)))
+    table.add_section()
+    median = "" if figures.median is None else f"median {number(figures.median)}, "
+    full_marks = f"{median}full marks {figures.full_marks:,}"
+    table.add_row("all", _sum([figures.mean]), number(figures.max_points), full_marks)
+    table.caption = f"Each of the {figures.students:,} students has a row in index.html and grades.csv."
+    return table
+
+
+def _function_row(figures: Summary, function: str) -> list[str]:
+    items = [item for item in figures.items if item.function == function]
+    names = {item.item for item in items}
+    made = [mistake for mistake in figures.mistakes if names & set(mistake.items)][:MOST_MISTAKES]
+    mistakes = ", ".join(f"{mistake.mistake} ({mistake.count:,})" for mistake in made)
+    return [_short(function), _sum(item.mean for item in items), _sum(item.max_points for item in items), mistakes]
+
+
+def _title(figures: Summary, assignment: Assignment) -> str:
+    return f"{assignment.title}: {figures.students:,} submission{'s' * (figures.students != 1)}"
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+
+
+def _short(function: str) -> str:
+    return function.removeprefix("compute_").removeprefix("run_")
+
+
+def _row(report: Report, assignment: Assignment) -> list[str]:
+    by_function = [_sum(item.points for item in report.items if item.function == name) for name in assignment.functions]
+    if len(by_function) > MOST_COLUMNS:
+        open_ = {item.function for item in report.items if item.verdict != "passed"}
+        by_function = ["" if report.points is None else f"{len(by_function) - len(open_)} of {len(by_function)}"]
+    points = "not graded" if report.points is None else number(report.points)
+    return [visible(report.student, 40), points, *by_function, visible(_stands_out(report), 100)]
+
+
+def _function_columns(assignment: Assignment) -> list[str]:
+    if len(assignment.functions) > MOST_COLUMNS:
+        return ["functions\ncomplete"]
+    return [_short(function).replace("_", "\n") for function in assignment.functions]
+
+
+def _sum(points: Iterable[float | None]) -> str:
+    found = list(points)
+    return "" if None in found else number(sum(one or 0.0 for one in found))
+
+
+def _stands_out(report: Report) -> str:
+    failed = [item for item in report.items if item.verdict != "passed"]
+    if not failed:
+        return ""
+    first_lines = {item.message.split("\n")[0] for item in failed}
+    if len(failed) == len(report.items) and len(first_lines) == 1:
+        return first_lines.pop()
+    named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
+    verdicts = list(dict.fromkeys(VERDICT_WORDS[item.verdict] for item in failed if item.verdict != "failed"))
+    return ", ".join([*verdicts, *named]) or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"
+
+
+def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:
+    """How the catalogue of mistakes fared, by function."""
+    findings = list(findings)
+    table = _table("Known mistakes")
+    table.add_column("function", no_wrap=True)
+    for heading in ("mistakes", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere"):
+        table.add_column(heading, justify="right")
+    for function in assignment.functions:
+        table.add_row(_short(function), *_counts([f for f in findings if f.known.function == function]))
+    table.add_section()
+    table.add_row("all", *_counts(findings))
+    return table
+
+
+def _counts(findings: Sequence[Finding]) -> list[str]:
+    namings = [finding.naming for finding in findings]
+    caught = sum(finding.lost > 0 for finding in findings)
+    spilt = sum(finding.spilt > 0 for finding in findings)
+    return [str(n) for n in (len(findings), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
+
+
+def answers_table(exam: Exam) -> Table:
+    """How right answers in other styles and small changes of the solution fared."""
+    table = _table("Right answers in other styles, and small changes of the solution (mutants)")
+    table.add_column("", no_wrap=True)
+    for heading in ("tried", "as it should be", "not"):
+        table.add_column(heading, justify="right")
+    accepted = sum(answer.is_accepted for answer in exam.right_answers)
+    table.add_row("right answers that earn all", *_shares(accepted, len(exam.right_answers)))
+    fates = exam.fates or ()
+    equal = [fate.survived for fate in fates if fate.mutant.reason]
+    other = [not fate.survived for fate in fates if not fate.mutant.reason]
+    table.add_row("mutants that lose points", *_shares(sum(other), len(other)))
+    table.add_row("equivalent mutants that lose none", *_shares(sum(equal), len(equal)))
+    if exam.fates is None:
+        table.caption = "no mutants: mutmut is not installed (python -m pip install -e '.[test]')"
+    return table
+
+
+def _shares(good: int, tried: int) -> list[str]:
+    return [str(tried), str(good), str(tried - good)]
+
+
+def doctor_table(examined: Iterable[Examined]) -> Table:
+    """What the machine has, and what to do where something is missing."""
+    table = _table("What grading needs here")
+    table.add_column("", no_wrap=True)
+    for heading in ("state", "found", "what to do"):
+        table.add_column(heading, overflow="fold")
+    for one in examined:
+        state = Text(one.state, STYLES[one.state])
+        table.add_row(Text(one.what), state, Text(visible(one.found)), Text(visible(one.advice)))
+    return table

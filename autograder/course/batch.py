@@ -1,0 +1,146 @@
+"""Many submissions → reports, feedback pages, gradebook, dashboard. A run that is killed goes on where it stopped."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograder.authoring.generator import versions
+from autograder.course.cluster import Cluster
+from autograder.course.results import Kept, Reports, Results
+from autograder.gradebook.gradebook import Summary
+from autograder.grading.cases import Fixtures
+from autograder.grading.feedback.details import Details
+from autograder.grading.grader import Grader
+from autograder.sandbox.pool import in_sandboxes
+from autograder.sandbox.sandbox import Isolation, Sandbox
+from autograder.submissions.submission import Candidate, Submission, read
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.report import Report
+
+Progress = Callable[[Candidate, Report], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one call of `grade_all` did.
+
+    reports     in the order of the students; they lie on disk, and are read one at a time
+    isolation   the layers that every submission was graded under
+    fault       why the first of those that were not graded was not; "" where all were
+    reused      submissions whose report was there already, made of the same bytes
+    seconds     wall time
+    """
+
+    reports: Reports
+    figures: Summary
+    isolation: tuple[str, ...]
+    fault: str
+    reused: int
+    seconds: float
+
+
+def grade_all(
+    grader: Grader,
+    candidates: Sequence[Candidate],
+    out: Path,
+    *,
+    jobs: int = 1,
+    scheduler: str = "",
+    fresh: bool = False,
+    untouched: str = "",
+    isolation: Isolation = "best",
+    progress: Progress = lambda candidate, report: None,
+    fixtures_of: Callable[[str], Fixtures] | None = None,
+) -> Run:
+    """Grade every candidate into `out`, `jobs` at a time, or on the Dask cluster of that scheduler.
+
+    A report that is there already is kept where submission, fixtures and isolation are the same, unless `fresh`.
+    Every file is written atomically; with one job or many, here or on a cluster, the bytes are the same but for
+    measured times. Of a submission that is done nothing is held but where its report lies.
+    `fixtures_of` may give each student a set of their own, on this machine alone.
+    """
+    if scheduler and fixtures_of:
+        raise UsageError("A cluster holds one set of fixtures: grade each student's own without --scheduler.")
+    started, began = _now(), time.perf_counter()
+    ordered = sorted(candidates, key=lambda candidate: candidate.student)
+    with Results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
+        desk = _Desk(grader, results, fresh, untouched, progress, threading.Lock(), fixtures_of)
+        if scheduler:
+            kept, jobs = _on_cluster(desk, ordered, Cluster(scheduler, grader, isolation))
+        else:
+            kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation)
+        seconds = time.perf_counter() - began
+        of_run = {"jobs": jobs, "started": started, "seconds": round(seconds, 2), "versions": versions()}
+        made = results.write_class(kept, of_run)
+        reused = sum(one.reused for one in kept)
+        return Run(made.reports, made.figures, made.isolation, made.fault, reused, seconds)
+
+
+@dataclass(frozen=True)
+class _Desk:
+    """What happens to a submission before and after it is graded, wherever that is."""
+
+    grader: Grader
+    results: Results
+    fresh: bool
+    untouched: str
+    progress: Progress
+    lock: threading.Lock
+    fixtures_of: Callable[[str], Fixtures] | None = None
+
+    def grade(self, candidate: Candidate, sandbox: Sandbox) -> Kept:
+        """Grade one candidate in a sandbox of this machine."""
+        submission, kept = self.open(candidate, [sandbox.layers])
+        if kept is not None:
+            return kept
+        grader = self.grader
+        if self.fixtures_of is not None:
+            grader = replace(grader, fixtures=self.fixtures_of(candidate.student))
+        return self.close(candidate, submission, *grader.grade_and_show(submission, sandbox))
+
+    def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
+        """The submission, and what is kept of it where its report is there already."""
+        submission = read(candidate, self.grader.assignment.module, self.untouched)
+        known = None if self.fresh else self.results.known(submission, layers)
+        return submission, self.close(candidate, submission, *known) if known else None
+
+    def close(
+        self,
+        candidate: Candidate,
+        submission: Submission,
+        report: Report,
+        details: Details,
+        digest: bytes | None = None,
+    ) -> Kept:
+        """Write what is of this submission, and tell of it."""
+        kept = self.results.keep(submission, report, details, digest)
+        with self.lock:
+            self.progress(candidate, report)
+        return kept
+
+
+def _on_cluster(desk: _Desk, candidates: Sequence[Candidate], cluster: Cluster) -> tuple[list[Kept], int]:
+    """What is kept of each candidate, in order, and how many were graded at a time."""
+    done: dict[int, Kept] = {}
+
+    def unknown() -> Iterator[tuple[int, Submission]]:
+        for index, candidate in enumerate(candidates):
+            submission, kept = desk.open(candidate, cluster.layers)
+            if kept is None:
+                yield index, submission
+            else:
+                done[index] = kept
+
+    with cluster:
+        for index, submission, report, details in cluster.grade(unknown()):
+            done[index] = desk.close(candidates[index], submission, report, details)
+    return [done[index] for index in range(len(candidates))], cluster.threads
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,135 @@
+"""Several assignments of one course: a page that lists them, and a gradebook with a column for each.
+
+    grades/<one>/…   grades/<other>/…     what `grade --out` wrote, a folder for each assignment
+    grades/index.html   grades/grades.csv
+
+Points are final grades where a course's rules have made some. Nothing is graded again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.gradebook.class_reports import read_grades
+from autograder.gradebook.gradebook import Summary, name_cell, points_cell, summary
+from autograder.pages.pages import render_page, script_and_policy
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.report import Report, file_stem, write_atomically
+from autograder.vocabulary.text import visible
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One assignment's grades: where they lie below the course's folder, and what they are."""
+
+    folder: str
+    assignment: str
+    title: str
+    reports: Mapping[str, Report]
+    figures: Summary
+
+    @property
+    def page(self) -> str:
+        """The address of its dashboard."""
+        return f"{_quoted(self.folder)}/index.html"
+
+    def feedback(self, student: str) -> str:
+        """The address of a student's page."""
+        return f"{_quoted(self.folder)}/feedback/{_quoted(file_stem(student))}.html"
+
+
+def is_course(folder: Path) -> bool:
+    """Whether a folder holds grades of assignments, a folder each, and none of its own."""
+    return not (folder / "reports").is_dir() and bool(_folders(folder))
+
+
+def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
+    """The assignments graded below `folder`, in the order of `titles`: from an assignment's name to its title.
+
+    Raises UsageError where a folder mixes assignments, or two hold the same.
+    """
+    graded = [_read(path, titles) for path in _folders(folder)]
+    names = [one.assignment for one in graded]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        where = " and ".join(one.folder for one in graded if one.assignment == twice)
+        raise UsageError(f"{folder} holds grades of {twice!r} twice, in {where}: move one of them away.")
+    order = list(titles)
+    return sorted(graded, key=lambda one: order.index(one.assignment) if one.assignment in order else len(order))
+
+
+def students_of(graded: Sequence[Graded]) -> list[str]:
+    """Everybody who handed in anything."""
+    return sorted({student for one in graded for student in one.reports})
+
+
+def total_of(graded: Sequence[Graded], student: str) -> float | None:
+    """The sum over the assignments that a student handed in; None where one of them has no grade."""
+    points = [one.reports[student].points for one in graded if student in one.reports]
+    known = [value for value in points if value is not None]
+    return round(sum(known), 2) if len(known) == len(points) else None
+
+
+def write_course(folder: Path, graded: Sequence[Graded]) -> None:
+    """Write the page and the gradebook; raises UsageError where the folder cannot be written."""
+    students = students_of(graded)
+    script, policy = script_and_policy()
+    rows = [(student, [_cell(one, student) for one in graded], total_of(graded, student)) for student in students]
+    page = render_page("course.html", script=script, policy=policy, graded=graded, rows=rows)
+    try:
+        write_atomically(folder / "index.html", page)
+        write_atomically(folder / "grades.csv", _to_csv(graded, students))
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror}.") from error
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if (path / "reports").is_dir())
+    except OSError:
+        return []
+
+
+def _read(path: Path, titles: Mapping[str, str]) -> Graded:
+    reports = read_grades(path)
+    names = sorted({report.assignment for report in reports})
+    if len(names) > 1:
+        raise UsageError(f"{path} holds grades of {' and of '.join(names)}: grade each into a folder of its own.")
+    title = titles.get(names[0], names[0])
+    return Graded(path.name, names[0], title, {report.student: report for report in reports}, summary(reports))
+
+
+def _cell(one: Graded, student: str) -> tuple[str, bool, float | None]:
+    """The student's page, or "" where nothing was handed in; whether something was; the points."""
+    report = one.reports.get(student)
+    return (one.feedback(student), True, report.points) if report else ("", False, None)
+
+
+def _to_csv(graded: Sequence[Graded], students: Sequence[str]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["student", *(name_cell(one.assignment) for one in graded), "total"])
+    for student in students:
+        points = [points_cell(one.reports[student].points) if student in one.reports else "" for one in graded]
+        writer.writerow([name_cell(student), *points, points_cell(total_of(graded, student))])
+    return stream.getvalue()
+
+
+def told(graded: Sequence[Graded]) -> list[str]:
+    """A line for each assignment: how many were graded, and the mean."""
+    width = max(len(visible(one.title, 60)) for one in graded)
+    lines = []
+    for one in graded:
+        figures = one.figures
+        mean = "–" if figures.mean is None else f"{figures.mean:.1f} of {figures.max_points:g}"
+        counts = f"{figures.graded:>5} of {figures.students} graded"
+        lines.append(f"  {visible(one.title, 60):<{width}}  {counts}, mean {mean}")
+    return lines
+
+
+def _quoted(name: str) -> str:
+    return urllib.parse.quote(name, safe="")

@@ -1,0 +1,288 @@
+"""The folder that a run writes, and its reading back: a report and a page for each student, then the whole class.
+
+    reports/<student>.json   details/<student>.json   feedback/<student>.html   index.html   grades.csv   run.json
+
+Reports are on disk and nowhere else: what is of the whole class is made from their files, one at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from autograder.gradebook.gradebook import Gradebook, Summary, name_cell, points_cell
+from autograder.grading.cases import Fixtures
+from autograder.grading.feedback.details import Details, read_details, write_details
+from autograder.grading.grader import Grader
+from autograder.pages.pages import ABSENT, NOT_GRADED, Change, ClassPage, feedback_page
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import WRITING, Report, file_stem, from_bytes, replacing, to_bytes, write_atomically
+from autograder.vocabulary.text import visible
+
+FOLDERS = ("reports", "feedback", "details")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """All that a run remembers of a report that lies on disk.
+
+    digest   SHA-256 of the file's bytes
+    reused   whether the file was there before the run
+    """
+
+    student: str
+    digest: bytes
+    reused: bool
+
+
+class Reports:
+    """The reports of a run in the order of its students, read from their files one at a time, as often as wanted."""
+
+    def __init__(self, folder: Path, kept: Sequence[Kept]) -> None:
+        """Read nothing yet; `folder` is where the run wrote them."""
+        self._folder, self._kept = folder, kept
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Report]:
+        """Each report; raises GraderFault where a file is not the one that the run kept."""
+        for kept in self._kept:
+            path = self._folder / f"{file_stem(kept.student)}.json"
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                raise _changed(path, f"cannot be read any more ({error.strerror})") from error
+            report = from_bytes(data) if hashlib.sha256(data).digest() == kept.digest else None
+            if report is None:
+                raise _changed(path, "is not what the run wrote there")
+            yield report
+
+
+def _changed(path: Path, what: str) -> GraderFault:
+    advice = "Nothing of the whole class was written from it. Run the same command again."
+    return GraderFault(f"{visible(str(path))} {what}: somebody changed it meanwhile. {advice}")
+
+
+@dataclass(frozen=True)
+class Class:
+    """What is known of a whole class.
+
+    isolation   the layers that every submission was graded under
+    fault       why the first of those that were not graded was not; "" where all were
+    """
+
+    reports: Reports
+    figures: Summary
+    isolation: tuple[str, ...]
+    fault: str
+
+
+class Results:
+    """The folder of one run. Use as a context manager: only one run at a time writes into a folder."""
+
+    def __init__(
+        self, out: Path, grader: Grader, students: Sequence[str], fixtures_of: Callable[[str], Fixtures] | None = None
+    ) -> None:
+        """Touch nothing yet; `fixtures_of` may give each student a set of their own."""
+        self._out, self._grader, self._students = out, grader, students
+        self._fixtures_of = fixtures_of or (lambda student: grader.fixtures)
+        self._lock = contextlib.ExitStack()
+        self._before: dict[str, float | str] = {}
+
+    def __enter__(self) -> Self:
+        """Make the folders, rid them of what a killed run left half written, and read the last run's gradebook."""
+        with self._lock, self._writing():
+            for name in FOLDERS:
+                (self._out / name).mkdir(parents=True, exist_ok=True)
+            self._lock.enter_context(_alone(self._out))
+            for folder in (self._out, *(self._out / name for name in FOLDERS)):
+                for path in folder.glob(f"{WRITING}*"):
+                    path.unlink()
+            self._refuse_lookalikes()
+            self._before = _scores(self._out / "grades.csv")
+            self._lock = self._lock.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let other runs write here."""
+        self._lock.close()
+
+    def known(
+        self, submission: Submission, layers: Collection[tuple[str, ...]]
+    ) -> tuple[Report, Details, bytes] | None:
+        """The report that is there, its details and its digest, where they were made of the same bytes in the same way.
+
+        layers   the isolation that a report of this run may have
+        """
+        try:
+            data = self._report(submission.student).read_bytes()
+        except OSError:
+            return None
+        report, details = from_bytes(data), read_details(self._details(submission.student))
+        if report is None or details is None or not self._fits(report, submission, layers):
+            return None
+        if (details.submission, details.fixtures) != (submission.sha256, self._fixtures_of(submission.student).sha256):
+            return None
+        return report, details, hashlib.sha256(data).digest()
+
+    def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:
+        """Write report and details, unless they are there and the report has that digest, and the student's page.
+
+        Nothing waits for the disk here: what a power cut spoils is graded again. `write_class` waits, once for all.
+        """
+        reused = digest is not None
+        page = self._out / "feedback" / f"{file_stem(submission.student)}.html"
+        text = feedback_page(report, submission.notes, details)
+        with self._writing():
+            if digest is None:
+                data = to_bytes(report)
+                digest = hashlib.sha256(data).digest()
+                write_details(details, self._details(submission.student))
+                path = self._report(submission.student)
+                write_atomically(path, data.decode(), lasting=False)  # last: one that is there has all
+            if _text(page) != text:  # a run that was killed may have left the page of an earlier report
+                write_atomically(page, text, lasting=False)
+        return Kept(submission.student, digest, reused)
+
+    def write_class(self, kept: Sequence[Kept], run: dict[str, Any]) -> Class:
+        """Write what is of the whole class; `run` is what `run.json` says besides.
+
+        The gradebook takes its place after the page, so that a run which was killed in between still sees changes.
+        """
+        reports, page, isolation, fault = Reports(self._out / "reports", kept), ClassPage(), None, ""
+        changes: list[Change] | None = [] if self._before else None
+        if hasattr(os, "sync"):
+            os.sync()  # a gradebook is on the disk only after every report that it counts
+        with self._writing(), replacing(self._out / "grades.csv") as stream:
+            gradebook = Gradebook(stream, [item.id for item in self._grader.assignment.items])
+            for report in reports:
+                gradebook.add(report)
+                page.add(report)
+                isolation = report.isolation if isolation is None else _both(isolation, report.isolation)
+                fault = fault or next((item.message for item in report.items if item.points is None), "")
+                if changes is not None:
+                    changes += self._change(report)
+            if changes is not None:
+                changes += [Change(name, score, ABSENT) for name, score in self._before.items()]
+            made = Class(reports, page.summary(), isolation or (), fault)
+            described = self._described(made, kept) | run
+            with replacing(self._out / "index.html") as index:
+                index.writelines(page.html(reports, described, changes))
+        with self._writing():
+            write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
+        return made
+
+    def _described(self, made: Class, kept: Sequence[Kept]) -> dict[str, Any]:
+        return {
+            "schema": 1,
+            "assignment": self._grader.assignment.name,
+            "fixtures": self._grader.fixtures.sha256,
+            "isolation": list(made.isolation),
+            "submissions": made.figures.students,
+            "not_graded": made.figures.students - made.figures.graded,
+            "reused": sum(one.reused for one in kept),
+        }
+
+    def _change(self, report: Report) -> list[Change]:
+        """What differs from the last run's gradebook."""
+        before = self._before.pop(name_cell(report.student), ABSENT)
+        now = _score(points_cell(report.points))
+        return [] if before == now else [Change(report.student, before, now)]
+
+    def _report(self, student: str) -> Path:
+        return self._out / "reports" / f"{file_stem(student)}.json"
+
+    def _details(self, student: str) -> Path:
+        return self._out / "details" / f"{file_stem(student)}.json"
+
+    def _fits(self, known: Report, submission: Submission, layers: Collection[tuple[str, ...]]) -> bool:
+        return (
+            known.status == "graded"
+            and known.student == submission.student
+            and known.submission.sha256 == submission.sha256
+            and known.submission.path == submission.path
+            and known.fixtures == self._fixtures_of(submission.student).sha256
+            and known.isolation in layers
+            and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
+        )
+
+    def _refuse_lookalikes(self) -> None:
+        """Refuse two students who would share a file, where the file system does not tell case apart."""
+        upper = self._out / FOLDERS[0].upper()
+        if not upper.exists() or not upper.samefile(self._out / FOLDERS[0]):
+            return
+        seen: dict[str, str] = {}
+        for student in self._students:
+            other = seen.setdefault(file_stem(student).casefold(), student)
+            if other != student:
+                both = f"{visible(other, 80)} and {visible(student, 80)}"
+                advice = "rename one of them, or give an --out that does"
+                raise UsageError(f"{self._out} does not tell {both} apart, which differ in case alone: {advice}.")
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            out = self._out
+            raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder; the lock goes with the process, however it ends."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            advice = "wait until it has ended, or give another folder with --out"
+            raise UsageError(f"Another run is writing into {folder}: {advice}.") from None
+        except OSError:  # a file system that has no locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _text(path: Path) -> str | None:
+    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+        return path.read_bytes().decode()
+    return None
+
+
+def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    return tuple(layer for layer in some if layer in others)
+
+
+def _scores(gradebook: Path) -> dict[str, float | str]:
+    """The students, as a gradebook spells them, with their points; nobody where there is none or it is another's."""
+    try:
+        with gradebook.open(encoding="utf-8-sig", newline="") as stream:
+            return {row["student"]: _score(row["points"] or "") for row in csv.DictReader(stream)}
+    except (FileNotFoundError, UnicodeDecodeError, csv.Error, KeyError):
+        return {}
+
+
+def _score(cell: str) -> float | str:
+    with contextlib.suppress(ValueError):
+        points = float(cell)
+        return points if math.isfinite(points) else cell
+    return cell or NOT_GRADED

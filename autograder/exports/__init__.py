@@ -1,1 +1,0 @@
-"""Grades in the formats of other platforms, and the bundles that let those platforms grade."""

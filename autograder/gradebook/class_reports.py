@@ -1,0 +1,119 @@
+"""The reports of a class, as every export starts from them, and who of it stands in a platform's table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from autograder.gradebook.roster import Roster, alternatives, index, match
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import Report, read_report
+from autograder.vocabulary.text import number, visible
+
+
+@dataclass(frozen=True)
+class FinalReport(Report):
+    """A report with what a course's rules made of its points; None where they leave no grade."""
+
+    final: float | None
+    reasons: tuple[str, ...]
+
+    @property
+    def points(self) -> float | None:
+        """The final grade, which is the one that platforms get."""
+        return self.final
+
+
+@dataclass(frozen=True)
+class Found:
+    """Which report belongs to which row of a table.
+
+    rows      position of a row → the report of its student
+    unknown   students with a report whom the table does not hold, or not clearly
+    """
+
+    rows: Mapping[int, Report]
+    unknown: tuple[str, ...]
+
+
+def read_grades(folder: Path) -> list[Report]:
+    """The reports that `grade` wrote into `folder`, by student.
+
+    Raises UsageError where there are none, GraderFault where one cannot be read: an export without it would be wrong.
+    """
+    reports = folder / "reports" if (folder / "reports").is_dir() else folder
+    try:
+        paths = sorted(reports.glob("*.json"))
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be read ({error.strerror}): give the folder that `grade` wrote.") from None
+    found = []
+    for path in paths:
+        report = read_report(path)
+        if report is None:
+            raise GraderFault(f"{path} is not a report, or is damaged: grade the class again, then export.")
+        found.append(_with_final(report, path))
+    if not found:
+        raise UsageError(f"{folder} holds no reports: give the folder that `autograder grade … --out` wrote.")
+    return sorted(found, key=lambda report: report.student)
+
+
+def _with_final(report: Report, path: Path) -> Report:
+    """The report with the final grade that its file gives besides, where it gives one."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if "final" not in data:
+        return report
+    final, listed = data["final"], data.get("adjustments", [])
+    reasons = tuple(str(one.get("reason", "")) for one in listed if isinstance(one, dict))
+    if final is not None and not isinstance(final, int | float):
+        raise GraderFault(f"{path} has a final grade that is no number: apply the rules again, then export.")
+    given = {each.name: getattr(report, each.name) for each in fields(report)}
+    return FinalReport(**given, final=final, reasons=reasons)
+
+
+def why_not_graded(report: Report) -> str:
+    """Why a report has no points to export."""
+    lost = next((item.message for item in report.items if item.points is None), "")
+    return lost or "; ".join(report.reasons if isinstance(report, FinalReport) else ())
+
+
+def find_rows(reports: Iterable[Report], keys: Iterable[frozenset[str]], roster: Roster | None = None) -> Found:
+    """Which of the rows, each known by its `keys`, belongs to which report; of two for one row, both are unknown."""
+    known = index(keys)
+    claims: dict[int, list[Report]] = {}
+    unknown = []
+    for report in reports:
+        names = alternatives(report.student)
+        person = roster.person(*names) if roster else None
+        position = match(names, known)
+        if position is None and person is not None:
+            hits = {known[one] for one in person.keys if one in known}
+            position = hits.pop() if len(hits) == 1 else None
+        if position is None:
+            unknown.append(report.student)
+        else:
+            claims.setdefault(position, []).append(report)
+    unknown += [report.student for claim in claims.values() if len(claim) > 1 for report in claim]
+    return Found({at: claim[0] for at, claim in claims.items() if len(claim) == 1}, tuple(sorted(unknown)))
+
+
+def common_maximum(reports: Sequence[Report]) -> float:
+    """What the assignment is worth; raises GraderFault where reports of different versions lie side by side."""
+    values = {report.max_points for report in reports}
+    if len(values) > 1:
+        worths = " and ".join(number(value) for value in sorted(values)[:2])
+        raise GraderFault(f"Some of these reports are out of {worths} points: grade the class again with --fresh.")
+    return values.pop()
+
+
+def to_json(data: Mapping[str, Any] | Sequence[Any], indent: int | None = 1) -> str:
+    """`data` as JSON in ASCII: no mark in a name can act on whoever prints the file, and none is lost."""
+    return json.dumps(data, indent=indent, ensure_ascii=True) + "\n"
+
+
+def named(students: Sequence[str]) -> str:
+    """Some names, as a sentence shows them."""
+    more = f" and {len(students) - 10} more" if len(students) > 10 else ""
+    return ", ".join(visible(student, 40) for student in students[:10]) + more

@@ -1,0 +1,174 @@
+"""Who is in the course: a CSV file that says which student stands behind a platform's ids, logins and addresses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.text import INVISIBLE, visible
+
+MAX_BYTES = 32 * 2**20
+DELIMITERS = ",;\t"
+
+# Headings as the platforms write them, in small letters and with spaces for underscores and points.
+NAMES = ("student", "name", "full name", "display name")
+FIRST_NAMES, LAST_NAMES = ("first name", "firstname", "given name"), ("last name", "lastname", "surname")
+IDENTITIES = (
+    "id", "sid", "student id", "user id", "id number", "identifier", "canvas id", "moodle id", "lms user id", "sis id",
+    "sis user id", "sis login id", "login", "login id", "user", "username", "user name", "netid", "email",
+    "email address", "e-mail", "mail", "github", "github username", "github id",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file as a platform wrote it: its cells, and what it takes to write it the same way."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    delimiter: str = ","
+    newline: str = "\n"
+    bom: bool = False
+
+    def text(self, rows: Iterable[Sequence[str]]) -> str:
+        """These rows in the manner of the file, header included where it is among them."""
+        lines = [self._line(row) + self.newline for row in rows]
+        return ("\N{BYTE ORDER MARK}" if self.bom else "") + "".join(lines)
+
+    def _line(self, row: Sequence[str]) -> str:
+        stream = io.StringIO()
+        csv.writer(stream, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)  # so that it quotes both
+        return stream.getvalue().removesuffix("\r\n")
+
+
+@dataclass(frozen=True)
+class Person:
+    """One line of a roster; `keys` are what other programs may call the student."""
+
+    student: str
+    group: str
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The students of a course."""
+
+    people: tuple[Person, ...]
+
+    def person(self, *names: str) -> Person | None:
+        """Whoever is meant by the first of `names` that means somebody; None where nobody, or two, are meant."""
+        found = match(names, index(person.keys for person in self.people))
+        return None if found is None else self.people[found]
+
+
+def read_table(path: Path) -> Table:
+    """The CSV file at `path`: UTF-8, with commas, semicolons or tabs. Raises UsageError where it is not one."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"{path} is larger than {MAX_BYTES // 2**20} MiB: is it the right file?")
+        text = data.decode("utf-8-sig")
+        return _table(text, bom=data.startswith(b"\xef\xbb\xbf"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}): check the path.") from None
+    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+        raise UsageError(f"{path} is not a CSV file in UTF-8 ({error}): save it as one.") from None
+
+
+def _table(text: str, *, bom: bool) -> Table:
+    first = re.match(r'(?:[^"\r\n]|"(?:[^"]|"")*")*', text)
+    bare = re.sub(r'"(?:[^"]|"")*"', "", first[0] if first else "")
+    delimiter = max(DELIMITERS, key=bare.count)
+    rows = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
+    if not rows:
+        raise ValueError("it is empty")
+    width = len(rows[0])
+    if long := next((number for number, row in enumerate(rows, 1) if len(row) > width and any(row[width:])), 0):
+        raise ValueError(f"row {long} has more cells than the first")
+    even = tuple((*row, *[""] * (width - len(row)))[:width] for row in rows)
+    return Table(even[0], even[1:], delimiter, "\r\n" if "\r\n" in text else "\n", bom)
+
+
+def read_roster(path: Path) -> Roster:
+    """The roster at `path`. Raises UsageError where no column holds names, or a student stands in it twice."""
+    table = read_table(path)
+    headings = [plain_heading(cell) for cell in table.header]
+    people = [_person(dict(zip(headings, row, strict=True))) for row in table.rows if any(map(str.strip, row))]
+    people = [person for person in people if person.student]
+    if not people:
+        raise UsageError(f"{path} names no student: its first row needs `student`, or `first name` and `last name`.")
+    seen: set[str] = set()
+    for person in people:
+        if person.student in seen:
+            raise UsageError(f"{path} holds {visible(person.student, 80)} twice: give each a name of their own.")
+        seen.add(person.student)
+    return Roster(tuple(people))
+
+
+def _person(cells: Mapping[str, str]) -> Person:
+    first, last = (_cell(cells, headings) for headings in (FIRST_NAMES, LAST_NAMES))
+    student = _cell(cells, NAMES) or " ".join(part for part in (first, last) if part)
+    names = {student, f"{first} {last}", f"{last}, {first}"} if first and last else {student}
+    identities = {cell for heading, cell in cells.items() if heading in IDENTITIES}
+    return Person(unicodedata.normalize("NFC", student), _cell(cells, ("group", "team")), keys_of(names | identities))
+
+
+def _cell(cells: Mapping[str, str], headings: Iterable[str]) -> str:
+    return next((cells[heading].strip() for heading in headings if cells.get(heading, "").strip()), "")
+
+
+def plain_heading(cell: str) -> str:
+    """A heading without what differs between platforms: `GitHub_Username` is `github username`."""
+    return " ".join(re.sub(r"[_.]", " ", cell).casefold().split())
+
+
+# Matching
+
+
+def key(name: str) -> str:
+    """`name` without what two ways of writing it may differ in: case, spacing, invisible marks, forms of letters."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    shown = "".join(one for one in folded if one.isspace() or unicodedata.category(one) not in INVISIBLE)
+    return " ".join(shown.split())
+
+
+def keys_of(names: Iterable[str]) -> frozenset[str]:
+    """The keys by which somebody with these names and ids is found; `Diaz, Ana` is also `Ana Diaz` and `diazana`."""
+    keys = set()
+    for name in names:
+        last, comma, first = name.partition(",")
+        keys |= {key(name), key(name.lstrip("'")), *([key(f"{first} {last}"), _run_together(name)] if comma else [])}
+    return frozenset(keys - {""})
+
+
+def _run_together(name: str) -> str:
+    """A sortable name as Canvas writes it into file names."""
+    return "".join(character for character in key(name) if character.isalnum())
+
+
+def index(people: Iterable[frozenset[str]]) -> dict[str, int | None]:
+    """Key → position of the one it stands for; None where it stands for several."""
+    found: dict[str, int | None] = {}
+    for position, keys in enumerate(people):
+        for one in keys:
+            found[one] = None if one in found else position
+    return found
+
+
+def match(names: Iterable[str], found: Mapping[str, int | None]) -> int | None:
+    """The position that the first of `names` with a meaning stands for; None where that is nobody, or several."""
+    return next((found[key(name)] for name in names if key(name) in found), None)
+
+
+def alternatives(student: str) -> list[str]:
+    """What a student of a report may be called elsewhere: the name; of `diazana_1001` the id first, then the name."""
+    name, underscore, identity = student.rpartition("_")
+    return [student, identity, name] if underscore and identity and name else [student]

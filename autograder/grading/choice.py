@@ -1,0 +1,160 @@
+"""Which assignment a command is about, where there are several and none is named.
+
+Submissions say it themselves: by the names of their files, or else by the functions that they define. Nothing of them
+is run, no symbolic link is followed, and only so much is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from autograder.grading.cases import MANIFEST
+from autograder.grading.items import KIT_ROOT, Assignment, find_assignments
+from autograder.submissions.submission import find
+from autograder.vocabulary.errors import UsageError
+
+MAX_ENTRIES = 20_000
+MAX_DEPTH = 8
+MAX_READ = 2**20  # bytes of a file that is searched for functions
+MAX_FILES_READ = 200
+SOURCES = (".py", ".ipynb")
+
+
+def assignment_of_submissions(paths: Sequence[Path], name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+    """The assignment `name` under `root`, the only one there, or the one that the submissions at `paths` are of.
+
+    Raises UsageError where they are of several, or do not say of which.
+    """
+    known = find_assignments(name, root)
+    if len(known) == 1:
+        return known[0]
+    files = [file for path in paths for file in _files_below(path)]
+    found = _by_name(files, known) or _by_part_of_name(files, known) or _by_function(files, known)
+    if len(found) == 1:
+        return found[0]
+    for path in paths:
+        _refuse_unreachable(path)
+    asked = "There are submissions of several assignments" if found else "Nothing here says of which assignment it is"
+    raise UsageError(f"{asked}. Name one with --assignment: {_names(found or known)}.")
+
+
+def assignment_of_item(item_id: str, name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+    """The assignment `name`, or the one that has an item of this id; raises UsageError where it is not clear which."""
+    known = find_assignments(name, root)
+    found = [assignment for assignment in known if any(item.id == item_id for item in assignment.items)]
+    if len(found) == 1 or len(known) == 1:
+        return (found or known)[0]
+    if found:
+        raise UsageError(f"Several assignments have an item {item_id!r}. Name one with --assignment: {_names(found)}.")
+    items = "; ".join(f"of {one.name}: {', '.join(item.id for item in one.items)}" for one in known)
+    raise UsageError(f"There is no item {item_id!r}. The items are, {items}.")
+
+
+def assignment_of_fixtures(folders: Sequence[Path], name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+    """The assignment `name`, the only one, or the one that the manifests in `folders` are of; else UsageError."""
+    known = find_assignments(name, root)
+    told = {_told_by(folder / MANIFEST) for folder in folders}
+    found = [assignment for assignment in known if assignment.name in told]
+    if len(found) == 1 or len(known) == 1:
+        return (found or known)[0]
+    if told == {""}:
+        raise UsageError(f"{folders[0]} holds no {MANIFEST} that names its assignment. Name one with --assignment.")
+    raise UsageError(f"There are several assignments. Name one with --assignment: {_names(found or known)}.")
+
+
+def _told_by(manifest: Path) -> str:
+    """The assignment that a manifest names; "" where it names none, which its reader will say."""
+    try:
+        told = json.loads(manifest.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    name = told.get("assignment") if isinstance(told, dict) else ""
+    return name if isinstance(name, str) else ""
+
+
+def assignments_to_release(zip_file: Path | None, name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
+    """The assignment `name`, or all; of those, for a zip, the one that it is named for. Raises UsageError else."""
+    known = find_assignments(name, root)
+    if zip_file is None or len(known) == 1:
+        return known
+    found = [assignment for assignment in known if assignment.name == zip_file.stem]
+    if not found:
+        raise UsageError(f"{zip_file} holds one handout. Name its assignment with --assignment: {_names(known)}.")
+    return found
+
+
+def _refuse_unreachable(path: Path) -> None:
+    """A path that leads nowhere is said first."""
+    try:
+        path.stat()
+    except (OSError, ValueError):
+        find([path], "")
+
+
+def _names(assignments: Iterable[Assignment]) -> str:
+    return ", ".join(assignment.name for assignment in assignments)
+
+
+def _by_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
+    names = {file.name for file in files}
+    return [one for one in known if any(f"{one.module}{suffix}" in names for suffix in SOURCES)]
+
+
+def _by_part_of_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
+    """By names that a platform has put more to: lovelaceada_1_2_policy_gradient-1.py. The longest that fits counts."""
+    found: set[str] = set()
+    for file in files:
+        if file.suffix.lower() in SOURCES:
+            fitting = [one.module for one in known if one.module in file.stem]
+            found |= {max(fitting, key=len)} if fitting else set()
+    return [one for one in known if one.module in found]
+
+
+def _by_function(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
+    sources = [file for file in files if isinstance(file, Path) and file.suffix.lower() in SOURCES]
+    text = b"\n".join(_beginning(file) for file in sources[:MAX_FILES_READ])
+    defined = {name.decode() for name in re.findall(rb"\bdef\s+([A-Za-z_]\w*)", text)}
+    return [one for one in known if defined & set(one.functions)]
+
+
+def _files_below(path: Path) -> Iterator[Path | PurePosixPath]:
+    """The files at or below `path`, and the members of zips; what cannot be read holds none."""
+    waiting = [(path, 0)]
+    for _ in range(MAX_ENTRIES):
+        if not waiting:
+            return
+        place, depth = waiting.pop()
+        try:
+            mode = place.stat().st_mode if place == path else place.lstat().st_mode
+            if stat.S_ISDIR(mode) and depth < MAX_DEPTH:
+                waiting += [(inner, depth + 1) for inner in sorted(place.iterdir(), reverse=True)]
+            elif stat.S_ISREG(mode):
+                yield place
+                yield from _members(place)
+        except (OSError, ValueError):
+            continue
+
+
+def _members(path: Path) -> Iterator[PurePosixPath]:
+    if path.suffix.lower() != ".zip":
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield from (PurePosixPath(name) for name in archive.namelist()[:MAX_ENTRIES])
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return
+
+
+def _beginning(path: Path) -> bytes:
+    flags = [getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")]
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | sum(flags)), "rb") as stream:
+            return stream.read(MAX_READ)
+    except OSError:
+        return b""

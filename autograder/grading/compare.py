@@ -1,0 +1,262 @@
+"""Hold what was observed against what is expected. Pure: arrays and descriptions in, a Mismatch or None out.
+
+The ladder: returned → tensor → dtype → named shape → finite → values → graph, then errors, facts, gradients and purity.
+The first rung that breaks is the one reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from autograder.grading.cases import Expectation
+from autograder.sandbox.observation import Array, Observation, Raised, Returned
+
+Rung = Literal[
+    "returned", "tensor", "dtype", "shape", "finite", "values", "graph", "error", "fact", "gradient", "purity"
+]
+KIND_ORDER = ("value", "error", "fact", "gradient", "unchanged")
+SHOWN = 3
+NOTHING = Returned("none")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where two arrays differ."""
+
+    index: tuple[int, ...]
+    observed: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first expectation that does not hold, and on which rung.
+
+    first       the first differing places, at most three; `differing` of `total` differ
+    shared      axis and index that all differing places share, where there is one
+    relative    the greatest relative difference, where all values are finite
+    observed    the fact or error that was observed
+    diagnoses   facts that differ too and explain the cause, with what was observed
+    """
+
+    rung: Rung
+    expectation: Expectation
+    returned: Returned = NOTHING
+    first: tuple[Difference, ...] = ()
+    differing: int = 0
+    total: int = 0
+    shared: tuple[str, int] | None = None
+    relative: float | None = None
+    observed: Any = None
+    diagnoses: tuple[tuple[Expectation, Any], ...] = ()
+
+
+def compare(expected: Sequence[Expectation], observation: Observation) -> Mismatch | None:
+    """The first expectation that the observation breaks, or None where all hold."""
+    binding = [expectation for expectation in expected if not expectation.diagnosis]
+    for expectation in sorted(binding, key=lambda expectation: KIND_ORDER.index(expectation.kind)):
+        mismatch = _compare_one(expectation, observation)
+        if mismatch is not None:
+            return _with_diagnoses(mismatch, expected, observation.facts)
+    return None
+
+
+def _with_diagnoses(mismatch: Mismatch, expected: Sequence[Expectation], facts: Mapping[str, Any]) -> Mismatch:
+    diagnoses = tuple(
+        (expectation, facts.get(expectation.name))
+        for expectation in expected
+        if expectation.diagnosis and facts.get(expectation.name) != expectation.value
+    )
+    return replace(mismatch, diagnoses=diagnoses)
+
+
+def _compare_one(expectation: Expectation, observation: Observation) -> Mismatch | None:
+    match expectation.kind:
+        case "fact" | "error":
+            return _compare_json(expectation, observation.facts.get(expectation.name))
+        case "value":
+            return _compare_value(expectation, observation.returned.get(expectation.name, NOTHING))
+        case "gradient":
+            return _compare_gradient(expectation, observation.returned.get(expectation.name, NOTHING))
+        case "unchanged":
+            return _compare_argument(expectation, observation.returned.get(expectation.name, NOTHING))
+
+
+def _compare_json(expectation: Expectation, observed: Any) -> Mismatch | None:
+    holds = error_holds(expectation, observed) if expectation.kind == "error" else observed == expectation.value
+    rung: Rung = "error" if expectation.kind == "error" else "fact"
+    return None if holds else Mismatch(rung, expectation, observed=observed)
+
+
+def error_holds(expectation: Expectation, observed: Any) -> bool:
+    """Whether an error of the expected type was raised, with all that its text must mention."""
+    types, message = (observed.get("types"), observed.get("message")) if isinstance(observed, dict) else (None, None)
+    if not isinstance(types, list) or expectation.value["type"] not in types:
+        return False
+    return all(isinstance(message, str) and text in message for text in expectation.value.get("mentions", ()))
+
+
+def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | None:
+    expected = _expected_array(expectation)
+    if returned.kind == "none":
+        return Mismatch("returned", expectation, returned)
+    if returned.kind != "tensor":
+        return Mismatch("tensor", expectation, returned)
+    mismatch = _compare_form(expectation, returned) or _compare_arrays(expectation, returned, expected)
+    if mismatch is None and expectation.attached not in (None, returned.requires_grad):
+        return Mismatch("graph", expectation, returned)
+    return mismatch
+
+
+def _compare_form(expectation: Expectation, returned: Returned) -> Mismatch | None:
+    if returned.dtype != expectation.dtype:
+        return Mismatch("dtype", expectation, returned)
+    if returned.shape != _expected_array(expectation).shape:
+        return Mismatch("shape", expectation, returned)
+    return None
+
+
+def _compare_gradient(expectation: Expectation, returned: Returned) -> Mismatch | None:
+    expected = _expected_array(expectation)
+    if returned.kind != "tensor":
+        return Mismatch("gradient", expectation, returned)
+    mismatch = _compare_form(expectation, returned) or _compare_arrays(expectation, returned, expected)
+    if mismatch is None or mismatch.rung not in ("finite", "values"):
+        return mismatch
+    return replace(mismatch, rung="gradient")
+
+
+def _compare_argument(expectation: Expectation, returned: Returned) -> Mismatch | None:
+    before, after = _expected_array(expectation), returned.array
+    same = after is not None and after.dtype == before.dtype and _same_values(after, before)
+    return None if same else Mismatch("purity", expectation, returned)
+
+
+def _same_values(after: Array, before: Array) -> bool:
+    """Whether no value changed. The same bytes hold the same values, which is quicker to see than that NaN is NaN."""
+    if after.shape == before.shape and after.tobytes() == before.tobytes():
+        return True
+    return bool(np.array_equal(after, before, equal_nan=True))
+
+
+def _compare_arrays(expectation: Expectation, returned: Returned, expected: Array) -> Mismatch | None:
+    if returned.array is None:
+        return Mismatch("tensor", expectation, returned)
+    right = right_places(expectation, returned.array)
+    if right.all():
+        return None
+    wrong, wide, observed = ~right, _widen(expected), _widen(returned.array)
+    finite = np.isfinite(observed)
+    indices = [tuple(int(n) for n in index) for index in np.argwhere(wrong)]
+    return Mismatch(
+        rung="values" if finite.all() else "finite",
+        expectation=expectation,
+        returned=returned,
+        first=tuple(Difference(index, float(observed[index]), float(wide[index])) for index in indices[:SHOWN]),
+        differing=len(indices),
+        total=wide.size,
+        shared=_shared_index(indices, expectation.axes, wide.shape),
+        relative=_greatest_relative(observed, wide) if finite.all() else None,
+    )
+
+
+def right_places(expectation: Expectation, observed: Array) -> Array:
+    """Where `observed` is within the tolerance: bool, of the shape of both."""
+    expected = _expected_array(expectation)
+    wide, seen = _widen(expected), _widen(observed)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near: Array = np.abs(seen - wide) <= expectation.atol + expectation.rtol * np.abs(wide)
+    near &= np.isfinite(seen) & np.isfinite(wide)
+    if expectation.rtol == expectation.atol == 0:  # float64 does not tell all integers apart
+        near &= observed == expected
+    return near
+
+
+def _widen(array: Array) -> Array:
+    return array.astype(np.float64, copy=False)
+
+
+def _greatest_relative(observed: Array, expected: Array) -> float:
+    scale = float(np.abs(expected).max()) or 1.0
+    with np.errstate(all="ignore"):
+        return float((np.abs(observed - expected) / np.maximum(np.abs(expected), 1e-3 * scale)).max())
+
+
+def _shared_index(
+    indices: Sequence[tuple[int, ...]], axes: Sequence[str], shape: Sequence[int]
+) -> tuple[str, int] | None:
+    """The first axis along which all differing places agree, where others on that axis are right."""
+    for position, axis in enumerate(axes):
+        places = {index[position] for index in indices}
+        if len(places) == 1 and shape[position] > 1 and len(indices) > 1:
+            return axis, places.pop()
+    return None
+
+
+def _expected_array(expectation: Expectation) -> Array:
+    assert expectation.array is not None, f"{expectation.name} is compared as a tensor but stores none"
+    return expectation.array
+
+
+# Known mistakes
+
+
+def is_mistake(
+    expected: Sequence[Expectation], mistake: Observation | Raised | None, seen: Observation | Raised
+) -> bool:
+    """Whether `seen` is what the mistake returns in this case; None means that the mistake passes it.
+
+    A stored mistake holds only what differs from the truth, so whatever it does not hold must be right.
+    """
+    if mistake is None:
+        return isinstance(seen, Observation) and compare(expected, seen) is None
+    if isinstance(mistake, Raised) or isinstance(seen, Raised):
+        return isinstance(mistake, Raised) and isinstance(seen, Raised) and mistake.types == seen.types
+    return all(_agrees(expectation, mistake, seen) for expectation in expected if not expectation.diagnosis)
+
+
+def same_trace(
+    expected: Sequence[Expectation], mistake: Observation | Raised | None, seen: Observation | Raised
+) -> bool:
+    """Whether the diagnoses agree too: they tell apart mistakes that return the same numbers."""
+    if not isinstance(seen, Observation) or not isinstance(mistake, Observation):
+        return True
+    diagnoses = [expectation for expectation in expected if expectation.diagnosis]
+    return all(mistake.facts.get(d.name, d.value) == seen.facts.get(d.name) for d in diagnoses)
+
+
+def _agrees(expectation: Expectation, mistake: Observation, seen: Observation) -> bool:
+    name = expectation.name
+    if name in mistake.facts:
+        return bool(mistake.facts[name] == seen.facts.get(name))
+    if name not in mistake.returned:
+        return _compare_one(expectation, seen) is None
+    return _same_return(expectation, mistake.returned[name], seen.returned.get(name, NOTHING))
+
+
+def _same_return(expectation: Expectation, mistaken: Returned, seen: Returned) -> bool:
+    if mistaken != seen:
+        return False
+    if mistaken.array is None or seen.array is None:
+        return mistaken.array is seen.array
+    wide, observed = _widen(mistaken.array), _widen(seen.array)
+    scale = max(1.0, float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0)))
+    return bool(np.allclose(observed, wide, rtol=expectation.rtol, atol=expectation.atol * scale, equal_nan=True))
+
+
+def matching_mistakes(
+    cases: Iterable[tuple[Sequence[Expectation], Mapping[str, Observation | Raised], Observation | Raised]],
+) -> list[str]:
+    """The mistakes that return, in every one of these cases, what was seen; at least one case must be failed.
+
+    Where traces tell some of them apart, only those whose trace agrees are kept.
+    """
+    cases = list(cases)
+    slugs = sorted({slug for _, mistakes, _ in cases for slug in mistakes})
+    found = [s for s in slugs if all(is_mistake(expected, known.get(s), seen) for expected, known, seen in cases)]
+    traced = [s for s in found if all(same_trace(expected, known.get(s), seen) for expected, known, seen in cases)]
+    return traced or found

@@ -1,0 +1,254 @@
+"""What is graded: an assignment's items, read from its items.toml."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES
+from autograder.vocabulary.errors import FixtureError, UsageError
+
+KIT_ROOT = Path(__file__).resolve().parents[2]
+UNTOUCHED = "untouched.py"
+ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "also", "load_timeout", "item", "curve"})
+CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
+BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
+ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that earns points.
+
+    points             float    2 to 8; 0 for a curve, which is shown and earns nothing
+    timeout            float    seconds of wall clock for one case
+    cpu                float    seconds of processor time for one case, over all threads; twice `timeout` if not given
+    memory_megabytes   float    what one case may hold beyond what torch takes
+    output_megabytes   float    what one case may print
+    hint               str      what to think about where no known mistake explains the answer
+    """
+
+    id: str
+    function: str
+    title: str
+    points: float
+    timeout: float
+    hint: str
+    public: tuple[str, ...]
+    hidden: tuple[str, ...]
+    cpu: float = math.inf
+    memory_megabytes: float = MEMORY_MEGABYTES
+    output_megabytes: float = OUTPUT_MEGABYTES
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One assignment: its items and where its parts lie.
+
+    folder    fixtures/<name>, which holds items.toml, manifest.json, probes.py, public/ and hidden/
+    module    the name that students define their functions in, without .py
+    given     modules handed to students whole; grading uses the kit's own copies
+    also      files of the solution's folder that students get besides; grading needs none of them
+    curves    runs whose series are shown beside the solution's; each has one public case of its own name
+    """
+
+    name: str
+    title: str
+    module: str
+    folder: Path
+    given: tuple[str, ...]
+    load_timeout: float
+    items: tuple[Item, ...]
+    also: tuple[str, ...] = ()
+    curves: tuple[Item, ...] = ()
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The graded functions, in the order of the items."""
+        return tuple(dict.fromkeys(item.function for item in self.items))
+
+    @property
+    def max_points(self) -> float:
+        """The sum over items."""
+        return round(sum(item.points for item in self.items), 2)
+
+    @property
+    def solution(self) -> Path:
+        """The folder that instructors edit; staff only."""
+        return self.folder.parent.parent / "solution" / self.name
+
+    @property
+    def handout(self) -> Path:
+        """The folder that `release` makes; staff only."""
+        return self.folder.parent.parent / "handout" / self.name
+
+    def item(self, item_id: str) -> Item:
+        """The item of that id; raises UsageError, naming the items there are."""
+        for item in self.items:
+            if item.id == item_id:
+                return item
+        known = ", ".join(item.id for item in self.items)
+        raise UsageError(f"There is no item {item_id!r} in {self.name}. The items are: {known}.")
+
+    def given_sources(self) -> dict[str, str]:
+        """The text of each given module: beside the fixtures in a handout, from the solution in the kit."""
+        return {name: self._given_path(name).read_text(encoding="utf-8") for name in self.given}
+
+    def probes_source(self) -> str:
+        """The text of probes.py."""
+        return (self.folder / "probes.py").read_text(encoding="utf-8")
+
+    def untouched_source(self) -> str:
+        """The text of the module as it was handed out; "" before the first release."""
+        for path in (self.folder / UNTOUCHED, self.handout / f"{self.module}.py"):
+            if path.is_file():
+                return path.read_text(encoding="utf-8")
+        return ""
+
+    def _given_path(self, name: str) -> Path:
+        for folder in (self.folder, self.solution):
+            if (folder / f"{name}.py").is_file():
+                return folder / f"{name}.py"
+        raise FixtureError(f"{name}.py of {self.name} is in neither {self.folder} nor {self.solution}.")
+
+
+def load_assignment(folder: Path) -> Assignment:
+    """The assignment whose fixtures lie in `folder`; raises FixtureError where items.toml is missing or wrong."""
+    path = folder / "items.toml"
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _assignment(data, folder.resolve())
+    except OSError as error:
+        raise FixtureError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FixtureError(f"{path} is not TOML: {error}.") from error
+    except ValueError as error:
+        raise FixtureError(f"{path} cannot be used: {error}.") from error
+
+
+def find_assignments(name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
+    """All assignments under `root`, or `name` alone; raises UsageError where there is none of that name."""
+    folders = sorted(path.parent for path in (root / "fixtures").glob("*/items.toml"))
+    names = [folder.name for folder in folders]
+    if not folders:
+        raise FixtureError(f"There is no assignment under {root / 'fixtures'}: no folder there holds items.toml.")
+    if name is None:
+        return [load_assignment(folder) for folder in folders]
+    if name not in names:
+        raise UsageError(f"There is no assignment {name!r}. Name one with --assignment: {', '.join(names)}.")
+    return [load_assignment(folders[names.index(name)])]
+
+
+def find_assignment(name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+    """The assignment `name` under `root`, or the only one there; raises UsageError where it is not clear which."""
+    found = find_assignments(name, root)
+    if len(found) > 1:
+        names = ", ".join(assignment.name for assignment in found)
+        raise UsageError(f"There are several assignments. Name one with --assignment: {names}.")
+    return found[0]
+
+
+def nearest_root(start: Path) -> Path:
+    """The closest folder from `start` upwards that holds fixtures (a handout or the kit), else the kit itself."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        if any((folder / "fixtures").glob("*/items.toml")):
+            return folder
+    return KIT_ROOT
+
+
+def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
+    _refuse_unknown(data, ASSIGNMENT_KEYS | BUDGETS, "the assignment")
+    usual = {name: _positive(data, name, "the assignment") for name in BUDGETS & data.keys()}
+    items = tuple(_item({**usual, **entry}) for entry in _list(data, "item", dict, "the assignment"))
+    drawn = _list({"curve": [], **data}, "curve", dict, "the assignment")
+    curves = tuple(_curve({**usual, **entry}) for entry in drawn)
+    _refuse_twice((item.id for item in (*items, *curves)), "item")
+    _refuse_twice((case for item in (*items, *curves) for case in (*item.public, *item.hidden)), "case")
+    if not items:
+        raise ValueError("it lists no item")
+    return Assignment(
+        name=_text(data, "assignment", "the assignment"),
+        title=_text(data, "title", "the assignment"),
+        module=_text(data, "module", "the assignment"),
+        folder=folder,
+        given=tuple(_list(data, "given", str, "the assignment")),
+        load_timeout=_positive(data, "load_timeout", "the assignment"),
+        items=items,
+        also=tuple(_list({"also": [], **data}, "also", str, "the assignment")),
+        curves=curves,
+    )
+
+
+def _curve(entry: Mapping[str, Any]) -> Item:
+    name = _text(entry, "id", "a curve")
+    _refuse_unknown(entry, CURVE_KEYS | BUDGETS, name)
+    function, title = _text(entry, "function", name), _text(entry, "title", name)
+    timeout = _positive(entry, "timeout", name)
+    return Item(name, function, title, 0.0, timeout, "", (name,), (), **_budgets(entry, timeout, name))
+
+
+def _item(entry: Mapping[str, Any]) -> Item:
+    name = _text(entry, "id", "an item")
+    _refuse_unknown(entry, ITEM_KEYS | BUDGETS, name)
+    timeout = _positive(entry, "timeout", name)
+    item = Item(
+        id=name,
+        function=_text(entry, "function", name),
+        title=_text(entry, "title", name),
+        points=_positive(entry, "points", name),
+        timeout=timeout,
+        hint=_text(entry, "hint", name),
+        public=tuple(_list(entry, "public", str, name)),
+        hidden=tuple(_list({"hidden": [], **entry}, "hidden", str, name)),  # a handout's items have none
+        **_budgets(entry, timeout, name),
+    )
+    if not item.public and not item.hidden:
+        raise ValueError(f"{name} has no case")
+    return item
+
+
+def _budgets(entry: Mapping[str, Any], timeout: float, where: str) -> dict[str, float]:
+    usual = {"cpu": 2 * timeout, "memory_megabytes": MEMORY_MEGABYTES, "output_megabytes": OUTPUT_MEGABYTES}
+    return {budget: _positive({**usual, **entry}, budget, where) for budget in BUDGETS}
+
+
+def _text(entry: Mapping[str, Any], key: str, where: str) -> str:
+    found = entry.get(key)
+    if not isinstance(found, str) or not found.strip():
+        raise ValueError(f"{key!r} of {where} should be text, but is {_shown(found)}")
+    return found
+
+
+def _positive(entry: Mapping[str, Any], key: str, where: str) -> float:
+    found = entry.get(key)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+        raise ValueError(f"{key!r} of {where} should be a number above 0, but is {_shown(found)}")
+    return float(found)
+
+
+def _list(entry: Mapping[str, Any], key: str, kind: type, where: str) -> list[Any]:
+    found = entry.get(key)
+    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+        raise ValueError(f"{key!r} of {where} should be a list of {kind.__name__}, but is {_shown(found)}")
+    return found
+
+
+def _shown(found: object) -> str:
+    return "missing" if found is None else repr(found)
+
+
+def _refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+    if unknown := sorted(set(entry) - known):
+        raise ValueError(f"{where} has the unknown entry {unknown[0]!r}")
+
+
+def _refuse_twice(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"the {what} {name!r} is listed twice")
+        seen.add(name)

@@ -1,0 +1,130 @@
+"""Grades for Moodle: its own grading worksheet, filled in, and a zip of feedback files.
+
+Moodle finds a student by the number in `Identifier`, and skips a row whose grade is empty or has not changed; names in
+the file mean nothing to it. In the zip, the name of a folder has that number after its first underscore.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.authoring.release import zip_bytes
+from autograder.gradebook.class_reports import common_maximum, find_rows
+from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.roster import Roster, Table, keys_of, plain_heading
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.report import Report, file_stem
+from autograder.vocabulary.text import number, visible
+
+NAMED_BY = ("full name", "username", "id number", "email address")
+
+
+@dataclass(frozen=True)
+class MoodleExport:
+    """The worksheet for Moodle.
+
+    locked    students whose grade Moodle does not let change, or would leave out as above its maximum
+    folders   student → where in a zip the feedback goes
+    """
+
+    text: str
+    graded: int
+    unknown: tuple[str, ...]
+    locked: tuple[str, ...]
+    folders: Mapping[str, str]
+
+
+def moodle_csv(
+    reports: Sequence[Report],
+    worksheet: Table,
+    roster: Roster | None = None,
+    *,
+    grade_column: str = "Grade",
+    identifier_column: str = "Identifier",
+) -> MoodleExport:
+    """The worksheet with the points of the class; a cell that we have nothing for stays as it is.
+
+    worksheet   what Moodle's "Download grading worksheet" gave
+    raises      UsageError where it is not one, or the assignment is worth other points there
+    """
+    at_grade, at_id = _column(worksheet, grade_column), _column(worksheet, identifier_column)
+    headings = [plain_heading(cell) for cell in worksheet.header]
+    numbers = [_participant(row[at_id]) for row in worksheet.rows]
+    decimal = _checked_maximum(worksheet, headings, common_maximum(reports))
+    by = [at for at, heading in enumerate(headings) if heading in NAMED_BY]
+    keys = [keys_of({*(row[at] for at in by), numbers[position]}) for position, row in enumerate(worksheet.rows)]
+    found = find_rows(reports, keys, roster)
+    rows, locked, folders, graded = [], [], {}, 0
+    for position, row in enumerate(worksheet.rows):
+        cells = list(row)
+        report = found.rows.get(position)
+        if report is not None:
+            name = row[headings.index("full name")] if "full name" in headings else report.student
+            folders[report.student] = feedback_folder(name, numbers[position])
+        above = report is not None and (report.points or 0.0) > report.max_points
+        if report is not None and (above or _is_locked(row, headings)):
+            locked.append(report.student)
+        elif report is not None and report.points is not None:
+            cells[at_grade] = number(report.points).replace(".", decimal)
+            graded += 1
+        rows.append([_cell(cell, heading) for cell, heading in zip(cells, headings, strict=True)])
+    text = worksheet.text([worksheet.header, *rows])
+    return MoodleExport(text, graded, found.unknown, tuple(locked), folders)
+
+
+def feedback_folder(name: str, participant: str) -> str:
+    """The folder that Moodle's importer takes for this participant's, named as its download of submissions is."""
+    return f"{file_stem(name.replace('_', ' '))}_{participant}_assignsubmission_file_"
+
+
+def feedback_zip(folders: Mapping[str, str], pages: Path) -> bytes:
+    """The feedback pages in `pages`, for "Upload multiple feedback files in a zip". Raises UsageError without one."""
+    files = {}
+    for student, folder in folders.items():
+        path = pages / f"{file_stem(student)}.html"
+        try:
+            files[f"{folder}/feedback.html"] = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read ({error.strerror}): grade the class again.") from None
+    return zip_bytes(files, "")
+
+
+def _column(worksheet: Table, heading: str) -> int:
+    found = [at for at, cell in enumerate(worksheet.header) if plain_heading(cell) == plain_heading(heading)]
+    if len(found) != 1:
+        columns = ", ".join(visible(cell, 40) for cell in worksheet.header)
+        raise UsageError(
+            f"The worksheet has no column {visible(heading, 40)!r}; it has: {columns}. In a language other than "
+            "English, name the columns with --identifier-column and --grade-column."
+        )
+    return found[0]
+
+
+def _participant(cell: str) -> str:
+    found = re.fullmatch(r"\D*(\d+)", cell.strip())
+    if found is None:
+        raise UsageError(f"{visible(cell, 40)!r} is no participant of Moodle: download the grading worksheet again.")
+    return found[1]
+
+
+def _checked_maximum(worksheet: Table, headings: Sequence[str], ours: float) -> str:
+    """The decimal mark of the worksheet. Raises UsageError where its maximum is another: Moodle drops what is more."""
+    at = headings.index("maximum grade") if "maximum grade" in headings else -1
+    cells = {row[at].strip() for row in worksheet.rows} - {""} if at >= 0 else set()
+    for cell in cells:
+        if not re.fullmatch(r"\d+([.,]\d+)?", cell) or float(cell.replace(",", ".")) != ours:
+            worth = f"{visible(cell, 40)} points in Moodle and {number(ours)} here"
+            raise UsageError(f"The assignment is worth {worth}: change its maximum grade in Moodle.")
+    return "," if any("," in cell for cell in cells) else "."
+
+
+def _is_locked(row: Sequence[str], headings: Sequence[str]) -> bool:
+    return "grade can be changed" in headings and row[headings.index("grade can be changed")].strip().lower() == "no"
+
+
+def _cell(cell: str, heading: str) -> str:
+    """A cell as Moodle wrote it; but a name must not be what a spreadsheet would run."""
+    return f"'{cell}" if heading in NAMED_BY and reads_as_formula(cell) else cell

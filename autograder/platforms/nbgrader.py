@@ -1,0 +1,322 @@
+"""Reports → nbgrader's gradebook, so that formgrader, late penalties, feedback and `nbgrader export` go on from there.
+
+For each report: the scores of its items and a comment at each answer, through nbgrader's own API; and the notebook that
+formgrader and `generate_feedback` show, in autograded/, made anew from the source notebook. Nothing of a submission is
+executed; of its notebook only answers in words and the graded definitions are taken, as text.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import datetime
+import logging
+import os
+import stat
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.authoring.release import notebook_of
+from autograder.authoring.source_notebook import TEXT_STUB, Cell, Notebook, released, to_bytes
+from autograder.grading.items import Assignment
+from autograder.submissions.notebook import MAX_CODE, UNPARSABLE, parsed
+from autograder.submissions.submission import Candidate, read, written_answers
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import ItemResult, Report, read_report, write_atomically
+from autograder.vocabulary.report_text import item_lines
+from autograder.vocabulary.text import number, visible
+
+CONFIG = "nbgrader_config.py"
+NO_RESPONSE = "No response."  # nbgrader's own words
+MAX_TIMESTAMP = 100  # bytes
+LONGEST_STUDENT = 128  # nbgrader's column
+
+
+@dataclass
+class Exported:
+    """What one export did.
+
+    waiting   students with answers in words that nobody has marked yet
+    changed   students whose files are not those that were graded
+    """
+
+    database: str
+    students: int = 0
+    waiting: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """What a student handed in, as text: the module that was graded, and the answers in words by their cells."""
+
+    source: str = ""
+    written: Mapping[str, str] = field(default_factory=dict)
+    changed: bool = False
+
+
+def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
+    """The reports on this assignment in a folder that `grade --out` wrote, by student."""
+    found = [(path, read_report(path)) for path in sorted((grades / "reports").glob("*.json"))]
+    reports = [report for _, report in found if report is not None and report.assignment == assignment.name]
+    if broken := [path for path, report in found if report is None]:
+        raise UsageError(f"{broken[0]} is no report: grade the class again.")
+    if not reports:
+        raise UsageError(f"{grades} holds no report on {assignment.name}: give the folder that `grade --out` wrote.")
+    return sorted(reports, key=lambda report: report.student)
+
+
+def export(reports: Sequence[Report], assignment: Assignment, course: Path, database: str = "") -> Exported:
+    """Write every report into the gradebook of the course.
+
+    course      the folder that holds nbgrader_config.py
+    database    a file or a URL; nbgrader's settings say which where it is ""
+    raises      UsageError where the gradebook does not know the assignment as it is now
+    """
+    for report in reports:
+        _refuse_name(report.student)
+    with _settings(course, database) as app:
+        from nbgrader.api import Gradebook
+
+        exported = Exported(app.coursedir.db_url)
+        with Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook, _quiet_database():
+            _refuse_other_cells(gradebook, assignment)
+            for report in reports:
+                _Entry(app, gradebook, assignment, report).write(exported)
+    return exported
+
+
+def _refuse_name(student: str) -> None:
+    if Path(student).name != student or student in (".", "..") or len(student) > LONGEST_STUDENT:
+        raise UsageError(f"{visible(student, 60)!r} cannot be a student's name in nbgrader: it names a folder there.")
+
+
+@contextlib.contextmanager
+def _settings(course: Path, database: str) -> Iterator[Any]:
+    """nbgrader's application, with the settings of the course."""
+    if not (course / CONFIG).is_file():
+        raise UsageError(f"{course} holds no {CONFIG}: give --course the folder that does.")
+    try:
+        from nbgrader.apps.baseapp import NbGrader
+    except ImportError as error:
+        advice = "install the extra: python -m pip install -e '.[nbgrader]'"
+        raise GraderFault(f"The package {error.name} is missing: {advice}.") from error
+    url = database if "://" in database else f"sqlite:///{Path(database).absolute()}" if database else ""
+    before, path = os.environ.get("PATH", ""), list(sys.path)
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])  # nbgrader starts alembic by name
+    try:
+        with contextlib.chdir(course.resolve()):
+            app = NbGrader(log_level=logging.ERROR)
+            app.initialize([f"--db={url}"] if url else [])
+            yield app
+    finally:
+        os.environ["PATH"], sys.path[:] = before, path
+
+
+@contextlib.contextmanager
+def _quiet_database() -> Iterator[None]:
+    """Hide the warnings that nbgrader 0.9.6 draws from SQLAlchemy whenever it adds a submission."""
+    from sqlalchemy.exc import SAWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SAWarning)
+        yield
+
+
+def _refuse_other_cells(gradebook: Any, assignment: Assignment) -> None:
+    from nbgrader.api import MissingEntry
+
+    again = f"run `nbgrader generate_assignment {assignment.name}` first"
+    try:
+        cells = gradebook.find_notebook(assignment.module, assignment.name).grade_cells
+    except MissingEntry:
+        raise UsageError(f"The gradebook does not know {assignment.name}: {again}.") from None
+    known = {cell.name: cell.max_score for cell in cells}
+    for item in assignment.items:
+        if known.get(item.id) != item.points:
+            found = f"with {number(known[item.id])} points" if item.id in known else "not at all"
+            raise UsageError(f"The gradebook knows {item.id} {found}, not with {number(item.points)} points: {again}.")
+
+
+class _Entry:
+    """One report on its way into the gradebook."""
+
+    def __init__(self, app: Any, gradebook: Any, assignment: Assignment, report: Report) -> None:
+        self._app, self._gradebook, self._assignment, self._report = app, gradebook, assignment, report
+        folders = app.coursedir
+        self._submitted, autograded = (
+            Path(folders.format_path(step, report.student, assignment.name))
+            for step in (folders.submitted_directory, folders.autograded_directory)
+        )
+        self._shown = autograded / f"{assignment.module}.ipynb"
+
+    def write(self, exported: Exported) -> None:
+        """Write the grades, the comments and the notebook to look at; what a person has given stays."""
+        handed = self._handed()
+        template = released(notebook_of(self._assignment))
+        self._gradebook.update_or_create_student(self._report.student)
+        when = self._timestamp()
+        more = {} if when is None else {"timestamp": when}
+        submission = self._gradebook.update_or_create_submission(self._assignment.name, self._report.student, **more)
+        notebook = next(one for one in submission.notebooks if one.name == self._assignment.module)
+        self._grade(notebook, handed, _questions(template))
+        self._comment(notebook, handed)
+        self._gradebook.db.commit()
+        self._penalize(submission, notebook)
+        text = to_bytes(_filled(template, self._report, handed)).decode()
+        self._shown.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._shown, text)
+        exported.students += 1
+        if any(grade.needs_manual_grade for grade in notebook.grades):
+            exported.waiting.append(self._report.student)
+        if handed.changed:
+            exported.changed.append(self._report.student)
+
+    def _handed(self) -> _Handed:
+        if not self._submitted.is_dir() or self._submitted.is_symlink():
+            return _Handed()
+        candidate = Candidate(self._report.student, self._submitted, self._report.student)
+        submission = read(candidate, self._assignment.module, self._assignment.untouched_source())
+        if submission.sha256 != self._report.submission.sha256:
+            return _Handed(changed=True)
+        return _Handed(submission.source, written_answers(candidate, self._assignment.module))
+
+    def _timestamp(self) -> datetime.datetime | None:
+        """When the work was handed in, as the file says that nbgrader puts beside it."""
+        from nbgrader.utils import parse_utc
+
+        path = self._submitted / "timestamp.txt"
+        with contextlib.suppress(OSError, ValueError, OverflowError):
+            if stat.S_ISREG(path.lstat().st_mode):
+                with path.open("rb") as stream:
+                    when: datetime.datetime = parse_utc(stream.read(MAX_TIMESTAMP).decode().strip())
+                    return when
+        return None
+
+    def _grade(self, notebook: Any, handed: _Handed, questions: Mapping[str, str]) -> None:
+        results = {result.item: result for result in self._report.items}
+        before = _written_in(self._shown, questions)
+        for grade in notebook.grades:
+            if grade.name in results:
+                score = results[grade.name].points
+                new = grade.auto_score != score
+            else:
+                answer = handed.written.get(grade.name, TEXT_STUB)
+                score = None if _is_answer(answer) else 0.0
+                new = grade.name in before and before[grade.name] != answer
+            if grade.manual_score is None:
+                grade.needs_manual_grade = score is None
+            elif new:
+                grade.needs_manual_grade = True
+            grade.auto_score = score
+
+    def _comment(self, notebook: Any, handed: _Handed) -> None:
+        for comment in notebook.comments:
+            results = [result for result in self._report.items if result.function == comment.name]
+            if results:
+                comment.auto_comment = comment_on(results) or None
+            else:
+                answered = _is_answer(handed.written.get(comment.name, TEXT_STUB))
+                comment.auto_comment = None if answered else NO_RESPONSE
+
+    def _penalize(self, submission: Any, notebook: Any) -> None:
+        """What being late costs, by the rule that nbgrader's settings name."""
+        if not submission.total_seconds_late and notebook.late_submission_penalty is None:
+            return
+        from nbformat import v4
+        from nbgrader.preprocessors import AssignLatePenalties
+
+        names = {"student": self._report.student, "assignment": self._assignment.name}
+        resources = {"nbgrader": {**names, "notebook": self._assignment.module, "db_url": self._app.coursedir.db_url}}
+        AssignLatePenalties(parent=self._app).preprocess(v4.new_notebook(), resources)  # type: ignore[no-untyped-call]
+        self._gradebook.db.expire_all()
+
+
+def comment_on(results: Sequence[ItemResult]) -> str:
+    """What is wrong with one function, as Markdown: "" where nothing is.
+
+    nbgrader renders a comment as Markdown with HTML in it. So what may hold a student's words is indented by four
+    spaces, which makes it code: it shows as it is.
+    """
+    parts = []
+    for result in results:
+        if result.verdict != "passed":
+            points = f"{number(result.points)} of " if result.points is not None else "not graded, of "
+            message = textwrap.dedent("\n".join(item_lines(result, again="")[1:]))
+            code = textwrap.indent(visible(message, newlines=True), "    ")
+            parts.append(f"{result.item}, {points}{number(result.max_points)}:\n\n{code}")
+    return "\n\n".join(parts)
+
+
+def _is_answer(text: str) -> bool:
+    return text.strip() not in ("", TEXT_STUB)
+
+
+# The notebook that formgrader shows
+
+
+def _questions(template: Notebook) -> dict[str, str]:
+    """The cells that a person marks, and what they hold before anybody answers."""
+    roles = {cell["id"]: cell["metadata"].get("nbgrader", {}) for cell in template["cells"]}
+    asked = {name for name, role in roles.items() if role.get("grade") and role.get("solution")}
+    return {cell["id"]: cell["source"] for cell in template["cells"] if cell["id"] in asked}
+
+
+def _written_in(path: Path, questions: Mapping[str, str]) -> dict[str, str]:
+    """The answers in words that an earlier export put into the notebook at `path`."""
+    import nbformat
+
+    try:
+        cells = nbformat.read(path, as_version=4).cells  # type: ignore[no-untyped-call]
+    except (OSError, ValueError):
+        return {}
+    return {cell["id"]: cell["source"] for cell in cells if cell.get("id") in questions}
+
+
+def _filled(template: Notebook, report: Report, handed: _Handed) -> Notebook:
+    """The students' notebook with one student's answers, and with the results as the outputs of the test cells."""
+    results = {result.item: result for result in report.items}
+    answers = _definitions(handed.source)
+    for cell in template["cells"]:
+        name = cell["id"]
+        if name in results:
+            cell["outputs"] = _outputs(results[name])
+        elif name in handed.written:
+            cell["source"] = handed.written[name]
+        elif name in answers:
+            cell["source"] = answers[name]
+    if handed.source:
+        head = {"cell_type": "markdown", "id": "graded-text", "metadata": {}, "source": "## All that was graded"}
+        template["cells"] += [head, {**_code(handed.source), "id": "graded"}]
+    return template
+
+
+def _code(source: str) -> Cell:
+    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+
+
+def _definitions(source: str) -> dict[str, str]:
+    """The text of each top-level function, the last one of a name."""
+    try:
+        tree = parsed(source) if len(source) <= MAX_CODE else ast.Module([], [])
+    except UNPARSABLE:
+        return {}
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    lines = source.splitlines(keepends=True)
+    return {node.name: "".join(lines[node.lineno - 1 : node.end_lineno]).rstrip() for node in functions}
+
+
+def _outputs(result: ItemResult) -> list[dict[str, Any]]:
+    """What the test cell would have shown: the points, and why they are not all."""
+    text = visible("\n".join(item_lines(result, again="")), newlines=True) + "\n"
+    if result.points is None:
+        return [{"output_type": "stream", "name": "stderr", "text": text}]
+    value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {}}
+    value["data"] = {"text/plain": repr(result.points)}
+    stream = {"output_type": "stream", "name": "stdout" if result.verdict == "passed" else "stderr", "text": text}
+    return [stream, value] if result.verdict == "passed" else [value, stream]

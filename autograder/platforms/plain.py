@@ -1,0 +1,48 @@
+"""Grades for a spreadsheet or a script: CSV with a row for each student, JSON Lines with a report a line."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from autograder.gradebook.class_reports import FinalReport, to_json
+from autograder.gradebook.gradebook import name_cell, to_csv
+from autograder.gradebook.roster import Roster, alternatives
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.report import to_json as report_json
+
+ABSENT = "absent"
+
+
+def plain_csv(reports: Sequence[Report], roster: Roster | None = None) -> str:
+    """The columns of `grades.csv`, `points` being the final grade where there is one.
+
+    With a roster, there is also a row, without points, for each student who handed in nothing.
+    """
+    items = list(dict.fromkeys(result.item for report in reports for result in report.items))
+    text = to_csv(reports, items)
+    missing = absent(reports, roster) if roster else []
+    if not missing:
+        return text
+    header, *rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    for student in missing:
+        rows.append([name_cell(student), "", "", ABSENT, *[""] * len(items)])
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows([header, *sorted(rows)])
+    return stream.getvalue()
+
+
+def absent(reports: Sequence[Report], roster: Roster) -> list[str]:
+    """The students of the roster who have no report."""
+    there = {person.student for report in reports if (person := roster.person(*alternatives(report.student)))}
+    return [person.student for person in roster.people if person.student not in there]
+
+
+def json_lines(reports: Sequence[Report]) -> str:
+    """One report a line, as `reports/<student>.json` spells it; `points` is the final grade where there is one."""
+    return "".join(to_json(report_json(report) | _reasons(report), indent=None) for report in reports)
+
+
+def _reasons(report: Report) -> dict[str, list[str]]:
+    return {"reasons": list(report.reasons)} if isinstance(report, FinalReport) else {}

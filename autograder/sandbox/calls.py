@@ -1,0 +1,65 @@
+"""A call of student code as the sandbox is asked for it, and what became of it. Data alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from autograder.sandbox.observation import Observation, Raised
+
+Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run"]
+
+MEMORY_MEGABYTES = 4096.0
+OUTPUT_MEGABYTES = 64.0
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a worker loads: the student's module, the given modules and the assignment's probes, all as text."""
+
+    module: str
+    source: str
+    given: Mapping[str, str]
+    probes: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call: which probe, with which parameters and inputs (safetensors bytes), charged to which item.
+
+    timeout            seconds of wall clock
+    cpu                seconds of processor time, over all threads
+    memory_megabytes   what may be held beyond what a worker takes that has loaded nothing
+    output_megabytes   what may be printed
+    """
+
+    item: str
+    function: str
+    probe: str
+    params: Mapping[str, Any]
+    inputs: bytes
+    timeout: float
+    cpu: float = math.inf
+    memory_megabytes: float = MEMORY_MEGABYTES
+    output_megabytes: float = OUTPUT_MEGABYTES
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one request.
+
+    detail     how a worker ended
+    exceeded   the budget that ended it, as a sentence goes on after the function's name
+    seconds    wall time seen from outside
+    loading    the submission could not even be loaded
+    """
+
+    status: Status
+    observation: Observation | None = None
+    raised: Raised | None = None
+    detail: str = ""
+    exceeded: str = ""
+    seconds: float = 0.0
+    loading: bool = False

@@ -1,0 +1,174 @@
+"""Run untrusted code on a case: source and inputs in, an Outcome out. Nothing that comes out is trusted.
+
+On Linux a warm server (see `worker`) forks a worker for each submission; elsewhere each worker is a fresh interpreter.
+A worker is killed from outside (see `workers`) when a call exceeds a budget of its item: wall clock, processor time,
+memory, output. What follows a kill or a crash runs in a new worker, so a fault stays with the item that caused it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Literal, Self
+
+from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES, Outcome, Program, Request
+from autograder.sandbox.inside.isolation import AROUND, LAYERS, probe
+from autograder.sandbox.server import Budget, ForkedWorker, FreshWorker, Server, Worker
+from autograder.vocabulary.errors import SandboxError
+from autograder.vocabulary.text import STRICT
+
+Isolation = Literal["strict", "best", "none"]
+COMPILER = "torch._inductor.config"  # the compiler with all its parts
+WARMED_ON_DEMAND = {  # a word in a submission → a module that is then imported before the worker is forked
+    "matplotlib": "matplotlib.pyplot",
+    "tqdm": "tqdm.auto",
+    **dict.fromkeys(("torch.func", "checkpoint", "deterministic", "compile", "dynamo"), COMPILER),
+}
+NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item ended the worker")
+
+
+class Sandbox:
+    """Runs submissions one after another; owns a warm server where the platform can fork. Use as a context manager."""
+
+    def __init__(self, *, isolation: Isolation = "best", fork: bool | None = None) -> None:
+        """Start no worker yet. Raises SandboxError where `strict` is asked for and this machine cannot give it.
+
+        isolation   strict: Landlock and seccomp, or nothing runs; best: every layer that holds here; none: none
+        fork        False asks for a fresh interpreter per worker, as on macOS and Windows, with no layers
+        """
+        self._fork = sys.platform == "linux" if fork is None else fork
+        no_layers = dict.fromkeys((*LAYERS, *AROUND), "workers are not forked")
+        self._layers = layers_for(isolation, None if self._fork else no_layers)
+        self._server: Server | None = None
+        self._wanted: list[str] = []
+        self._megabytes, self._seconds = MEMORY_MEGABYTES, math.inf
+
+    def __enter__(self) -> Self:
+        """Return the sandbox; the server starts with the first submission."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop the server."""
+        self.close()
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers of isolation that a worker runs under."""
+        return ("process", *self._layers)
+
+    def start(self) -> None:
+        """Let the server get warm while the caller does something else; the first submission would start it too."""
+        if self._fork and (self._server is None or not self._server.alive):
+            self.close()
+            self._server = Server(self._layers)
+
+    def close(self) -> None:
+        """Stop the server; the next submission would start a new one."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def run(
+        self, program: Program, requests: Sequence[Request], *, load_timeout: float, fault_budget: float = 240.0
+    ) -> list[Outcome]:
+        """The outcome of each request, in order.
+
+        After a worker is lost the rest of that item is `not_run`; whatever else is left gets a new worker. One that ran
+        out of memory is replaced at once: what fills it may still be there. Where the program cannot be loaded, every
+        request shares that outcome. Once lost workers have used `fault_budget` seconds, the rest is `not_run`.
+        Raises SandboxError where no worker could be started: that is the grader's fault.
+        """
+        outcomes: list[Outcome] = []
+        lost: set[str] = set()
+        spent = 0.0
+        self._wanted = [module for word, module in WARMED_ON_DEMAND.items() if word in program.source]
+        loading = _budget_of_loading(requests, load_timeout)
+        self._megabytes = loading.memory_megabytes
+        self._seconds = loading.cpu + sum(request.cpu for request in requests)
+        while len(outcomes) < len(requests):
+            if requests[len(outcomes)].item in lost:
+                outcomes.append(NOT_AGAIN)
+                continue
+            with self._conversation(program) as worker:
+                loaded = worker.load(program, loading)
+                if loaded is not None:
+                    spent += loaded.seconds
+                    rest = requests[len(outcomes) :] if not outcomes else _same_item(requests, len(outcomes))
+                    outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (len(rest) - 1)]
+                else:
+                    self._run_until_lost(worker, requests, outcomes, lost)
+                    spent += worker.loading_seconds + outcomes[-1].seconds if _lost(outcomes[-1]) else 0.0
+            if spent > fault_budget:
+                missing = len(requests) - len(outcomes)
+                outcomes += [Outcome("not_run", detail="the submission had used up its time")] * missing
+        return outcomes
+
+    def _run_until_lost(
+        self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str]
+    ) -> None:
+        for request in requests[len(outcomes) :]:
+            outcomes.append(NOT_AGAIN if request.item in lost else worker.call(request))
+            if _lost(outcomes[-1]):
+                lost.add(request.item)
+            if _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory":
+                return
+
+    @contextlib.contextmanager
+    def _conversation(self, program: Program) -> Iterator[Worker]:
+        worker = self._start_worker(program)
+        try:
+            worker.await_ready()
+            yield worker
+        finally:
+            worker.close()
+
+    def _start_worker(self, program: Program) -> Worker:
+        if not self._fork:
+            return FreshWorker()
+        self.start()
+        assert self._server is not None
+        self._server.await_warm()
+        for module in self._wanted:
+            self._server.warm(module)
+        self._server.compile(program)
+        return ForkedWorker(self._server, self._megabytes, self._seconds)
+
+
+def layers_for(isolation: Isolation, found: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The layers that workers get; raises SandboxError where `strict` is asked for and a layer is missing.
+
+    found   why each layer does not hold, as `probe` tells, which is asked where this is None
+    """
+    if isolation == "none":
+        return ()
+    found = probe() if found is None else found
+    reasons = {layer: found.get(layer, "not tried") for layer in (*LAYERS, *AROUND)}
+    missing = [f"{layer} ({reasons[layer]})" for layer in STRICT if reasons[layer]]
+    if isolation == "strict" and missing:
+        raise SandboxError(
+            f"Strict isolation is asked for, but this machine lacks {', '.join(missing)}. "
+            "Grade on one that has it, or ask for --isolation best in a container."
+        )
+    return tuple(layer for layer, reason in reasons.items() if not reason)
+
+
+def _budget_of_loading(requests: Sequence[Request], timeout: float) -> Budget:
+    """What loading may use: of memory and output, what the most generous item may."""
+    memory = max((request.memory_megabytes for request in requests), default=MEMORY_MEGABYTES)
+    output = max((request.output_megabytes for request in requests), default=OUTPUT_MEGABYTES)
+    return Budget(timeout, 2 * timeout, memory, output)
+
+
+def _same_item(requests: Sequence[Request], start: int) -> Sequence[Request]:
+    return [request for request in requests[start:] if request.item == requests[start].item]
+
+
+def _lost(outcome: Outcome) -> bool:
+    """Whether the worker is gone; one that says itself that memory ran out is not."""
+    return outcome.status in ("timed_out", "crashed") or (outcome.status == "out_of_memory" and not outcome.raised)
