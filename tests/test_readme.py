@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from places import KIT
 
 from autograder.authoring.exam import known_mistakes, right_answer_paths
 from autograder.grading.items import find_assignment, find_assignments
 from autograder.sandbox.inside.isolation import probe
 
 pytestmark = pytest.mark.timeout(600)
-KIT = Path(__file__).resolve().parent.parent
 README = KIT / "README.md"
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 INSTALL = re.compile(r"python -m pip install \S+( \S+)?( && )?")

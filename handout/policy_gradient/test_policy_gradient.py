@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.check import Checker, items_to_check
-from autograder.render import item_lines
+from autograder.checking.check import Checker, items_to_check
+from autograder.vocabulary.report_text import item_lines
 
 HERE = Path(__file__).resolve().parent
 

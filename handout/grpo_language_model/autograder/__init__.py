@@ -1,1 +1,0 @@
-"""Grade an assignment: run submissions in a sandbox, compare with stored tensors, report."""

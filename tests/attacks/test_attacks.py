@@ -1,0 +1,788 @@
+"""The attack corpus: submissions that try what none should, graded for real, with witnesses outside.
+
+One attack a file in tests/attacks/, named for what it tries. It is the last part of a submission: the harness puts
+the solution before it, so that what the attack leaves alone is right. Most attacks replace `compute_deltas`; all are
+graded on ITEMS. What they aim at (files, ports, processes) they import from `targets`, a module of the harness.
+
+ATTACKS says of each what it may earn at `strict`, and what differs at process level (`isolation="none"`), where only
+what a process boundary and deadlines can hold is held. There most attacks succeed: that shows that they are real, and
+that the witnesses see.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import einops
+import pytest
+import torch
+from places import KIT
+
+from autograder.authoring.generator import solution_source
+from autograder.grading.cases import Case, read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import find_assignment
+from autograder.pages.pages import feedback_page
+from autograder.sandbox.inside.isolation import packages
+from autograder.sandbox.sandbox import Isolation, Sandbox
+from autograder.submissions.submission import Submission, find, read
+from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.report import Report, to_json, without_times, write_report
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox has layers on Linux only")
+
+CORPUS = Path(__file__).resolve().parent / "corpus"
+ASSIGNMENT = find_assignment("policy_gradient")
+FIXTURES = read_fixtures(ASSIGNMENT)
+SOLUTION = solution_source(ASSIGNMENT)
+ITEMS = ("deltas-centered", "kl-values")
+NEIGHBOURS_ITEMS = ("kl-values", "loop-seed")
+SECRET = "canary-7c1f-of-another-student"
+MARK = f"attack-{os.getpid()}"
+SLACK = 10.0  # seconds that starting workers may take besides, on a busy machine
+ALL_WITNESSES = frozenset({"secret", "hidden inputs", "file", "tcp", "udp", "unix", "neighbour", "left"})
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What an attack may get.
+
+    verdicts   of its items, at strict, as one regular expression
+    says       what the message on the first item says at strict, as a regular expression
+    process    the verdicts at process level, where they are others; UNSAFE where it must not be tried
+    does       the witnesses that notice it at process level; at strict none may
+    points     where they are not what the verdicts say: all or none
+    seconds    the deadline of a call
+    items      two that cost it points, of three points each
+    machine    the only processor on which there is such a thing
+    """
+
+    name: str
+    verdicts: str
+    says: str = ""
+    process: str = ""
+    does: frozenset[str] = frozenset()
+    points: tuple[float, ...] = ()
+    seconds: float = 10.0
+    items: tuple[str, str] = ITEMS
+    machine: str = ""
+
+
+UNSAFE = "not tried: without layers it would harm this machine"
+PASSED, FAILED, RAISED, CRASHED = "passed passed", "failed passed", "raised passed", "crashed passed"
+HUNG, FULL = "timed_out passed", "out_of_memory passed"
+UNSEEN = "(raised|passed) passed"  # refused, or in namespaces not there to be tried
+SHORT = 0.4
+QUIET: dict[str, Any] = {"capture_output": True, "text": True}
+REFUSED = (
+    "PermissionError|Operation not permitted|Permission denied"  # seccomp, Landlock
+    "|FileNotFoundError|No such file or directory|No such process|Read-only file system"  # namespaces
+    "|ProcessLookupError"
+)
+
+
+def notices(*witnesses: str) -> frozenset[str]:
+    assert set(witnesses) <= ALL_WITNESSES
+    return frozenset(witnesses)
+
+
+ATTACKS = (
+    # Ending the run
+    Attack("exit_at_import", "crashed crashed", r"could not be imported: it ended .*exited with status 0"),
+    Attack("exit_in_a_call", CRASHED, "compute_deltas ended the Python process: exited with status 0"),
+    Attack("sys_exit_at_import", "raised raised", "could not be imported.*SystemExit"),
+    Attack("sys_exit_in_a_call", RAISED, "SystemExit"),
+    Attack("keyboard_interrupt", RAISED, "KeyboardInterrupt"),
+    Attack("pytest_exit", RAISED, "Exit"),
+    Attack("pytest_skip", RAISED, "Skipped"),
+    Attack("pytest_xfail", RAISED, "XFailed"),
+    Attack("segfault", CRASHED, "SIGSEGV"),
+    Attack("abort", CRASHED, "SIGABRT"),
+    Attack("exit_from_a_thread", CRASHED, "exited with status 0"),
+    Attack("deep_recursion_in_python", RAISED, "RecursionError"),
+    Attack("deep_recursion_in_c", "(crashed|raised) passed", "SIGSEGV|RecursionError"),
+    Attack("infinite_loop", HUNG, "had not finished after 0.4 seconds", seconds=SHORT),
+    Attack("infinite_loop_at_import", "timed_out timed_out", "had not finished importing in time", seconds=SHORT),
+    Attack("infinite_loop_with_signals_ignored", HUNG, seconds=SHORT),
+    Attack("infinite_loop_with_the_alarm_off", HUNG, seconds=SHORT),
+    Attack("bare_except_round_a_loop", HUNG, seconds=SHORT),
+    Attack("blocked_inside_c", HUNG, seconds=SHORT),
+    Attack("busy_inside_torch", HUNG, seconds=SHORT),
+    Attack("stopped_process", HUNG, seconds=SHORT),
+    Attack("atexit_handler", PASSED),
+    Attack("thread_left_running", "passed (passed|timed_out)"),  # it shares a processor with what comes next
+    Attack("daemon_by_double_fork", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("outliving_the_grader", RAISED, REFUSED, process=PASSED),
+    Attack("exception_whose_text_exits", CRASHED, "exited with status 0"),
+    Attack("exception_whose_text_never_ends", HUNG, seconds=SHORT),
+    Attack("exception_whose_text_is_huge", RAISED, "RuntimeError: huge huge"),
+    Attack("exception_of_many_types", RAISED, "script"),
+    # Resources
+    Attack("fork_bomb", RAISED, REFUSED, process=UNSAFE),
+    Attack("fork_by_raw_system_call", RAISED, REFUSED, process=CRASHED),
+    Attack("fork_by_vfork", RAISED, REFUSED, process=UNSAFE, machine="x86_64"),
+    Attack("thread_bomb", "(crashed|raised) passed", "deltas started more than 512 threads|can't start new thread"),
+    Attack("memory_by_torch", FULL, "more memory than it may have", process=UNSAFE),
+    Attack("memory_by_numpy", FULL, "more memory than it may have", process=UNSAFE),
+    Attack("memory_in_small_pieces", FULL, "more memory than it may have", process=UNSAFE),
+    Attack("memory_hoarded_between_calls", FULL, points=(1.5, 3), process=UNSAFE),
+    Attack("memory_by_shared_mapping", RAISED, REFUSED, process=UNSAFE),
+    Attack("memory_by_mapping_that_grows_down", RAISED, REFUSED, process=UNSAFE),
+    Attack("memory_by_mapping_of_dev_zero", RAISED, REFUSED, process=UNSAFE),
+    Attack("memory_by_memfd", RAISED, REFUSED, process=UNSAFE),
+    Attack("memory_in_dev_shm", RAISED, REFUSED, process=UNSAFE),
+    Attack("memory_by_system_v", RAISED, REFUSED, process=UNSAFE),
+    Attack("own_limits_raised", RAISED, "ValueError", process="(passed|raised) passed"),
+    Attack("disk_fill", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("thousands_of_files", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("gigabyte_to_stdout", CRASHED, "compute_deltas printed more than 8 MiB"),
+    Attack("printing_for_ever", CRASHED, "compute_deltas printed more than 8 MiB"),
+    Attack("two_hundred_pipes", RAISED, "Too many open files", process="(passed|raised) passed"),
+    Attack("result_of_ten_gibibytes_claimed", CRASHED, "compute_deltas ended the Python process"),
+    Attack("result_too_large", FAILED, r"shape \[3000, 3000\]"),
+    Attack("flood_of_frames", CRASHED, "it answered a question that it was not asked"),
+    # Other processes
+    Attack("neighbour_slowed_by_priority", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
+    Attack("neighbour_slowed_by_scheduler", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
+    Attack("neighbour_limited", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
+    Attack("neighbour_killed", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
+    Attack("neighbour_killed_from_a_thread", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
+    Attack("neighbour_killed_by_pidfd", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
+    Attack("neighbour_killed_by_a_pipe", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
+    Attack("neighbour_killed_by_a_queued_signal", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
+    Attack("everybody_killed", RAISED, REFUSED, process=UNSAFE),
+    Attack("server_killed", RAISED, REFUSED, process="not_graded not_graded"),
+    Attack("server_traced", RAISED, REFUSED, process=UNSAFE),
+    Attack("memory_of_a_neighbour_read", RAISED, REFUSED, process="(passed|raised) passed"),
+    Attack("memory_of_the_grader_read", RAISED, REFUSED, process="(passed|raised) passed"),
+    Attack("another_program_in_this_process", RAISED, REFUSED, process=CRASHED),
+    Attack("another_program_by_subprocess", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("another_program_by_the_shell", PASSED, process=PASSED, does=notices("file")),
+    Attack("another_program_by_spawn", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack(
+        "system_calls_of_another_architecture",
+        CRASHED,
+        "SIGSYS|SIGSEGV",
+        process="(passed|crashed) passed",
+        machine="x86_64",
+    ),
+    Attack("system_calls_of_the_x32_kind", RAISED, REFUSED, machine="x86_64"),
+    Attack("obscure_system_calls", RAISED, r"answered: \[\]", process=UNSAFE),
+    Attack("new_namespaces", RAISED, REFUSED, process=UNSAFE),
+    Attack("capabilities_regained", RAISED, REFUSED, process=UNSAFE),
+    # Taking over the harness
+    Attack("files_in_site_packages", RAISED, REFUSED, process=UNSAFE),
+    Attack("poisoned_pycache", RAISED, REFUSED, process=UNSAFE),
+    Attack("meta_path_hook", FAILED),
+    Attack("trace_hook", FAILED),
+    Attack("replaced_modules", "(failed|crashed) (passed|crashed)"),
+    Attack("replaced_worker", "failed failed"),
+    Attack("forged_frame", CRASHED),
+    Attack("forged_observation", CRASHED, "it answered a question that it was not asked"),
+    Attack("forged_observation_in_turn", CRASHED, "returned nothing where deltas should be"),  # the next answer is late
+    Attack("forged_loading", "crashed crashed"),
+    Attack("garbage_on_every_descriptor", CRASHED),
+    Attack("pipes_closed", CRASHED),
+    Attack("pipes_emptied", HUNG, seconds=SHORT),
+    Attack("control_socket_sought", RAISED, r"sockets: \[\]"),
+    Attack("forged_markers_on_stdout", FAILED),
+    Attack("escape_sequences_in_an_exception", RAISED, "RuntimeError"),
+    # Cheating the comparison
+    Attack("patched_comparisons", FAILED, "differ"),
+    Attack("patched_numpy", FAILED, "differ"),
+    Attack("patched_random_numbers", PASSED),
+    Attack("patched_builtins", "(failed|raised|crashed) (passed|failed|raised|crashed)"),
+    Attack("patched_clock", HUNG, seconds=SHORT),
+    Attack("tensor_subclass_that_lies", FAILED, "differ"),
+    Attack("array_subclass_that_lies", FAILED, "should be a torch.Tensor, but is of type Liar"),
+    Attack("object_that_equals_everything", FAILED, "should be a torch.Tensor, but is of type Equal"),
+    Attack("not_a_number", FAILED, "nan"),
+    Attack("infinities", FAILED, "inf"),
+    Attack("empty_answer", FAILED, "has shape"),
+    Attack("scalar_answer", FAILED, "has shape"),
+    Attack("broadcastable_answer", FAILED, "has shape"),
+    Attack("another_dtype", FAILED, "has dtype float16"),
+    Attack("complex_answer", FAILED, "has dtype complex"),
+    Attack("sparse_answer", FAILED, "values cannot be read"),
+    Attack("meta_answer", FAILED, "values cannot be read"),
+    Attack("quantized_answer", FAILED, "has dtype qint8"),
+    Attack("zeros", FAILED, "differ"),
+    Attack("noise_above_the_tolerance", FAILED, "differ"),
+    Attack("noise_below_the_tolerance", PASSED),
+    Attack("detached_graph", "passed failed", items=("deltas-centered", "kl-gradient")),
+    Attack("mutated_inputs", FAILED, "changed its argument"),
+    Attack("aliased_output_changed_later", PASSED),
+    Attack("polluted_state", PASSED),
+    Attack("hard_coded_public_answers", FAILED, points=(1.5, 3)),  # the public cases' share: 2 of 4
+    Attack("grader_detected", PASSED),  # what it answers is what it earns
+    # Stealing
+    Attack("expected_values_in_frames", RAISED, r"found in frames: \[\]"),
+    Attack("expected_values_in_the_heap", FAILED, "differ"),
+    Attack("expected_values_in_modules", RAISED, r"found in modules: \[\]"),
+    Attack("solution_imported", RAISED, "ModuleNotFoundError"),
+    Attack("solution_read", RAISED, REFUSED),
+    Attack("fixtures_read", RAISED, REFUSED),
+    Attack("fixtures_listed", RAISED, REFUSED),
+    Attack("another_submission_read", RAISED, REFUSED, does=notices("secret")),
+    Attack("another_submission_read_at_import", "raised raised", REFUSED, does=notices("secret")),
+    Attack("another_submission_read_from_a_thread", RAISED, REFUSED, does=notices("secret")),
+    Attack("another_submission_read_through_torch", RAISED, REFUSED, does=notices("secret")),
+    Attack("another_submission_read_through_the_root_of_a_process", RAISED, REFUSED, does=notices("secret")),
+    Attack("another_submission_read_by_dots", RAISED, REFUSED, does=notices("secret")),
+    Attack("passwords_read", RAISED, REFUSED),
+    Attack("home_listed", RAISED, REFUSED),
+    Attack("processes_listed", RAISED, REFUSED),
+    Attack("command_line_of_the_grader_read", RAISED, REFUSED),
+    Attack("environment_read", RAISED, "environment: "),
+    Attack("secret_by_tcp", RAISED, REFUSED, process=PASSED, does=notices("tcp")),
+    Attack("secret_by_udp", RAISED, REFUSED, process=PASSED, does=notices("udp")),
+    Attack("secret_by_abstract_socket", RAISED, REFUSED, process=PASSED, does=notices("unix")),
+    Attack("secret_by_http", RAISED, "URLError", process=PASSED, does=notices("tcp")),
+    Attack("secret_by_stdout", RAISED, REFUSED, process=PASSED),
+    Attack("hidden_inputs_by_exception", RAISED),
+    Attack("hidden_inputs_by_shape", FAILED),
+    Attack("hidden_inputs_by_a_later_public_case", "passed raised"),
+    # Files
+    Attack("file_overwritten", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("file_truncated", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("file_truncated_by_reading", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("file_deleted", UNSEEN, process=PASSED, does=notices("file")),
+    Attack("file_renamed", UNSEEN, process=PASSED, does=notices("file")),
+    Attack("file_made_unreadable", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("file_dated_back", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("file_with_an_attribute", RAISED, REFUSED, process="(passed|raised) passed", does=notices("file")),
+    Attack("link_by_name", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("link_by_number", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    Attack("special_file", RAISED, REFUSED, process=PASSED, does=notices("file")),
+    # Attacking staff
+    Attack("pickled_payload", FAILED, "should be a torch.Tensor, but is of type Payload"),
+    Attack("markup_in_an_exception", RAISED, "script"),
+    Attack("invisible_characters_in_an_exception", RAISED, "RuntimeError"),
+)
+
+
+# What the attacks aim at, and who sees whether they hit
+
+
+def reporting(case: Case) -> list[str]:
+    """What a report would hold that told the case's first inputs, as numbers or as a shape."""
+    values = case.inputs["rewards"].reshape(-1)[:3].tolist()
+    return [", ".join(map(str, values)), ", ".join(str(int(1000 * abs(value))) for value in values)]
+
+
+HIDDEN_INPUTS = [
+    text for case in FIXTURES.of_item("deltas-centered") if case.visibility == "hidden" for text in reporting(case)
+]
+
+
+def public_answers() -> list[tuple[object, object]]:
+    cases = [case for case in FIXTURES.of_item("deltas-centered") if case.visibility == "public"]
+    expected = [next(one.array for one in case.expected if one.kind == "value") for case in cases]
+    assert all(one is not None for one in expected)
+    return [
+        (case.inputs["rewards"].tolist(), one.tolist())
+        for case, one in zip(cases, expected, strict=True)
+        if one is not None
+    ]
+
+
+class Folder:
+    """Files that no attack may read or change."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.secret = path / "grace" / "policy_gradient.py"
+        self.target = path / "heidi" / "policy_gradient.py"
+        self.restore()
+
+    def restore(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        for file, text in ((self.secret, SECRET), (self.target, "mine")):
+            file.parent.mkdir(parents=True)
+            file.write_text(text)
+        self._before = self._seen()
+
+    def changed(self) -> bool:
+        return self._seen() != self._before
+
+    def _seen(self) -> list[object]:
+        inside = sorted(self.path.rglob("*"))
+        packages = Path(torch.__file__).parent.parent
+        outside = [packages / f"{MARK}.pth", Path("/dev/shm") / MARK]
+        compiled = Path(einops.__cached__)
+        return [
+            *((path, path.lstat().st_mode, path.lstat().st_mtime_ns, content(path)) for path in inside),
+            [path.exists() for path in outside],
+            compiled.exists() and compiled.read_bytes()[:16],
+        ]
+
+
+def content(path: Path) -> object:
+    if path.is_symlink() or not path.is_file():
+        return None
+    return os.access(path, os.R_OK) and path.read_bytes(), os.listxattr(path)
+
+
+class Listeners:
+    """Three sockets that nobody should speak to."""
+
+    def __init__(self) -> None:
+        self.tcp, self.udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind(("127.0.0.1", 0))
+        self.unix = socket.socket(socket.AF_UNIX)
+        self.unix_name = f"\0{MARK}-{id(self)}"
+        self.unix.bind(self.unix_name)
+        self.unix.listen()
+        for each in (self.tcp, self.udp, self.unix):
+            each.setblocking(False)
+
+    def contacted(self) -> set[str]:
+        found = set()
+        for name, listener in (("tcp", self.tcp), ("unix", self.unix)):
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    listener.accept()[0].close()
+                    found.add(name)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.udp.recv(100)
+                found.add("udp")
+        return found
+
+    def close(self) -> None:
+        for each in (self.tcp, self.udp, self.unix):
+            each.close()
+
+
+class Victim:
+    """A process that minds its own business."""
+
+    def __init__(self) -> None:
+        self.restore()
+
+    def restore(self) -> None:
+        self.process = subprocess.Popen(["sleep", "600"])
+        self._before = self._seen()
+
+    def changed(self) -> bool:
+        return self._seen() != self._before
+
+    def _seen(self) -> object:
+        pid = self.process.pid
+        if self.process.poll() is not None:
+            return None
+        files = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        return os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid), files
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class Arena:
+    """A sandbox, what stands around it, and a neighbour's submission that is graded after every attack."""
+
+    def __init__(self, isolation: Isolation, path: Path) -> None:
+        self.isolation = isolation
+        self.folder, self.listeners, self.victim = Folder(path), Listeners(), Victim()
+        self.strangers = processes_like_workers()
+        self.sandbox = Sandbox(isolation=isolation)
+        self.clean = self.grade_neighbour()
+        self.held = held()
+
+    def grade(self, attack: Attack) -> Report:
+        grader = Grader.of(ASSIGNMENT, FIXTURES)
+        items = tuple(replace(i, timeout=attack.seconds) if i.id == ITEMS[0] else i for i in ASSIGNMENT.items)
+        load_timeout = attack.seconds if "import" in attack.name else ASSIGNMENT.load_timeout
+        assignment = replace(ASSIGNMENT, items=items, load_timeout=load_timeout)
+        given = {**grader.given, "targets": self._targets()}
+        source = f"{SOLUTION}\n\n{(CORPUS / f'{attack.name}.py').read_text()}"
+        submission = Submission("mallory", "mallory/policy_gradient.py", "0" * 64, source, "", "")
+        grader = replace(grader, assignment=assignment, given=given)
+        return grader.grade(submission, self.sandbox, items=[assignment.item(name) for name in attack.items])
+
+    def grade_neighbour(self) -> Report:
+        """An honest submission with a mistake in it."""
+        source = f"{SOLUTION}\n\ndef compute_kl_penalty(log_probs, ref_log_probs):\n    return (log_probs * 0).sum()\n"
+        submission = Submission("ada", "ada/policy_gradient.py", "1" * 64, source, "", "")
+        items = [ASSIGNMENT.item(name) for name in NEIGHBOURS_ITEMS]
+        return without_times(Grader.of(ASSIGNMENT, FIXTURES).grade(submission, self.sandbox, items=items))
+
+    def noticed(self, report: Report) -> set[str]:
+        """The witnesses that something happened; what it changed is put right."""
+        told = json.dumps(to_json(report), ensure_ascii=False) + feedback_page(report)
+        found = self.listeners.contacted()
+        found |= {"secret"} if SECRET in told else set()
+        found |= {"hidden inputs"} if any(text in told for text in HIDDEN_INPUTS) else set()
+        found |= {"left"} if not soon(lambda: processes_like_workers() <= self.strangers | self._server()) else set()
+        if self.folder.changed():
+            found.add("file")
+            self.folder.restore()
+        if self.victim.changed():
+            found.add("neighbour")
+            self.victim.close()
+            self.victim.restore()
+        return found
+
+    def close(self) -> None:
+        self.sandbox.close()
+        self.listeners.close()
+        self.victim.close()
+
+    def _server(self) -> set[int]:
+        """The server, and in namespaces the process that waits for it."""
+        ours = processes_like_workers()
+        waiting = {pid for pid in ours if parent(pid) == os.getpid()}
+        return waiting | {pid for pid in ours if parent(pid) in waiting and is_first_of_a_namespace(pid)}
+
+    def _targets(self) -> str:
+        targets = {
+            "FOLDER": str(self.folder.path),
+            "SECRET_FILE": str(self.folder.secret),
+            "TARGET_FILE": str(self.folder.target),
+            "TCP_PORT": self.listeners.tcp.getsockname()[1],
+            "UDP_PORT": self.listeners.udp.getsockname()[1],
+            "UNIX_NAME": self.listeners.unix_name,
+            "VICTIM": self.victim.process.pid,
+            "GRADER": os.getpid(),
+            "KIT": str(KIT),
+            "HOME": str(Path.home()),
+            "MARK": MARK,
+            "PUBLIC": public_answers(),
+        }
+        return "\n".join(f"{name} = {value!r}" for name, value in targets.items())
+
+
+def processes_like_workers() -> set[int]:
+    """Every process that is, or was forked from, a server or a worker; whoever runs besides us has others."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if b"worker.main_on_stdio()" in path.read_bytes():
+                found.add(int(path.parent.name))
+    return {pid for pid in found if parent(pid) == 1 or is_below_us(pid)}
+
+
+def is_below_us(pid: int) -> bool:
+    while pid > 1 and pid != os.getpid():
+        pid = parent(pid)
+    return pid == os.getpid()
+
+
+def is_first_of_a_namespace(pid: int) -> bool:
+    """Whether it is process 1 of a namespace of processes below ours: a server in namespaces."""
+    with contextlib.suppress(OSError):
+        return bool(re.search(r"^NSpid:\s\d+\s1$", Path(f"/proc/{pid}/status").read_text(errors="replace"), re.M))
+    return False
+
+
+def parent(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    return 0
+
+
+def soon(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 2
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def held() -> tuple[int, int]:
+    """Descriptors and threads of the grader."""
+    return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+
+
+def resident() -> int:
+    """Bytes of memory that the grader holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture(scope="module")
+def arena(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    try:
+        made = Arena(request.param, tmp_path_factory.mktemp("class") / "submissions")
+    except KitError as error:
+        pytest.skip(str(error))
+    yield made
+    made.close()
+    assert soon(lambda: processes_like_workers() <= made.strangers)
+
+
+at_strict = pytest.mark.parametrize("arena", ["strict"], indirect=True)
+at_process_level = pytest.mark.parametrize("arena", ["none"], indirect=True)
+
+
+def each(attacks: list[Attack] | tuple[Attack, ...]) -> pytest.MarkDecorator:
+    here = [attack for attack in attacks if attack.machine in ("", platform.machine())]
+    return pytest.mark.parametrize("attack", here, ids=lambda attack: attack.name)
+
+
+def verdicts(report: Report) -> str:
+    return " ".join(item.verdict for item in report.items)
+
+
+def earned(report: Report) -> tuple[float | None, ...]:
+    return tuple(item.points for item in report.items)
+
+
+def deserved(report: Report) -> tuple[float | None, ...]:
+    """All points of an item that passed, none of any other."""
+    points = {"passed": 3.0, "not_graded": None}
+    return tuple(points.get(item.verdict, 0.0) for item in report.items)
+
+
+# The corpus
+
+
+def test_every_attack_has_a_file_and_every_file_its_expectation() -> None:
+    assert sorted(attack.name for attack in ATTACKS) == sorted(path.stem for path in CORPUS.glob("*.py"))
+    assert len(ATTACKS) >= 80
+
+
+def test_what_the_attacks_are_appended_to_is_worth_what_the_table_supposes() -> None:
+    assert [ASSIGNMENT.item(name).points for name in ITEMS] == [3, 3]
+    assert len(HIDDEN_INPUTS) == 4
+
+
+@at_strict
+@each(ATTACKS)
+def test_at_strict_an_attack_gets_nothing_and_changes_nothing(arena: Arena, attack: Attack, tmp_path: Path) -> None:
+    started = time.monotonic()
+    report = arena.grade(attack)
+    seconds, noticed = time.monotonic() - started, arena.noticed(report)
+    assert seconds < attack.seconds + SLACK
+    assert re.fullmatch(attack.verdicts, verdicts(report)), report
+    assert re.search(attack.says, report.items[0].message, re.DOTALL), report.items[0].message
+    assert earned(report) == (attack.points or deserved(report))
+    assert noticed == set()
+    assert arena.grade_neighbour() == arena.clean
+    assert all(now <= before for now, before in zip(held(), arena.held, strict=True))
+    harmless_to_read(report, tmp_path)
+
+
+@at_process_level
+@each([attack for attack in ATTACKS if attack.process is not UNSAFE])
+def test_at_process_level_an_attack_gets_what_is_written_down(arena: Arena, attack: Attack) -> None:
+    started = time.monotonic()
+    report = arena.grade(attack)
+    seconds, noticed = time.monotonic() - started, arena.noticed(report)
+    assert seconds < attack.seconds + SLACK
+    assert re.fullmatch(attack.process or attack.verdicts, verdicts(report)), report
+    assert earned(report) == (attack.points or deserved(report))
+    assert noticed == attack.does
+    assert arena.grade_neighbour() == arena.clean
+    assert all(now <= before for now, before in zip(held(), arena.held, strict=True))
+
+
+def harmless_to_read(report: Report, folder: Path) -> None:
+    """Nothing in report or page is more than text, and none of it is what a submission printed."""
+    page = feedback_page(report)
+    write_report(report, folder / "report.json")
+    messages = [item.message for item in report.items] + [case.message for item in report.items for case in item.cases]
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]", "".join(messages)
+    )
+    assert not re.search(r"<script>alert|<img src=x", page)
+    assert f"{MARK}: 100 passed" not in page + "".join(messages)
+    assert len(json.dumps(to_json(report))) < 100_000
+
+
+# Files around the submission
+
+
+AROUND = {
+    "conftest.py": "import os\nos._exit(0)\n",
+    "pytest.ini": "[pytest]\naddopts = --collect-only\n",
+    "setup.cfg": "[tool:pytest]\naddopts = --collect-only\n",
+    "sitecustomize.py": "import os\nos._exit(0)\n",
+    "usercustomize.py": "import os\nos._exit(0)\n",
+    "evil.pth": "import os; os._exit(0)\n",
+    "torch.py": "raise RuntimeError('the wrong torch')\n",
+    "numpy/__init__.py": "raise RuntimeError('the wrong numpy')\n",
+    "einops/__init__.py": "raise RuntimeError('the wrong einops')\n",
+    "sorting_task.py": "raise RuntimeError('the wrong sorting_task')\n",
+    "probes.py": "raise RuntimeError('the wrong probes')\n",
+    "autograder/__init__.py": "raise RuntimeError('the wrong autograder')\n",
+    "safetensors/torch.py": "raise RuntimeError('the wrong safetensors')\n",
+    "__pycache__/policy_gradient.cpython-311.pyc": "poison",
+    "items.toml": "points = 1000\n",
+}
+
+
+@at_strict
+def test_files_beside_the_submission_change_nothing(arena: Arena, tmp_path: Path) -> None:
+    for name, text in {**AROUND, "policy_gradient.py": SOLUTION}.items():
+        (tmp_path / "mallory" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mallory" / name).write_text(text)
+    (candidate,) = find([tmp_path / "mallory"], ASSIGNMENT.module)
+    submission = read(candidate, ASSIGNMENT.module)
+    items = [ASSIGNMENT.item(name) for name in NEIGHBOURS_ITEMS]
+    report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission, arena.sandbox, items=items)
+    assert {item.verdict for item in report.items} == {"passed"}
+    assert arena.grade_neighbour() == arena.clean
+
+
+# The grader in the long run
+
+
+WEARING = (
+    "flood_of_frames",
+    "result_of_ten_gibibytes_claimed",
+    "exception_whose_text_is_huge",
+    "result_too_large",
+    "gigabyte_to_stdout",
+)
+
+
+@at_strict
+def test_attacks_that_are_repeated_leave_the_grader_as_small_as_it_was(arena: Arena) -> None:
+    attacks = [replace(attack, seconds=SHORT) for attack in ATTACKS if attack.name in WEARING]
+    for attack in attacks:
+        arena.grade(attack)
+    before = resident(), held()
+    for attack in attacks * 3:
+        arena.grade(attack)
+    assert resident() < before[0] + 32 * 2**20
+    assert all(now <= then for now, then in zip(held(), before[1], strict=True))
+
+
+# As another user
+
+
+REPRESENTATIVE = (
+    "another_submission_read",
+    "daemon_by_double_fork",
+    "exit_in_a_call",
+    "file_overwritten",
+    "fork_bomb",
+    "infinite_loop",
+    "memory_by_torch",
+    "neighbour_killed",
+    "secret_by_tcp",
+    "zeros",
+)
+USERS = {
+    "nobody": ["--reuid=65534", "--regid=65534", "--clear-groups"],
+    "root without any capability": ["--inh-caps=-all", "--bounding-set=-all"],
+    "root whose workers are somebody else": ["--clear-groups"],
+}
+REACH = """
+import os, subprocess, sys
+import einops, pytest, safetensors, torch
+os.listdir(sys.argv[1])
+subprocess.run([sys.executable, "-c", "import json, ssl"], check=True)
+if "somebody else" in sys.argv[2]:
+    from autograder.sandbox.inside.isolation import _others_may_enter
+    assert _others_may_enter(sys.base_prefix), f"others may not enter {sys.base_prefix}"
+"""
+
+
+def command_of(user: str, environment: dict[str, str], *more: str) -> list[str]:
+    """How that user runs Python; our own may be out of reach, then the system's does with our packages.
+
+    more   other arguments of setpriv
+    """
+    setpriv = shutil.which("setpriv") or pytest.skip("setpriv, which changes the user, is not here")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    reasons = []
+    for python in (sys.executable, shutil.which(version, path="/usr/local/bin:/usr/bin:/bin")):
+        if python is not None:
+            command = [setpriv, *USERS[user], *more, python]
+            reached = subprocess.run([*command, "-c", REACH, str(CORPUS), user], env=environment, cwd=KIT, **QUIET)
+            if reached.returncode == 0:
+                return command
+            reasons.append(f"{python}: {(reached.stderr.strip().splitlines() or ['?'])[-1]}")
+    return pytest.skip(f"no Python with our packages works for {user}: {'; '.join(reasons)}")
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_what_holds_for_root_holds_for_another_user(user: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("these tests run as an ordinary user already")
+    repeated_at_strict(REPRESENTATIVE, user)
+
+
+def repeated_at_strict(names: Sequence[str], user: str, *more: str, before: Sequence[str] = ()) -> None:
+    """Run the test of these attacks at strict as that user.
+
+    more     other arguments of setpriv
+    before   arguments of Python: what runs pytest there
+    """
+    test = test_at_strict_an_attack_gets_nothing_and_changes_nothing.__name__
+    chosen = [f"{__file__}::{test}[{name}-strict]" for name in names]
+    with tempfile.TemporaryDirectory() as home:
+        if user == "nobody":
+            os.chown(home, 65534, 65534)
+        paths = os.pathsep.join(packages())
+        environment = {**os.environ, "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
+        options = ["-q", "-p", "no:cacheprovider", f"--basetemp={home}/pytest", *chosen]
+        command = [*command_of(user, environment, *more), *(before or ("-m", "pytest")), *options]
+        done = subprocess.run(command, env=environment, cwd=KIT, timeout=280, **QUIET)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) == len(names)
+    assert "skipped" not in done.stdout
+
+
+# In a container
+
+
+# What Docker leaves to root, and a third of what its seccomp profile refuses without CAP_SYS_ADMIN: new namespaces.
+DOCKERS = (
+    "chown,dac_override,fsetid,fowner,mknod,net_raw,setgid,setuid,setfcap,setpcap,net_bind_service,sys_chroot,kill,"
+    "audit_write"
+)
+CONTAINED = """
+import os, platform, struct, ctypes, sys
+from autograder.sandbox.inside import isolation
+from autograder.sandbox.inside.processes import prctl
+column, architecture = isolation._MACHINES[platform.machine()]
+names = ("unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "mount_setattr")
+program = [isolation._load(0)]
+for name in names:
+    program += [(0x15, 0, 1, isolation._CALLS[name][column]), isolation._return(0x00050001)]
+program += [(0x15, 0, 1, isolation._FALLS_BACK["clone3"][column]), isolation._return(0x00050026)]
+anew = [(0x45, 0, 1, 0x7E020000), isolation._return(0x00050001)]
+program += isolation._judge(isolation._CLONE[column], 0, anew)
+program += [isolation._return(0x7FFF0000)]
+packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+buffer = ctypes.create_string_buffer(packed, len(packed))
+given = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(buffer))
+prctl(38, 1)
+prctl(22, 2, ctypes.create_string_buffer(given, len(given)))
+assert not os.environ.get("AUTOGRADER_CGROUP")
+found = isolation.probe()
+missing = {layer for layer, why in found.items() if why}
+# The expected difference to a machine of one's own: no namespaces, no control group; all else holds.
+assert missing == {"namespaces", "cgroup"}, found
+assert "not permitted" in found["namespaces"], found
+os.execv(sys.executable, [sys.executable, "-m", "pytest", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize(("user", "first"), [("root whose workers are somebody else", 0), ("nobody", 1)])
+def test_what_holds_here_holds_in_a_container(user: str, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third attack, so some of each family, with Docker's capabilities and without new namespaces."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can take capabilities from root")
+    monkeypatch.delenv("AUTOGRADER_CGROUP", raising=False)
+    here = [attack.name for attack in ATTACKS if attack.machine in ("", platform.machine())]
+    kept = "-all," + ",".join(f"+{name}" for name in DOCKERS.split(","))
+    repeated_at_strict(here[first::3], user, "--inh-caps=-all", f"--bounding-set={kept}", before=("-c", CONTAINED))

@@ -1,0 +1,498 @@
+"""Both pages in a real browser: nothing leaves, nothing runs that should not, everything works by mouse and keyboard.
+
+The browser is the machine's own Chromium; where there is none these tests skip.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import places
+import pytest
+
+from autograder.grading.feedback.details import Curve, Details, Picture, Series
+from autograder.pages.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
+from autograder.vocabulary.report import ItemResult, Report, file_stem, from_json
+from autograder.vocabulary.text import VERDICT_WORDS, visible
+
+GOLDEN = places.GOLDEN / "policy_gradient"
+SIZES = (1, 30, 1000)
+WIDTHS = (360, 1300)
+RUN = {"assignment": "policy_gradient", "started": "2031-03-02T14:05:11Z", "seconds": 93.2, "isolation": ["seccomp"]}
+HOSTILE = (
+    "<script>window.pwned = 1; alert(1)</script>",
+    "<img src=x onerror='window.pwned = 1; alert(1)'>",
+    '<svg/onload=alert(1)><a href="javascript:window.pwned=1">x</a>',
+    "\"' onmouseover='window.pwned=1' onfocus=alert(1) autofocus x=\"",
+    "</style></title></pre></script><iframe srcdoc='<script>parent.pwned=1</script>'></iframe>",
+    "<meta http-equiv=refresh content='0;url=http://example.org/'>",
+    "<link rel=stylesheet href=http://example.org/x.css>",
+    "\u202egnp.exe\u2066 \u200bunseen",
+    "x" * 300,
+    "W" * 300 + "<b>",
+    "{{ 7 * 7 }} ${7 * 7}",
+    "../../etc/passwd?#%2e",
+)
+
+
+@dataclass
+class Seen:
+    """A page of the browser, and what it did that nobody should see."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def names(self) -> list[str]:
+        """The students of the table that are shown, in order."""
+        script = "rows => rows.filter(row => !row.hidden).map(row => row.cells[0].textContent.trim())"
+        return list(self.page.eval_on_selector_all("#class tbody tr", script))
+
+    def column(self, number: int) -> list[str]:
+        """The cells that are shown in that column, from 0."""
+        script = "(rows, number) => rows.filter(row => !row.hidden).map(row => row.cells[number].textContent.trim())"
+        return list(self.page.eval_on_selector_all("#class tbody tr", script, number))
+
+    def unfold(self) -> None:
+        """Show all that is folded."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine; on Debian: apt-get install chromium")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Seen]]:
+    """A function that opens a page from a file, with no network; it holds at the end that the page kept quiet."""
+    opened: list[tuple[Any, Seen, str]] = []
+
+    def open_page(text: str, width: int = 1300, **options: Any) -> Seen:
+        path = tmp_path / f"page{len(opened)}.html"
+        path.write_text(text, encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        seen = Seen(context.new_page())
+        context.on("request", lambda request: seen.requests.append(request.url))
+        context.route(re.compile("^(?!file:|data:)"), lambda route: route.abort())
+        said, failed = seen.complaints, lambda what: f"it opened a {what}"
+        seen.page.on("console", lambda line: said.append(line.text) if line.type in ("error", "warning") else None)
+        seen.page.on("pageerror", lambda error: said.append(str(error)))
+        seen.page.on("dialog", lambda dialog: (said.append(failed("dialog")), dialog.dismiss()))
+        seen.page.on("popup", lambda popup: said.append(failed("window")))
+        opened.append((context, seen, path.as_uri()))
+        seen.page.goto(path.as_uri())
+        return seen
+
+    yield open_page
+    for context, seen, address in opened:
+        pwned = seen.page.evaluate("window.pwned")
+        here = seen.page.url.partition("#")[0]
+        context.close()
+        assert pwned is None
+        assert here == address
+        assert [url for url in seen.requests if url != address and not url.startswith("data:")] == []
+        assert seen.complaints == []
+
+
+@functools.cache
+def golden() -> list[Report]:
+    return [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(GOLDEN.glob("*.json"))]
+
+
+@functools.cache
+def a_class(size: int) -> list[Report]:
+    """Students who share the answers of the sample class among them, some of them stronger than others."""
+    samples = golden()
+    chance = random.Random(size)
+    return [_student(samples, f"student-{place:04}", chance) for place in range(size)]
+
+
+def _student(samples: list[Report], name: str, chance: random.Random) -> Report:
+    best, strength = samples[0].items, chance.random()
+    items = (
+        best[place] if chance.random() < strength else chance.choice(samples).items[place] for place in range(len(best))
+    )
+    return replace(samples[0], student=name, items=tuple(replace(item, seconds=chance.random()) for item in items))
+
+
+def dashboard(reports: list[Report]) -> str:
+    changes = [Change(one.student, 40.0, one.points or 0.0) for one in reports[:20]]
+    others = [Change("gone", 1.0, ABSENT), Change(reports[0].student, NOT_GRADED, 1.0)]
+    return index_page(reports, RUN, [*changes, *others])
+
+
+@functools.cache
+def dashboard_of(size: int) -> str:
+    return dashboard(a_class(size))
+
+
+def hostile(text: str) -> Report:
+    """A report with `text` wherever a student, a file or a traceback could put it."""
+    sample = next(report for report in golden() if report.student == "emeka")
+    items = tuple(_hostile(item, text) for item in sample.items)
+    return replace(sample, student=text, submission=replace(sample.submission, path=text), items=items)
+
+
+def _hostile(item: ItemResult, text: str) -> ItemResult:
+    cases = tuple(replace(case, message=text) for case in item.cases)
+    return replace(item, title=text, message=text, hint=text, verdict="failed", mistakes=(text,), cases=cases)
+
+
+def shown(report: Report, text: str = "a run", cells: str = "..+-!+" * 20) -> Details:
+    """Curves that meet the reference, run away and break off; a picture of every shape beside an item of its own."""
+    steps = [2.3 + step / 60 for step in range(80)]
+    wild = tuple(None if step % 20 == 7 else value * 10 ** (step // 10) for step, value in enumerate(steps))
+    series = (Series(f"mean {text}", tuple(steps), tuple(steps)), Series(text, wild, tuple(steps)))
+    sizes = ((120,), (3, 40), (4, 5, 6))
+    names = [item.item for item in report.items]
+    axes = ("box", text, "pos")
+    sized = zip(names, sizes, strict=False)
+    pictures = [Picture(name, "c", text, axes[3 - len(size) :], size, cells) for name, size in sized]
+    return Details("", "", (Curve("one", text, "", series), Curve("two", text, text, ())), tuple(pictures))
+
+
+# Every size and width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("size", SIZES)
+def test_a_class_of_any_size_fits_the_window(visit: Callable[..., Seen], size: int, width: int) -> None:
+    seen = visit(dashboard_of(size), width)
+    assert len(seen.names()) == size
+    assert seen.overflow() <= 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("student", [report.student for report in golden()])
+def test_feedback_on_any_submission_fits_the_window(visit: Callable[..., Seen], student: str, width: int) -> None:
+    report = next(one for one in golden() if one.student == student)
+    seen = visit(feedback_page(report, ["Found a zip."]), width)
+    assert seen.page.inner_text("h1") == student
+    seen.unfold()
+    assert seen.overflow() <= 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_curves_and_pictures_fit_the_window_and_are_told_in_words(visit: Callable[..., Seen], width: int) -> None:
+    report = golden()[4]
+    seen = visit(feedback_page(report, (), shown(report)), width)
+    seen.unfold()
+    assert seen.overflow() <= 0
+    drawn = seen.page.get_by_role("img")
+    assert drawn.count() == 5
+    assert all("of 120 values" in drawn.nth(place).get_attribute("aria-label") for place in range(3))
+    assert all("goes from 2.3 to" in drawn.nth(place).get_attribute("aria-label") for place in (3, 4))
+    outside = """svg => { const box = svg.getBoundingClientRect();
+    return [...svg.querySelectorAll('*')].filter(part => {
+        const own = part.getBoundingClientRect();
+        return own.left < box.left - 4 || own.right > box.right + 4 || own.bottom > box.bottom + 4;
+    }).length }"""
+    assert [drawn.nth(place).evaluate(outside) for place in range(5)] == [0] * 5
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_feedback_of_a_whole_class_fits_a_phone(visit: Callable[..., Seen], size: int) -> None:
+    reports = a_class(size)
+    for report in reports[:: max(1, size // 4)]:
+        assert visit(feedback_page(report), 360).overflow() <= 0
+
+
+def test_on_a_phone_every_list_shows_all_its_columns(visit: Callable[..., Seen]) -> None:
+    page = visit(dashboard_of(30), 360).page
+    hidden = page.eval_on_selector_all(
+        ".list", "lists => lists.filter(list => list.scrollWidth > list.parentElement.clientWidth).length"
+    )
+    assert page.locator(".list").count() == 5
+    assert hidden == 0
+
+
+# Sorting
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_students_are_sorted_by_name_and_by_points(visit: Callable[..., Seen], size: int) -> None:
+    reports = a_class(size)
+    seen = visit(dashboard_of(size))
+    names = [report.student for report in reports]
+    head = seen.page.locator("#class thead button")
+    assert seen.names() == names
+    head.nth(0).click()
+    assert seen.names() == names[::-1]
+    head.nth(1).click()
+    points = [float(cell) for cell in seen.column(1)]
+    assert points == sorted(report.points or 0.0 for report in reports)
+    head.nth(1).click()
+    assert [float(cell) for cell in seen.column(1)] == points[::-1]
+    assert seen.page.get_attribute("#class th:nth-child(2)", "aria-sort") == "descending"
+    assert seen.page.get_attribute("#class th:nth-child(1)", "aria-sort") == "none"
+
+
+def test_numbers_in_names_are_sorted_as_numbers_and_accents_beside_their_letters(visit: Callable[..., Seen]) -> None:
+    names = ["a10", "a9", "Émile", "emil", "Zoë", "zoe2"]
+    seen = visit(dashboard([replace(report, student=name) for report, name in zip(a_class(6), names, strict=True)]))
+    seen.page.locator("#class thead button").nth(0).click()
+    seen.page.locator("#class thead button").nth(0).click()
+    assert seen.names() == ["a9", "a10", "emil", "Émile", "Zoë", "zoe2"]
+
+
+def test_who_was_not_graded_stands_below_a_zero(visit: Callable[..., Seen]) -> None:
+    best, other = a_class(2)
+    zero = tuple(replace(item, points=0.0, verdict="failed") for item in other.items)
+    lost = (replace(zero[0], points=None, verdict="not_graded"), *zero[1:])
+    reports = [best, replace(other, student="lost", items=lost), replace(other, student="zero", items=zero)]
+    seen = visit(dashboard(reports))
+    seen.page.locator("#class thead button").nth(1).click()
+    assert seen.names() == ["lost", "zero", best.student]
+    seen.page.locator("#class thead button").nth(3).click()
+    assert seen.names()[0] == "lost"
+
+
+def test_an_item_is_sorted_from_what_went_worst_to_what_passed(visit: Callable[..., Seen]) -> None:
+    seen = visit(dashboard_of(30))
+    seen.page.locator("#class thead button").nth(8).click()
+    cells = seen.column(8)
+    passed = [cell.startswith("passed") for cell in cells]
+    assert passed == sorted(passed)
+    assert 0 < sum(passed) < 30
+
+
+@pytest.mark.parametrize("column", [1, 2, 3, 4])
+def test_items_are_sorted_by_every_figure(visit: Callable[..., Seen], column: int) -> None:
+    page = visit(dashboard_of(30)).page
+    page.locator(".items-list thead button").nth(column).click()
+    script = "(rows, column) => rows.map(row => row.cells[column].dataset.k)"
+    keys = page.eval_on_selector_all(".items-list tbody tr", script, column)
+    numbers = [float(key) if key else float("-inf") for key in keys]
+    assert numbers == sorted(numbers)
+    assert len(set(numbers)) > 3
+
+
+# Filtering
+
+
+def test_a_name_filters_by_any_part_without_case_or_accents(visit: Callable[..., Seen]) -> None:
+    names = ["Émile Borel", "Emilia", "ada", "Nguyễn"]
+    seen = visit(dashboard([replace(report, student=name) for report, name in zip(a_class(4), names, strict=True)]))
+    seen.page.fill("#name", "EMIL")
+    assert seen.names() == ["Emilia", "Émile Borel"]
+    assert "2 of 4 students shown." in seen.page.inner_text("#sorting")
+    seen.page.fill("#name", "nguyen")
+    assert seen.names() == ["Nguyễn"]
+    seen.page.click("#reset")
+    assert len(seen.names()) == 4
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_item_filters_those_who_have_not_passed_it(visit: Callable[..., Seen], size: int) -> None:
+    reports = a_class(size)
+    item = reports[0].items[10].item
+    seen = visit(dashboard_of(size))
+    seen.page.select_option("#item", label=item)
+    assert seen.page.input_value("#verdict") == "open"
+    assert seen.names() == [report.student for report in reports if report.items[10].verdict != "passed"]
+    assert seen.page.inner_text("th.picked") == item
+
+
+@pytest.mark.parametrize("verdict", ["passed", "failed", "raised", "missing", "crashed"])
+def test_a_verdict_filters_with_and_without_an_item(visit: Callable[..., Seen], verdict: str) -> None:
+    reports = a_class(30)
+    seen = visit(dashboard_of(30))
+    seen.page.select_option("#verdict", verdict)
+    any_item = [report.student for report in reports if verdict in [item.verdict for item in report.items]]
+    assert seen.names() == any_item
+    seen.page.select_option("#item", "4")
+    assert seen.names() == [report.student for report in reports if report.items[4].verdict == verdict]
+
+
+def test_the_count_of_an_item_leads_to_those_who_have_not_passed_it(visit: Callable[..., Seen]) -> None:
+    reports = a_class(30)
+    seen = visit(dashboard_of(30))
+    seen.page.click("a[data-item='20']")
+    assert seen.names() == [report.student for report in reports if report.items[20].verdict != "passed"]
+    assert seen.page.locator("th.picked").evaluate(
+        "head => { const box = head.closest('.box').getBoundingClientRect(), own = head.getBoundingClientRect();"
+        " return own.left >= box.left && own.right <= box.right }"
+    )
+
+
+def test_filters_stay_when_the_table_is_sorted(visit: Callable[..., Seen]) -> None:
+    seen = visit(dashboard_of(30))
+    seen.page.fill("#name", "000")
+    seen.page.locator("#class thead button").nth(0).click()
+    assert seen.names() == [f"student-000{digit}" for digit in range(9, -1, -1)]
+
+
+# Hostile text; that nothing ran and nothing was asked for is held by `visit`
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_feedback_is_text_and_fits_a_phone(visit: Callable[..., Seen], text: str) -> None:
+    seen = visit(feedback_page(hostile(text), notes=[text]), 360)
+    seen.unfold()
+    seen.page.locator("article").first.hover()
+    assert seen.page.text_content("h1") == visible(text, 120)
+    assert (seen.page.text_content("article pre") or "").strip() == visible(text, newlines=True)
+    assert seen.page.locator("script, img, iframe, body link, object, embed, svg").count() == 0
+    assert seen.overflow() <= 0
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_of_curves_and_pictures_are_text(visit: Callable[..., Seen], text: str) -> None:
+    report = golden()[4]
+    seen = visit(feedback_page(report, (), shown(report, text)), 360)
+    assert seen.page.locator("script, img, iframe, body link, object, embed, svg [onload]").count() == 0
+    assert seen.page.locator("figure").count() == 5
+    assert seen.overflow() <= 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_hostile_class_is_text(visit: Callable[..., Seen], width: int) -> None:
+    seen = visit(dashboard([*map(hostile, HOSTILE)]), width)
+    assert sorted(seen.names()) == sorted(visible(text, 120) for text in HOSTILE)
+    for control in (0, 1, 3):
+        seen.page.locator("#class thead button").nth(control).click()
+    seen.page.fill("#name", "<script>window")
+    assert seen.names() == [visible(HOSTILE[0], 120)]
+    seen.page.hover("#class tbody tr:not([hidden]) td.v")
+    assert seen.page.locator("img, iframe, body link, object, embed, body script:not(:last-child)").count() == 0
+    assert seen.overflow() <= 0
+
+
+def test_a_link_leads_to_the_page_of_its_student(visit: Callable[..., Seen]) -> None:
+    seen = visit(dashboard([*map(hostile, HOSTILE)]))
+    links = seen.page.eval_on_selector_all(
+        "#class tbody a", "links => links.map(link => link.href.split('/').slice(-2).map(decodeURIComponent))"
+    )
+    assert links == [["feedback", f"{file_stem(text)}.html"] for text in sorted(HOSTILE)]
+
+
+# Keyboard
+
+
+def reach(page: Any, target: str, presses: int = 80) -> None:
+    """Press Tab until the element that `target` selects has the focus."""
+    for _ in range(presses):
+        page.keyboard.press("Tab")
+        if page.evaluate("target => document.activeElement.matches(target)", target):
+            return
+    pytest.fail(f"Tab does not reach {target}")
+
+
+def test_the_keyboard_filters_and_sorts(visit: Callable[..., Seen]) -> None:
+    seen = visit(dashboard_of(30))
+    reach(seen.page, "#name")
+    seen.page.keyboard.type("000")
+    assert len(seen.names()) == 10
+    reach(seen.page, "#item", 1)
+    seen.page.keyboard.press("ArrowDown")
+    assert seen.page.input_value("#item") == "0"
+    reach(seen.page, "#verdict", 1)
+    reach(seen.page, "#reset", 1)
+    seen.page.keyboard.press("Enter")
+    assert len(seen.names()) == 30
+    reach(seen.page, "#class th:nth-child(1) button")
+    seen.page.keyboard.press("Space")
+    assert seen.names()[0] == "student-0029"
+
+
+def test_the_skip_link_is_first_and_jumps_to_the_students(visit: Callable[..., Seen]) -> None:
+    page = visit(dashboard_of(1)).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the table of students"
+    assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
+    page.keyboard.press("Enter")
+    reach(page, "#name", 1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("page", "target"),
+    [
+        ("index", "#name"),
+        ("index", "#class th button"),
+        ("index", "#class tbody a"),
+        ("index", ".items-list button"),
+        ("feedback", ".scores a"),
+        ("feedback", "pre"),
+        ("feedback", "summary"),
+    ],
+)
+def test_the_focus_is_seen(visit: Callable[..., Seen], page: str, target: str, scheme: str) -> None:
+    text = dashboard_of(1) if page == "index" else feedback_page(hostile("text"))
+    shown = visit(text, color_scheme=scheme).page
+    reach(shown, target, 200)
+    style = shown.evaluate(
+        "(style => [style.outlineStyle, parseFloat(style.outlineWidth)])(getComputedStyle(document.activeElement))"
+    )
+    assert style == ["solid", 2]
+
+
+# Colours and print
+
+
+@pytest.mark.parametrize("page", ["index", "feedback"])
+def test_the_dark_scheme_has_colours_of_its_own(visit: Callable[..., Seen], page: str) -> None:
+    text = dashboard_of(1) if page == "index" else feedback_page(golden()[4])
+    script = "(style => [style.backgroundColor, style.color])(getComputedStyle(document.body))"
+    light, dark = (visit(text, color_scheme=scheme).page.evaluate(script) for scheme in ("light", "dark"))
+    assert not set(light) & set(dark)
+    brightness = [[sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in pair] for pair in (light, dark)]
+    assert brightness[0][0] > brightness[0][1]
+    assert brightness[1][0] < brightness[1][1]
+
+
+def test_print_leaves_out_what_cannot_be_used_on_paper(visit: Callable[..., Seen]) -> None:
+    page = visit(dashboard_of(30), color_scheme="dark").page
+    assert page.is_visible("#controls")
+    page.emulate_media(media="print")
+    for screen_only in ("#controls", "#sorting", ".jump"):
+        assert not page.is_visible(screen_only)
+    assert page.is_visible("#class")
+    assert page.eval_on_selector(".class-box", "box => getComputedStyle(box).overflow") == "visible"
+    assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()") == "#20242a"
+
+
+def test_a_page_prints_to_paper(visit: Callable[..., Seen]) -> None:
+    for text in (dashboard_of(30), feedback_page(golden()[4], (), shown(golden()[4]))):
+        assert visit(text).page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+# What assistive technology is told
+
+
+def test_a_cell_is_told_in_words_and_seen_as_a_sign(visit: Callable[..., Seen]) -> None:
+    reports = a_class(1)
+    page = visit(dashboard_of(1)).page
+    cell = page.locator("#class td.v").first
+    assert cell.text_content().startswith(VERDICT_WORDS[reports[0].items[0].verdict])
+    assert cell.evaluate("cell => getComputedStyle(cell, '::before').content") != "none"
+    assert cell.evaluate("cell => getComputedStyle(cell).fontSize") == "0px"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_lists_stay_tables_to_assistive_technology(visit: Callable[..., Seen], width: int) -> None:
+    page = visit(dashboard_of(30), width).page
+    items = page.get_by_role("group", name="table of items").get_by_role("table")
+    assert items.count() == 1
+    assert items.get_by_role("columnheader").count() == 5
+    assert items.get_by_role("row").count() == 1 + len(golden()[0].items)

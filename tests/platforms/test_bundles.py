@@ -1,0 +1,495 @@
+"""Bundles, unpacked and run as each platform does: the same paths, in a root with nothing else in it, as root.
+
+Where this machine lets nobody mount (no bubblewrap, or not root) the same scripts run below a temporary folder instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import toy_kit
+import yaml
+from house import engine_imports, imported
+from places import GOLDEN
+from test_exports import validate
+
+from autograder.authoring.release import answer_lines, secret_arrays, zip_bytes
+from autograder.grading.cases import read_fixtures
+from autograder.grading.items import find_assignment
+from autograder.platforms import bundles
+from autograder.platforms.harness import GUARDS, students_of
+from autograder.sandbox.inside.isolation import probe
+from autograder.vocabulary.errors import FixtureError
+from autograder.vocabulary.report import read_report
+
+ASSIGNMENT = find_assignment("policy_gradient")
+SUBMISSIONS = ASSIGNMENT.folder / "submissions"
+MODULE = f"{ASSIGNMENT.module}.py"
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache")
+# What docker leaves to root in a container, in which nobody may make namespaces.
+CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service",
+                "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap")  # fmt: skip
+
+
+GUARDED = all(any(not probe()[layer] for layer in guards) for guards in GUARDS)
+in_a_container = pytest.mark.skipif(not GUARDED, reason="no layer of isolation here guards the hidden cases")
+
+
+class Done(NamedTuple):
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Container:
+    """An empty root with a system, a Python and the platform's one folder in it."""
+
+    def __init__(self, folder: Path, mount: str) -> None:
+        self.folder, self.mount, self.where = folder, mount, mount if can_mount() else str(folder)
+
+    def run(self, command: str, *, cwd: str = "", environment: Mapping[str, str] | None = None) -> Done:
+        line = ["/bin/bash", "-c", f"exec {self.where}/{command}"]
+        around = self._around(cwd) if can_mount() else []
+        clean = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": "/", **(environment or {})}
+        done = subprocess.run(
+            [*around, *line],
+            env=clean,
+            cwd=None if around else self.folder,
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def _around(self, cwd: str) -> list[str]:
+        pythons = sorted({sys.prefix, sys.base_prefix, *(path for path in sys.path if "site-packages" in path)})
+        readable = [path for path in (*SYSTEM, *pythons) if os.path.exists(path)]  # noqa: PTH110 (strings throughout)
+        binds = [part for path in readable for part in ("--ro-bind", path, path)]
+        caps = [part for name in CAPABILITIES for part in ("--cap-add", f"CAP_{name.upper()}")]
+        return [
+            "bwrap", "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL", *caps,
+            "--tmpfs", "/", "--tmpfs", "/tmp", *binds, "--proc", "/proc", "--dev", "/dev",
+            "--bind", str(self.folder), self.mount, "--chdir", cwd or self.mount,
+        ]  # fmt: skip
+
+
+def can_mount() -> bool:
+    if os.getuid() != 0 or shutil.which("bwrap") is None:
+        return False
+    tried = ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/mnt", "--proc", "/proc", "--unshare-pid", "true"]
+    return subprocess.run(tried, capture_output=True).returncode == 0
+
+
+def unpack(files: Mapping[str, bytes], target: Path) -> Path:
+    """Unpack as the platforms do, execute bits included."""
+    with zipfile.ZipFile(io.BytesIO(zip_bytes(files, ""))) as opened:
+        for member in opened.infolist():
+            path = Path(opened.extract(member, target))
+            path.chmod(member.external_attr >> 16 & 0o777)
+    return target
+
+
+def environment_in(folder: Path) -> None:
+    """A virtual environment as `setup.sh` leaves it, borrowed from the one that runs the tests."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to(sys.executable)
+    config = Path(sys.prefix) / "pyvenv.cfg"
+    if config.is_file():
+        shutil.copy(config, folder)
+        (folder / "lib").symlink_to(Path(sys.prefix) / "lib")
+
+
+def hand_in(student: str, target: Path) -> None:
+    shutil.copytree(SUBMISSIONS / student, target)
+
+
+# Gradescope
+
+
+@pytest.fixture(scope="module")
+def gradescope_files() -> dict[str, bytes]:
+    return bundles.gradescope_files(ASSIGNMENT)
+
+
+@pytest.fixture
+def autograder(gradescope_files: dict[str, bytes], tmp_path: Path) -> Container:
+    """/autograder as Gradescope sets it up after building the image."""
+    tmp_path.chmod(0o755)
+    base = tmp_path / "autograder"
+    unpack(gradescope_files, base / "source")
+    shutil.copy(base / "source" / "run_autograder", base)
+    (base / "results").mkdir()
+    environment_in(base / "venv")
+    metadata = {"id": 1, "users": [{"email": "e@x.edu", "id": 7, "name": "Emeka Eze"}, {"name": "\u202eevil"}]}
+    (base / "submission_metadata.json").write_text(json.dumps(metadata), encoding="utf-8")
+    return Container(base, "/autograder")
+
+
+def results(container: Container) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((container.folder / "results" / "results.json").read_text(encoding="utf-8"))
+    return found
+
+
+@in_a_container
+@pytest.mark.parametrize("student", ["emeka", "mina"])
+def test_gradescope_gets_the_golden_grades_and_nothing_of_a_hidden_case(autograder: Container, student: str) -> None:
+    hand_in(student, autograder.folder / "submission")
+    done = autograder.run("run_autograder")
+    assert done.code == 0, done
+    found = results(autograder)
+    validate(found, "gradescope-results")
+    golden = read_report(GOLDEN / "policy_gradient" / f"{student}.json")
+    assert golden is not None
+    assert found["score"] == golden.points
+    assert [test["score"] for test in found["tests"]] == [item.points for item in golden.items]
+    assert found["extra_data"]["student"] == "Emeka Eze and \u202eevil"
+    assert "\u202e" not in done.stdout
+    assert not hidden_things(json.dumps(found) + done.stdout + done.stderr)
+
+
+def hidden_things(said: str) -> list[str]:
+    """Names of hidden cases, and expected numbers of theirs that no chance would write, in what was said."""
+    cases = [case for case in read_fixtures(ASSIGNMENT).cases if case.visibility == "hidden"]
+    arrays = [expected.array for case in cases for expected in case.expected if expected.array is not None]
+    floats = [f"{value:.7g}" for array in arrays if array.dtype.kind == "f" for value in array.ravel()]
+    return [thing for thing in (*(case.id for case in cases), *floats) if len(thing) > 6 and thing in said]
+
+
+SNOOP = """
+import glob, os
+SEEN = [path for path in glob.glob("/autograder/**", recursive=True) if "hidden" in path or "results" in path]
+for base in ("/autograder", {base!r}):
+    for path in (f"{{base}}/source/kit/fixtures/policy_gradient/manifest.json",
+                 f"{{base}}/source/kit/fixtures/policy_gradient/hidden/kl-values.safetensors"):
+        try:
+            with open(path, "rb") as stream:
+                SEEN.append(stream.read(9))
+        except OSError:
+            pass
+    try:
+        with open(f"{{base}}/results/results.json", "w") as stream:
+            stream.write('{{"score": 100}}')
+    except OSError:
+        pass
+if SEEN:
+    raise RuntimeError(f"I have read {{SEEN}}")
+"""
+
+
+@in_a_container
+def test_student_code_in_gradescopes_container_reads_no_hidden_case_and_writes_no_result(autograder: Container) -> None:
+    hand_in("ada", autograder.folder / "submission")
+    path = autograder.folder / "submission" / MODULE
+    path.write_text(path.read_text(encoding="utf-8") + SNOOP.format(base=str(autograder.folder)), encoding="utf-8")
+    done = autograder.run("run_autograder")
+    assert done.code == 0, done
+    found = results(autograder)
+    assert "I have read" not in json.dumps(found)
+    assert found["score"] == 100
+    stored = autograder.folder / "source" / "kit" / "fixtures"
+    assert not [path for path in stored.rglob("*") if path.stat().st_mode & 0o077]  # nor without any isolation
+
+
+@in_a_container
+def test_an_empty_submission_is_a_zero_that_says_why(autograder: Container) -> None:
+    (autograder.folder / "submission").mkdir()
+    assert autograder.run("run_autograder").code == 0
+    found = results(autograder)
+    assert found["score"] == 0
+    assert f"holds no {MODULE}" in json.dumps(found)
+
+
+@in_a_container
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "source/kit/fixtures/policy_gradient/hidden/kl-values.safetensors",
+        "source/kit/autograder/sandbox/inside/worker.py",
+        "submission",
+    ],
+)
+def test_a_fault_of_the_grader_leaves_no_score_in_gradescope(autograder: Container, broken: str) -> None:
+    hand_in("ada", autograder.folder / "submission")
+    (autograder.folder / "results" / "results.json").write_text('{"score": 0}', encoding="utf-8")
+    path = autograder.folder / broken
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.write_bytes(b"damaged")
+    done = autograder.run("run_autograder")
+    assert done.code == 3, done
+    assert done.stderr.startswith("autograder: not graded: ")
+    assert not (autograder.folder / "results" / "results.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[1]",
+        '{"users": 7}',
+        '{"users": [7, {"name": 8}]}',
+        '{"users": []}',
+        "[" * 100_000,
+        '{"users": [{"name": " "}]}',
+    ],
+)
+def test_metadata_that_names_nobody_names_a_student(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "submission_metadata.json"
+    path.write_text(text, encoding="utf-8")
+    assert students_of(path) == "student"
+    assert students_of(tmp_path / "nowhere") == "student"
+
+
+def test_a_name_of_gradescope_is_not_endless(tmp_path: Path) -> None:
+    path = tmp_path / "submission_metadata.json"
+    path.write_text(json.dumps({"users": [{"name": "x" * 9999}, {"email": "ada@x.edu"}]}), encoding="utf-8")
+    assert len(students_of(path)) == 500
+
+
+def test_hidden_cases_can_wait_until_grades_are_published(gradescope_files: dict[str, bytes]) -> None:
+    later = bundles.gradescope_files(ASSIGNMENT, None, "after_published")
+    assert [name for name in later if later[name] != gradescope_files[name]] == ["run_autograder"]
+    assert b"--hidden-cases after_published" in later["run_autograder"]
+
+
+# What is in a bundle
+
+
+def container_bundles() -> dict[str, dict[str, bytes]]:
+    return {
+        "gradescope": bundles.gradescope_files(ASSIGNMENT),
+        "prairielearn": bundles.prairielearn_files(ASSIGNMENT, "course/grader:1"),
+    }
+
+
+@pytest.fixture(scope="module")
+def all_bundles() -> dict[str, dict[str, bytes]]:
+    return {**container_bundles(), "classroom": bundles.classroom_files(ASSIGNMENT)}
+
+
+@pytest.mark.parametrize("platform", ["gradescope", "prairielearn", "classroom"])
+def test_no_bundle_holds_a_line_of_the_solution(all_bundles: dict[str, dict[str, bytes]], platform: str) -> None:
+    answers = answer_lines((ASSIGNMENT.solution / MODULE).read_text(encoding="utf-8"))
+    assert len(answers) > 20
+    for name, data in all_bundles[platform].items():
+        lines = {line.strip() for line in data.decode("utf-8", "replace").splitlines()}
+        assert not lines & answers, name
+        assert not re.search(r"(oracle|mistakes\w*|cases)\.py$", name)
+
+
+@pytest.mark.parametrize("script", ["setup.sh", "run_autograder"])
+def test_the_scripts_of_gradescope_are_bash_and_may_be_run(
+    gradescope_files: dict[str, bytes], tmp_path: Path, script: str
+) -> None:
+    path = unpack(gradescope_files, tmp_path / "source") / script
+    assert os.access(path, os.X_OK)
+    assert subprocess.run(["bash", "-n", path], capture_output=True).returncode == 0
+    assert path.read_bytes().startswith(b"#!/usr/bin/env bash\n")
+
+
+def test_a_students_repository_holds_no_hidden_case(all_bundles: dict[str, dict[str, bytes]]) -> None:
+    files = all_bundles["classroom"]
+    fixtures = read_fixtures(ASSIGNMENT)
+    secret = secret_arrays(fixtures)
+    hidden = [case.id.encode() for case in fixtures.cases if case.visibility == "hidden"]
+    for name, data in files.items():
+        assert "hidden" not in name
+        assert not any(array in data for array in secret), name
+        assert not any(re.search(rb"(?<![\w-])" + re.escape(case) + rb"(?![\w-])", data) for case in hidden), name
+    stored = {name for name in all_bundles["gradescope"] if "/hidden/" in name}
+    assert len(stored) == len({case.item for case in fixtures.cases if case.visibility == "hidden"})
+
+
+def test_the_same_kit_makes_the_same_bundles(all_bundles: dict[str, dict[str, bytes]]) -> None:
+    for platform, files in container_bundles().items():
+        assert zip_bytes(files, "") == zip_bytes(all_bundles[platform], "")
+
+
+def third_party(start: str) -> set[str]:
+    """The packages that a module of ours imports anywhere, now or later, and all modules of ours that it leads to."""
+    seen: set[str] = set()
+    waiting, found = [start], set()
+    while waiting:
+        module = waiting.pop()
+        seen.add(module)
+        waiting += engine_imports(module) - seen
+        found |= {name.partition(".")[0] for name in imported(module)}
+    return found - set(sys.stdlib_module_names) - {"autograder"}
+
+
+def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -> None:
+    lines = bundles.container_requirements().splitlines()
+    wanted = {re.split("[=>]", line)[0] for line in lines}
+    assert third_party("platforms.harness") | third_party("sandbox.inside.worker") <= wanted
+    assert wanted == {"torch", "einops", "numpy", "safetensors", "matplotlib", "tqdm"}
+    assert next(line for line in lines if line.startswith("torch")).startswith("torch==")
+
+
+def test_what_runs_in_a_students_repository_is_installed_by_its_workflow(repository: Path) -> None:
+    install = next(step["run"] for step in steps(repository) if "pip install" in step.get("run", ""))
+    listed = (repository / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    installed = {re.split("[=>]", line)[0] for line in listed} | set(install.split())
+    assert third_party("checking.classroom") | third_party("sandbox.inside.worker") <= installed
+
+
+# PrairieLearn
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> Container:
+    """/grade as PrairieLearn fills it: tests/ of the question, what the student uploaded, data.json."""
+    tmp_path.chmod(0o755)
+    files = bundles.prairielearn_files(ASSIGNMENT, "course/grader:1")
+    base = tmp_path / "grade"
+    unpack(
+        {name.removeprefix("tests/"): data for name, data in files.items() if name.startswith("tests/")}, base / "tests"
+    )
+    (base / "data").mkdir()
+    (base / "data" / "data.json").write_text('{"submitted_answers": {}}', encoding="utf-8")
+    return Container(base, "/grade")
+
+
+def test_a_question_of_prairielearn_has_what_it_must(all_bundles: dict[str, dict[str, bytes]]) -> None:
+    files = all_bundles["prairielearn"]
+    info = json.loads(files["info.json"])
+    validate(info, "prairielearn-info")
+    options = info["externalGradingOptions"]
+    assert options["entrypoint"].replace("/grade/", "") in files
+    assert options["image"] == "course/grader:1"
+    assert not options["enableNetworking"]
+    assert f'file-names="{MODULE}"' in files["question.html"].decode()
+    assert "<pl-external-grader-results>" in files["question.html"].decode()
+    assert {name.partition("/")[0] for name in files} == {"info.json", "question.html", "tests"}
+
+
+@in_a_container
+def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container) -> None:
+    hand_in("farah", question.folder / "student")
+    done = question.run("tests/run.sh")
+    assert done.code == 0, done
+    path = question.folder / "results" / "results.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    validate(found, "prairielearn-results")
+    assert (found["score"], found["gradable"]) == (0.69, True)
+    assert path.stat().st_size < 1_000_000
+
+
+@in_a_container
+def test_a_submission_that_cannot_be_read_costs_no_attempt_in_prairielearn(question: Container) -> None:
+    (question.folder / "student").mkdir()
+    (question.folder / "student" / MODULE).write_bytes(b"\xff\xfe\x00")
+    assert question.run("tests/run.sh").code == 0
+    found = json.loads((question.folder / "results" / "results.json").read_text(encoding="utf-8"))
+    validate(found, "prairielearn-results")
+    assert "UTF-16" in found["format_errors"][0]
+
+
+@in_a_container
+def test_a_fault_of_the_grader_costs_no_attempt_in_prairielearn(question: Container) -> None:
+    hand_in("ada", question.folder / "student")
+    (question.folder / "tests" / "kit" / "fixtures" / "policy_gradient" / "manifest.json").write_bytes(b"{}")
+    done = question.run("tests/run.sh")
+    assert done.code == 3
+    found = json.loads((question.folder / "results" / "results.json").read_text(encoding="utf-8"))
+    validate(found, "prairielearn-results")
+    assert found["gradable"] is False
+    assert "no fault of yours" in found["format_errors"][0]
+    assert "manifest" not in json.dumps(found)
+
+
+# GitHub Classroom
+
+
+def steps(repository: Path) -> list[dict[str, Any]]:
+    workflow = yaml.safe_load((repository / ".github" / "workflows" / "classroom.yml").read_text(encoding="utf-8"))
+    [job] = workflow["jobs"].values()
+    found: list[dict[str, Any]] = job["steps"]
+    return found
+
+
+def run_step(repository: Path, command: str, output: Path) -> Done:
+    """One `run` step as a runner executes it: bash that stops at the first error, in the repository."""
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(repository), "GITHUB_OUTPUT": str(output),
+    }  # fmt: skip
+    line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
+    done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True, timeout=280)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def repository(all_bundles: dict[str, dict[str, bytes]], tmp_path: Path) -> Path:
+    return unpack(all_bundles["classroom"], tmp_path / "hw5-ada")
+
+
+def grading_command(repository: Path) -> str:
+    [command] = [step["run"] for step in steps(repository) if "run" in step and "pip install" not in step["run"]]
+    assert isinstance(command, str)
+    return command
+
+
+def test_the_reporter_reads_the_output_of_the_step_that_grades(repository: Path) -> None:
+    found = steps(repository)
+    grading = next(step for step in found if step.get("id"))
+    reporter = found[-1]
+    assert reporter["with"]["runners"] == grading["id"]
+    name = f"{grading['id'].upper()}_RESULTS"
+    assert reporter["env"] == {name: "${{steps." + grading["id"] + ".outputs.result}}"}
+    assert reporter["uses"].startswith("classroom-resources/autograding-grading-reporter@")
+    assert found.index(grading) < found.index(reporter)
+
+
+def test_a_students_repository_reports_its_public_points(repository: Path, tmp_path: Path) -> None:
+    shutil.copy(SUBMISSIONS / "emeka" / MODULE, repository)
+    done = run_step(repository, grading_command(repository), tmp_path / "output")
+    assert done.code == 0, done
+    name, _, value = (tmp_path / "output").read_text(encoding="utf-8").rstrip("\n").partition("=")
+    found = json.loads(base64.b64decode(value, validate=True))
+    assert name == "result"
+    validate(found, "classroom-result")
+    assert (found["status"], found["max_score"]) == ("fail", 100)
+    assert f"{sum(test['score'] for test in found['tests']):g} of 100 points" in done.stdout
+
+
+def test_a_fault_of_the_grader_fails_the_step_and_reports_no_points(repository: Path, tmp_path: Path) -> None:
+    (repository / "fixtures" / "policy_gradient" / "public" / "kl-values.safetensors").write_bytes(b"damaged")
+    done = run_step(repository, grading_command(repository), tmp_path / "output")
+    assert done.code == 3
+    assert "kl-values.safetensors" in done.stderr
+    assert not (tmp_path / "output").exists()
+
+
+# Another term, another assignment
+
+
+def test_a_bundle_can_be_made_of_any_assignment(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    toy = toy_kit.toy_assignment(toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory))
+    hidden = "fixtures/toy/hidden/ramp-values.safetensors"
+    assert f"kit/{hidden}" in bundles.gradescope_files(toy)
+    assert f"tests/kit/{hidden}" in bundles.prairielearn_files(toy, "x")
+    assert not [name for name in bundles.classroom_files(toy) if "hidden" in name]
+
+
+def test_a_bundle_is_made_of_another_set_of_fixtures_where_one_is_given(tmp_path: Path) -> None:
+    other = shutil.copytree(ASSIGNMENT.folder, tmp_path / "term", ignore=shutil.ignore_patterns("submissions"))
+    manifest = json.loads((other / "manifest.json").read_text(encoding="utf-8"))
+    (other / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")  # the same set under another name
+    files = bundles.kit_files(ASSIGNMENT, other)
+    assert files["fixtures/policy_gradient/manifest.json"] == (other / "manifest.json").read_bytes()
+    (other / "hidden" / "kl-values.safetensors").unlink()
+    with pytest.raises(FixtureError, match=r"kl-values\.safetensors"):
+        bundles.kit_files(ASSIGNMENT, other)

@@ -1,0 +1,206 @@
+"""What Canvas's importer would do with the gradebook that is made for it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from canvas_importer import Course, imported
+from places import DOWNLOADS
+from sample_reports import item, not_graded, report
+
+from autograder.gradebook.roster import Person, Roster, Table, keys_of, read_table
+from autograder.platforms.canvas import canvas_csv
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import Report
+
+COLUMN = "HW5 GRPO (123456)"
+GRADEBOOK = DOWNLOADS / "canvas-gradebook.csv"
+
+
+def table(*rows: tuple[str, ...], possible: str = "4", extra: tuple[str, ...] = ()) -> Table:
+    header = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", COLUMN, *extra)
+    blank = ("",) * len(extra)
+    return Table(header, (("    Points Possible", "", "", "", "", possible, *blank), *((*row, *blank) for row in rows)))
+
+
+ANA = ("Diaz, Ana", "1001", "U1", "ana01", "CS336-01", "")
+BEN = ("Okoro, Ben", "1002", "U2", "ben02", "CS336-01", "3.5")
+
+
+def points(name: str, value: float) -> Report:
+    return report(name, item("a", value, 4.0))
+
+
+def course_of(gradebook: Table) -> Course:
+    """The course that exported this gradebook."""
+    students, grades = {}, {}
+    for row in gradebook.rows:
+        if row[1]:
+            students[row[1]] = (row[2], row[3], row[0])
+            grades[row[1], "123456"] = row[gradebook.header.index(COLUMN)]
+    return Course(students, {"123455": ("HW4 Attention", 20.0), "123456": ("HW5 GRPO", 100.0)}, grades)
+
+
+def test_the_sample_class_changes_its_own_grades_and_nothing_else() -> None:
+    gradebook = read_table(GRADEBOOK)
+    class_ = [points(row[3], 4.0) for row in gradebook.rows if row[1] and row[3] not in ("otto", "8f2c9e")]
+    made = canvas_csv(class_, gradebook, COLUMN, scale=True)
+    found = imported(made.text.encode(), course_of(gradebook))
+    assert found.created == found.missing == []
+    assert found.points == {"123456": "100"}
+    assert {student for student, _ in found.changes} == {str(number) for number in range(1001, 1016)} - {"1007"}
+    assert {after for _, after in found.changes.values()} == {"100"}
+    assert made.kept == ("Horvat, Goran", "Absent, Otto", "Student, Test")
+
+
+def test_an_export_without_grades_of_ours_changes_nothing() -> None:
+    gradebook = read_table(GRADEBOOK)
+    made = canvas_csv([not_graded("ada")], replace(gradebook, rows=gradebook.rows), COLUMN, scale=True)
+    assert imported(made.text.encode(), course_of(gradebook)).changes == {}
+    assert made.graded == 0
+
+
+@pytest.mark.parametrize("cell", ["3.5", "", "EX", "ex", "MI", "0"])
+@pytest.mark.parametrize("reports", [[points("somebody", 1.0)], [not_graded("Okoro, Ben")]])
+def test_a_student_without_a_grade_of_ours_keeps_the_cell(cell: str, reports: list[Report]) -> None:
+    gradebook = table((*BEN[:5], cell), possible=str(int(reports[0].max_points)))
+    rows = list(csv.reader(io.StringIO(canvas_csv(reports, gradebook, COLUMN).text)))
+    assert rows[2] == [*BEN[:5], cell]
+
+
+def test_an_excused_student_stays_excused() -> None:
+    made = canvas_csv([points("ben02", 1.0)], table((*BEN[:5], " ex ")), COLUMN)
+    assert made.text.endswith(", ex \n")
+    assert made.kept == ("Okoro, Ben",)
+
+
+@pytest.mark.parametrize(
+    "name", ["1001", "U1", "ana01", "Diaz, Ana", "Ana Diaz", "diazana", "DIAZANA", "diazana_1001", "x_1001"]
+)
+def test_a_student_is_found_by_id_login_or_name(name: str) -> None:
+    made = canvas_csv([points(name, 2.5)], table(ANA, BEN), COLUMN)
+    assert made.unknown == ()
+    assert '"Diaz, Ana",1001,U1,ana01,CS336-01,2.5\n' in made.text
+
+
+def test_a_student_is_found_through_the_roster() -> None:
+    roster = Roster((Person("the Marchioness", "", keys_of(["the Marchioness", "ANA01"])),))
+    made = canvas_csv([points("the Marchioness", 2.5)], table(ANA, BEN), COLUMN, roster)
+    assert (made.graded, made.unknown) == (1, ())
+
+
+def test_a_student_whom_canvas_does_not_know_is_reported_and_not_written() -> None:
+    made = canvas_csv([points("zoe", 1.0), points("ana01", 1.0)], table(ANA), COLUMN)
+    assert made.unknown == ("zoe",)
+    assert "zoe" not in made.text
+
+
+def test_a_name_that_two_students_share_is_nobodys() -> None:
+    twin = ("Diaz, Ana", "1003", "U3", "ana03", "CS336-02", "")
+    made = canvas_csv([points("Diaz, Ana", 1.0)], table(ANA, twin), COLUMN)
+    assert (made.graded, made.unknown) == (0, ("Diaz, Ana",))
+
+
+def test_two_reports_for_one_student_are_both_reported() -> None:
+    made = canvas_csv([points("Diaz, Ana", 1.0), points("ana01", 4.0)], table(ANA), COLUMN)
+    assert (made.graded, made.unknown) == (0, ("Diaz, Ana", "ana01"))
+
+
+def test_only_the_columns_that_the_importer_needs_are_written() -> None:
+    extra = ("HW6 (99)", "Current Score", "Final Grade", "Unposted Final Score", "Notes")
+    made = canvas_csv([points("ana01", 1.0)], table(ANA, extra=extra), COLUMN)
+    assert made.text.splitlines()[0] == f"Student,ID,SIS User ID,SIS Login ID,Section,{COLUMN}"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("Student", "ID", "Section", COLUMN),
+        ("Student", "ID", "SIS Login ID", "Section", COLUMN),
+        ("Student", "ID", "SIS User ID", "SIS Login ID", "Integration ID", "Root Account", "Section", COLUMN),
+        ("LastName", "FirstName", "ID", "SIS User ID", "SIS Login ID", "Section", COLUMN),
+    ],
+)
+def test_every_set_of_columns_about_students_is_kept(header: tuple[str, ...]) -> None:
+    values = {"Student": "Diaz, Ana", "LastName": "Diaz", "FirstName": "Ana", "ID": "1001"}
+    gradebook = Table(header, (tuple(values.get(name, "") for name in header),))
+    made = canvas_csv([points("Ana Diaz", 1.5)], gradebook, COLUMN)
+    rows = list(csv.reader(io.StringIO(made.text)))
+    assert tuple(rows[0]) == header
+    assert rows[2] == [*(values.get(name, "") for name in header[:-1]), "1.5"]
+
+
+@pytest.mark.parametrize(("newline", "bom"), [("\n", False), ("\r\n", True)])
+def test_delimiter_decimal_mark_line_ends_and_byte_order_mark_are_those_of_the_export(
+    tmp_path: Path, newline: str, bom: bool
+) -> None:
+    lines = [
+        f"Student;ID;SIS Login ID;Section;{COLUMN}",
+        "    Points Possible;;;;4,5",
+        '"Diaz; Ana";1001;ana01;CS336-01;',
+        "Okoro, Ben;1002;ben02;CS336-01;3,5",
+    ]
+    path = tmp_path / "course.csv"
+    path.write_bytes((("\ufeff" if bom else "") + newline.join(lines) + newline).encode())
+    made = canvas_csv([report("ana01", item("a", 1.25, 4.5))], read_table(path), COLUMN)
+    assert made.text.encode() == path.read_bytes().replace(b"01;" + newline.encode(), b"01;1,25" + newline.encode())
+    found = imported(made.text.encode(), Course({"1001": ("", "ana01", "")}, {"123456": ("HW5 GRPO", 4.5)}))
+    assert found.changes["1001", "123456"] == ("", "1,25")
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        ("HW5 GRPO", r"no assignment 'HW5 GRPO'. It has: HW5 GRPO \(123456\)"),
+        ("HW9 (9)", "no assignment"),
+        ("Current Score", "no assignment"),
+        ("Section", "no assignment"),
+    ],
+)
+def test_a_heading_that_canvas_would_take_for_a_new_assignment_is_refused(column: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        canvas_csv([points("ana01", 1.0)], table(ANA, extra=("Current Score",)), column)
+
+
+@pytest.mark.parametrize(
+    "header", [("student", "points"), ("Student", "ID", COLUMN), ("ID", "Student", "Section", COLUMN)]
+)
+def test_a_file_that_is_no_gradebook_of_canvas_is_refused(header: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="export it from Canvas"):
+        canvas_csv([points("ana01", 1.0)], Table(header, ()), COLUMN)
+
+
+def test_a_gradebook_that_is_worth_other_points_is_refused_unless_points_are_to_be_converted() -> None:
+    with pytest.raises(UsageError, match=r"worth 40 points in Canvas and 4 here.*--scale"):
+        canvas_csv([points("ana01", 1.0)], table(ANA, possible="40"), COLUMN)
+    made = canvas_csv([points("ana01", 2.5)], table(ANA, possible="40"), COLUMN, scale=True)
+    assert made.text.splitlines()[1:] == ["    Points Possible,,,,,40", '"Diaz, Ana",1001,U1,ana01,CS336-01,25']
+
+
+def test_an_assignment_without_points_in_canvas_gets_those_of_the_kit() -> None:
+    assert "    Points Possible,,,,,4\n" in canvas_csv([points("ana01", 1.0)], table(ANA, possible=""), COLUMN).text
+
+
+@pytest.mark.parametrize("possible", ["(read only)", "a lot"])
+def test_a_column_that_cannot_be_imported_is_refused(possible: str) -> None:
+    with pytest.raises(UsageError, match=r"read only|is no number"):
+        canvas_csv([points("ana01", 1.0)], table(ANA, possible=possible), COLUMN)
+
+
+def test_a_student_who_is_called_points_possible_does_not_change_what_the_assignment_is_worth() -> None:
+    with pytest.raises(UsageError, match="for the row of points"):
+        canvas_csv([points("x", 1.0)], table(("Points Possible", "1003", "", "x", "CS336", "1000"), ANA), COLUMN)
+
+
+def test_a_row_without_an_id_is_not_guessed_at() -> None:
+    with pytest.raises(UsageError, match=r"has no ID: 'Diaz, Ana'"):
+        canvas_csv([points("x", 1.0)], table(("Diaz, Ana", "", "", "", "", "3")), COLUMN)
+
+
+def test_reports_of_two_versions_of_the_assignment_are_not_mixed() -> None:
+    with pytest.raises(GraderFault, match="out of 4 and 5 points"):
+        canvas_csv([points("ana01", 1.0), report("ben02", item("a", 1.0, 5.0))], table(ANA, BEN), COLUMN)

@@ -1,0 +1,480 @@
+"""The layers: seccomp by simulation, each layer in processes that put it on, and what still works inside."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import struct
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from places import KIT
+
+from autograder.sandbox.inside import isolation, processes
+from autograder.sandbox.inside.isolation import AROUND, LAYERS, Instruction, canary, packages, probe, readable_paths
+from autograder.sandbox.sandbox import Sandbox, layers_for
+from autograder.vocabulary.errors import SandboxError
+from autograder.vocabulary.text import STRICT
+
+ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+ALLOWED, KILLED, REFUSED, NOT_THERE = "allowed", "killed", "refused", "not there"
+MEANINGS = {0x7FFF0000: ALLOWED, 0x80000000: KILLED, 0x00050001: REFUSED, 0x00050026: NOT_THERE}
+PID = 4321
+HOLDS = dict.fromkeys(LAYERS, "")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has layers")
+has_strict = pytest.mark.skipif(any(probe()[layer] for layer in STRICT), reason=f"this machine cannot: {probe()}")
+by_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
+
+
+# The seccomp program, in a simulator of classic BPF (linux/bpf_common.h has the codes)
+
+
+def simulate(program: list[Instruction], number: int, arguments: tuple[int, ...], architecture: int) -> str:
+    """What the kernel would do with one system call."""
+    data = struct.pack("=IIQ6Q", number, architecture, 0, *(arguments + (0,) * 6)[:6])
+    at, accumulator = 0, 0
+    while True:
+        code, if_true, if_false, constant = program[at]
+        at += 1
+        match code:
+            case 0x20:  # load
+                accumulator = struct.unpack_from("=I", data, constant)[0]
+            case 0x54:  # and
+                accumulator &= constant
+            case 0x15:  # jump if equal
+                at += if_true if accumulator == constant else if_false
+            case 0x35:  # jump if at least
+                at += if_true if accumulator >= constant else if_false
+            case 0x45:  # jump if any bit is set
+                at += if_true if accumulator & constant else if_false
+            case 0x06:
+                return MEANINGS[constant]
+            case _:
+                raise AssertionError(f"no such instruction: {code:#x}")
+
+
+def judge(architecture: str, number: int, *arguments: int) -> str:
+    column, value = ARCHITECTURES[architecture]
+    return simulate(isolation._program(column, value, PID), number, arguments, value)
+
+
+def calls(x86: int, arm: int) -> dict[str, int]:
+    return {"x86_64": x86, "aarch64": arm}
+
+
+CLONE, MMAP, PRCTL, FCNTL, IOCTL = calls(56, 220), calls(9, 222), calls(157, 167), calls(72, 25), calls(16, 29)
+OPENAT, PRLIMIT, KILL, TGKILL, TKILL = calls(257, 56), calls(302, 261), calls(62, 129), calls(234, 131), calls(200, 130)
+AFFINITY, CLONE3, OPENAT2 = calls(203, 122), calls(435, 435), calls(437, 437)
+THREAD = 0x3D0F00  # what the C library passes for a new thread
+READ_ONLY, WRITE_ONLY, READ_WRITE, TRUNCATE, CREATE = 0, 1, 2, 0x200, 0x40
+PRIVATE, SHARED, VALIDATED, ANONYMOUS, GROWS_DOWN = 2, 1, 3, 0x20, 0x100
+
+BY_ARGUMENT = [
+    (CLONE, (THREAD,), ALLOWED),
+    (CLONE, (17,), REFUSED),
+    (CLONE, (0,), REFUSED),
+    (CLONE, (0x4111,), REFUSED),  # vfork, as posix_spawn does
+    (CLONE, (0x10000000 | 17,), REFUSED),
+    (CLONE3, (0,), NOT_THERE),
+    (OPENAT2, (0,), NOT_THERE),
+    (MMAP, (0, 4096, 3, PRIVATE | ANONYMOUS), ALLOWED),
+    (MMAP, (0, 4096, 3, PRIVATE | ANONYMOUS | 0x20000), ALLOWED),  # a thread's stack
+    (MMAP, (0, 4096, 1, SHARED), ALLOWED),  # a library's file
+    (MMAP, (0, 4096, 3, SHARED | ANONYMOUS), REFUSED),
+    (MMAP, (0, 4096, 3, VALIDATED | ANONYMOUS), REFUSED),
+    (MMAP, (0, 4096, 3, PRIVATE | ANONYMOUS | GROWS_DOWN), REFUSED),
+    (MMAP, (0, 4096, 3, SHARED | ANONYMOUS | 2**40), REFUSED),
+    (PRCTL, (1,), REFUSED),
+    (PRCTL, (4, 1), REFUSED),
+    (PRCTL, (15,), ALLOWED),  # a thread's name
+    (FCNTL, (3, 1, 0), ALLOWED),
+    (FCNTL, (3, 4, 0x2000), ALLOWED),
+    (FCNTL, (3, 8, 1), REFUSED),
+    (FCNTL, (3, 10, 9), REFUSED),
+    (FCNTL, (3, 15), REFUSED),
+    (IOCTL, (1, 0x5401), ALLOWED),
+    (IOCTL, (1, 0x5413), ALLOWED),
+    (IOCTL, (1, 0x5451), ALLOWED),
+    (IOCTL, (1, 0x5412), REFUSED),  # TIOCSTI types into the terminal
+    (IOCTL, (1, 0x8901), REFUSED),  # FIOSETOWN
+    (OPENAT, (3, 0, READ_ONLY), ALLOWED),
+    (OPENAT, (3, 0, WRITE_ONLY | CREATE | TRUNCATE), ALLOWED),  # for Landlock to judge
+    (OPENAT, (3, 0, READ_WRITE | TRUNCATE), ALLOWED),
+    (OPENAT, (3, 0, READ_ONLY | TRUNCATE), REFUSED),
+    (OPENAT, (3, 0, 3 | TRUNCATE), REFUSED),
+    (OPENAT, (3, 0, READ_ONLY | TRUNCATE | 0x80000), REFUSED),
+    (KILL, (PID, 9), ALLOWED),
+    (KILL, (PID + 1, 9), REFUSED),
+    (KILL, (0, 9), REFUSED),
+    (KILL, (2**32 - 1, 9), REFUSED),
+    (KILL, (2**32 - PID, 9), REFUSED),
+    (TGKILL, (PID, PID + 1, 6), ALLOWED),
+    (TGKILL, (1, 1, 9), REFUSED),
+    (TKILL, (PID, 9), REFUSED),
+    (PRLIMIT, (0, 7), ALLOWED),
+    (PRLIMIT, (PID, 7), ALLOWED),
+    (PRLIMIT, (1, 7), REFUSED),
+    (AFFINITY, (0,), ALLOWED),
+    (AFFINITY, (PID,), ALLOWED),
+    (AFFINITY, (1,), REFUSED),
+]
+
+
+@by_architecture
+@pytest.mark.parametrize(("numbers", "arguments", "expected"), BY_ARGUMENT)
+def test_calls_that_an_argument_decides(
+    architecture: str, numbers: dict[str, int], arguments: tuple[int, ...], expected: str
+) -> None:
+    assert judge(architecture, numbers[architecture], *arguments) == expected
+
+
+@by_architecture
+def test_every_call_of_the_list_is_refused_whatever_its_arguments(architecture: str) -> None:
+    column = ARCHITECTURES[architecture][0]
+    numbers = {name: pair[column] for name, pair in isolation._CALLS.items() if pair[column] >= 0}
+    for name, number in numbers.items():
+        assert {judge(architecture, number, *[argument] * 6) for argument in (0, 1, PID, 2**64 - 1)} == {REFUSED}, name
+    assert len(set(numbers.values())) == len(numbers)
+
+
+@by_architecture
+def test_every_call_that_is_not_listed_is_allowed(architecture: str) -> None:
+    column = ARCHITECTURES[architecture][0]
+    pairs = [*isolation._CALLS.values(), *isolation._FALLS_BACK.values(), *isolation._SIGNALS.values()]
+    pairs += [isolation._TKILL, *isolation._ON_A_PROCESS.values(), *(judged[0] for judged in isolation._judged(PID))]
+    listed = {pair[column] for pair in pairs}
+    others = set(range(500)) - listed
+    assert {judge(architecture, number, *[2**64 - 1] * 6) for number in others} == {ALLOWED}
+    assert {calls(0, 63)[architecture], calls(1, 64)[architecture], calls(202, 98)[architecture]} <= others
+
+
+@by_architecture
+def test_calls_of_another_architecture_end_the_process_and_x32_calls_are_refused(architecture: str) -> None:
+    column, value = ARCHITECTURES[architecture]
+    program = isolation._program(column, value, PID)
+    for other in (0x40000003, 0x40000028, 0, *({0xC000003E, 0xC00000B7} - {value})):  # i386, arm, …
+        assert simulate(program, 0, (), other) == KILLED
+    assert {judge(architecture, 0x40000000 + number) for number in range(600)} == {REFUSED}
+
+
+@by_architecture
+def test_every_jump_lands_inside_the_program_and_every_path_ends(architecture: str) -> None:
+    program = isolation._program(*ARCHITECTURES[architecture], PID)
+    assert len(program) <= 4096
+    for at, (code, if_true, if_false, _) in enumerate(program):
+        if code & 0x07 == 0x05:
+            assert at + 1 + max(if_true, if_false) < len(program)
+            assert max(if_true, if_false) < 256
+    assert program[-1] == (0x06, 0, 0, 0x7FFF0000)
+
+
+# What this machine has
+
+
+@linux
+def test_every_layer_is_tried_and_either_holds_or_says_why_not() -> None:
+    found = probe()
+    assert list(found) == [*LAYERS, *AROUND]
+    assert all(isinstance(reason, str) for reason in found.values())
+    assert probe() is found
+
+
+@linux
+def test_a_processor_without_a_list_of_calls_has_no_seccomp_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    with pytest.raises(OSError, match="no list of system calls for riscv64"):
+        isolation._seccomp()
+
+
+def test_no_layer_at_all_is_asked_for_by_none() -> None:
+    assert layers_for("none", HOLDS) == layers_for("none", {}) == ()
+
+
+def test_strict_has_every_layer_that_holds() -> None:
+    assert layers_for("strict", HOLDS) == layers_for("best", HOLDS) == LAYERS
+    without = {**HOLDS, "rlimits": "no", "identity": "no"}
+    assert layers_for("strict", without) == layers_for("best", without) == ("landlock", "seccomp")
+
+
+@pytest.mark.parametrize("layer", STRICT)
+def test_strict_without_one_of_its_layers_says_which_and_why(layer: str) -> None:
+    missing = {**HOLDS, layer: "the kernel is too old"}
+    with pytest.raises(SandboxError, match=rf"lacks {layer} \(the kernel is too old\)\. Grade on one that has it"):
+        layers_for("strict", missing)
+    assert layers_for("best", missing) == tuple(one for one in LAYERS if one != layer)
+
+
+def test_a_layer_that_was_not_tried_does_not_count() -> None:
+    assert layers_for("best", {}) == ()
+    with pytest.raises(SandboxError, match=r"landlock \(not tried\), seccomp \(not tried\)"):
+        layers_for("strict", {})
+
+
+def test_where_workers_are_not_forked_strict_is_refused_before_anything_runs() -> None:
+    with pytest.raises(SandboxError, match="workers are not forked"):
+        Sandbox(isolation="strict", fork=False)
+    assert Sandbox(isolation="best", fork=False).layers == ("process",)
+
+
+@linux
+def test_what_a_worker_may_read_is_no_home_and_not_everything() -> None:
+    paths = [Path(path) for path in readable_paths(packages())]
+    for outside in (Path("/"), Path("/etc"), Path("/home"), Path.home(), Path("/proc"), Path("/tmp"), KIT):
+        assert not [path for path in paths if outside.is_relative_to(path)], outside
+    assert Path("/dev/zero") not in paths
+
+
+# Layers that are put on, in processes of their own
+
+
+def in_a_process(code: str, layers: tuple[str, ...] = (), *, megabytes: int = 512, before: str = "") -> str:
+    """What the code prints, with these layers on; the last line of its traceback where it fails."""
+    begin = f"""
+        import ctypes, mmap, os, resource, signal, socket, subprocess, sys, threading, time
+        from autograder.sandbox.inside import isolation
+        from autograder.sandbox.inside import processes
+        {before}
+        isolation.apply({layers!r}, {megabytes}, isolation.readable_paths(isolation.packages()))
+    """
+    source = textwrap.dedent(begin) + textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=KIT, timeout=120)
+    return done.stdout.strip() if done.returncode == 0 else (done.stderr.strip().splitlines() or ["?"])[-1]
+
+
+def every_layer() -> tuple[str, ...]:
+    """Those that a process puts on itself."""
+    return tuple(layer for layer in layers_for("best", probe()) if layer in LAYERS)
+
+
+REFUSALS = {
+    "fork": "os.fork()",
+    "vfork": "subprocess.run(['/bin/true'], check=True)",
+    "exec": "os.execv('/bin/true', ['true'])",
+    "a TCP socket": "socket.socket()",
+    "a UDP socket": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+    "a Unix socket": "socket.socket(socket.AF_UNIX)",
+    "a pair of sockets": "socket.socketpair()",
+    "a signal to the parent": "os.kill(os.getppid(), 0)",
+    "a signal to its group": "os.killpg(0, 0)",
+    "a signal to everybody": "os.kill(-1, 0)",
+    "memfd": "os.memfd_create('x')",
+    "shared anonymous memory": "mmap.mmap(-1, 4096)",
+    "memory that grows down": "mmap.mmap(-1, 4096, flags=0x122)",
+    "chmod": "os.chmod('/tmp', 0o700)",
+    "chown": "os.chown('/tmp', 0, 0)",
+    "utime": "os.utime('/tmp')",
+    "truncate": "os.truncate('/tmp/none', 0)",
+    "reading with truncation": "os.open(os.__file__, os.O_RDONLY | os.O_TRUNC)",
+    "a session of its own": "os.setsid()",
+    "another's priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 5)",
+    "another's limits": "resource.prlimit(os.getppid(), resource.RLIMIT_CORE)",
+    "another's processors": "os.sched_setaffinity(os.getppid(), {0})",
+}
+BY_THE_LIBRARY = {  # these return -1 and set errno
+    "ptrace": "ptrace(0, 0, None, None)",
+    "unshare": "unshare(0x10000000)",
+    "process_vm_readv": "process_vm_readv(os.getppid(), None, 0, None, 0, 0)",
+    "shmget": "shmget(0, 4096, 0o1600)",
+    "the parent's death signal": "prctl(1, 0, 0, 0, 0)",
+    "being dumpable": "prctl(4, 1, 0, 0, 0)",
+}
+
+
+@pytest.fixture(scope="module")
+def refusals() -> dict[str, str]:
+    """What became of every attempt, all made in one process."""
+    attempts = {**REFUSALS, **{name: f"through_the_library(libc.{call})" for name, call in BY_THE_LIBRARY.items()}}
+    code = f"""
+        import json
+        libc = ctypes.CDLL(None, use_errno=True)
+        def through_the_library(result):
+            if result == -1:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        def result(attempt):
+            try:
+                exec(attempt)
+            except OSError as error:
+                return error.strerror
+            return "it was not refused"
+        print(json.dumps({{name: result(attempt) for name, attempt in {attempts!r}.items()}}))
+    """
+    return dict(json.loads(in_a_process(code, ("seccomp",))))
+
+
+@has_strict
+@pytest.mark.parametrize("attempt", [*REFUSALS, *BY_THE_LIBRARY])
+def test_seccomp_refuses(attempt: str, refusals: dict[str, str]) -> None:
+    assert refusals[attempt] == "Operation not permitted"
+
+
+@has_strict
+def test_what_seccomp_refuses_is_refused_in_new_threads_too() -> None:
+    code = """
+        found = []
+        def attempt():
+            try:
+                socket.socket()
+            except OSError as error:
+                found.append(error.strerror)
+        threads = [threading.Thread(target=attempt) for _ in range(8)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print(found)
+    """
+    assert in_a_process(code, ("seccomp",)) == str(["Operation not permitted"] * 8)
+
+
+@has_strict
+@pytest.mark.parametrize(
+    "code",
+    [
+        "os.kill(os.getpid(), 0); print('done')",
+        "threading.Thread(target=print, args=('done',)).start()",
+        "os.sched_setaffinity(0, os.sched_getaffinity(0)); print('done')",
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32)); print('done')",
+        "print('done' if len(bytearray(2**26)) else '')",
+        "print('done', file=open(1, 'w'))",
+        "open(os.devnull, 'w').write('x'); print('done')",
+        "print('done' if len(os.urandom(8)) == 8 and not sys.stdout.isatty() else '')",
+        "a, b = os.pipe(); os.set_inheritable(a, True); os.write(b, b'done'); print(os.read(a, 9).decode())",
+        "time.sleep(0.01); signal.setitimer(signal.ITIMER_REAL, 0); print('done')",
+    ],
+)
+def test_what_honest_code_may_want_works_under_every_layer(code: str) -> None:
+    assert in_a_process(code, every_layer()) == "done"
+
+
+@has_strict
+@pytest.mark.parametrize("path", ["/etc/passwd", "/proc/self/status", "/proc/1/cmdline", str(KIT / "README.md")])
+def test_landlock_hides_what_python_does_not_run_on(path: str) -> None:
+    assert in_a_process(f"open({path!r})", ("landlock",)).startswith("PermissionError")
+    assert in_a_process(f"print(len(open({path!r}, 'rb').read(1)))") == "1"
+
+
+@has_strict
+@pytest.mark.parametrize("folder", ["/", "/tmp", "/dev/shm", "/var/tmp", str(Path(os.__file__).parent)])
+def test_landlock_lets_nothing_be_written(folder: str) -> None:
+    path = f"{folder}/autograder-test-{os.getpid()}"
+    assert in_a_process(f"open({path!r}, 'w')", ("landlock",)).startswith("PermissionError")
+    assert in_a_process(f"os.mkdir({path!r})", ("landlock",)).startswith("PermissionError")
+    assert not Path(path).exists()
+
+
+@has_strict
+@pytest.mark.parametrize("module", ["sqlite3", "xml.etree.ElementTree", "decimal", "ctypes.util", "multiprocessing"])
+def test_modules_of_the_standard_library_can_still_be_imported_first_time(module: str) -> None:
+    assert in_a_process(f"import {module}; print('done')", every_layer()) == "done"
+
+
+@has_strict
+def test_a_figure_can_be_drawn_to_memory() -> None:
+    code = """
+        import io
+        figure = Figure()
+        figure.subplots().plot([1, 2, 3])
+        image = io.BytesIO()
+        figure.savefig(image)
+        print(image.getvalue()[1:4].decode())
+    """
+    before = "from matplotlib.figure import Figure"  # as the warm server does: the first import writes a cache
+    assert in_a_process(code, every_layer(), megabytes=2048, before=before) == "PNG"
+
+
+@linux
+def test_the_limit_on_memory_gives_a_memory_error_and_no_kill() -> None:
+    assert in_a_process("bytearray(300 * 2**20)", ("rlimits",), megabytes=200) == "MemoryError"
+    assert in_a_process("print(len(bytearray(100 * 2**20)))", ("rlimits",), megabytes=200) == str(100 * 2**20)
+
+
+@linux
+def test_limits_cannot_be_raised_again_by_an_ordinary_user() -> None:
+    layers = tuple(layer for layer in ("rlimits", "identity") if layer in every_layer())
+    code = "resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)"
+    assert in_a_process(code, layers) == "ValueError: not allowed to raise maximum limit"
+
+
+@linux
+def test_descriptors_are_limited() -> None:
+    assert in_a_process("[os.pipe() for _ in range(100)]", ("rlimits",)) == "OSError: [Errno 24] Too many open files"
+
+
+@linux
+def test_identity_leaves_no_capability() -> None:
+    line = "print([line for line in open('/proc/self/status') if line.startswith(('CapEff', 'CapPrm', 'CapBnd'))])"
+    if probe()["identity"]:
+        pytest.skip(probe()["identity"])
+    shown = in_a_process(line, ("identity",))
+    assert shown.count("0000000000000000") >= 2
+    assert in_a_process("os.setuid(0); os.setuid(1)", ("identity",)).startswith("PermissionError")
+
+
+# The canary
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> str:
+    path = tmp_path / "secret"
+    path.write_text("canary")
+    return str(path)
+
+
+def canary_says(layers: tuple[str, ...], secret: str, but: str = "") -> dict[str, str]:
+    """What the canary finds in a process where `but` has been done to `isolation` first."""
+    arguments = f"{layers!r}, {isolation.CANARY_MEGABYTES}, isolation.readable_paths([]), {secret!r}"
+    code = f"import json\n{but}\nprint(json.dumps(isolation.canary({arguments})))"
+    return dict(json.loads(in_a_process(code)))
+
+
+@has_strict
+def test_the_canary_finds_every_layer_that_is_put_on_to_hold(secret: str) -> None:
+    assert canary_says(LAYERS, secret) == {**HOLDS, **{k: v for k, v in probe().items() if v and k in LAYERS}}
+
+
+@linux
+@pytest.mark.parametrize(
+    ("layer", "left_out"),
+    [("rlimits", "_limit"), ("landlock", "_landlock"), ("seccomp", "_seccomp"), ("identity", "_give_up_identity")],
+)
+def test_the_canary_sees_that_a_layer_was_not_put_on(layer: str, left_out: str, secret: str) -> None:
+    if layer == "identity" and os.geteuid() != 0:
+        pytest.skip("an ordinary user has no capability to give up")
+    found = canary_says((layer,), secret, f"isolation.{left_out} = lambda *given: None")
+    assert found == {layer: "it is there, but does not hold"}
+
+
+@linux
+def test_the_canary_reports_what_the_kernel_says_where_it_refuses_a_layer(secret: str) -> None:
+    but = "def refuse(*given): raise OSError(38, 'this kernel has no Landlock')\nisolation._landlock = refuse"
+    assert canary_says(("landlock",), secret, but)["landlock"].endswith("this kernel has no Landlock")
+
+
+def test_a_layer_that_nobody_names_is_not_tried() -> None:
+    assert canary((), 1, (), "") == {}
+
+
+# Processes from outside
+
+
+def test_a_process_that_is_gone_uses_nothing() -> None:
+    assert processes.usage(2**22 + 1) == (0, 0, 0)
+
+
+@linux
+def test_what_a_process_uses_is_told() -> None:
+    used = processes.usage(os.getpid())
+    assert used.threads >= 1
+    assert used.resident > 2**20
+    assert 0 < used.seconds <= time.process_time() + 0.02
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [(0, "exited with status 0"), (3, "exited with status 3"), (-9, "killed by signal 9 (SIGKILL)")],
+)
+def test_how_a_process_ended_is_said(code: int, says: str) -> None:
+    assert processes.say_ending(code) == says

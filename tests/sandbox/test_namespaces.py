@@ -1,0 +1,296 @@
+"""What stands round a server: namespaces, and the control group that staff may set aside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.numpy
+from places import KIT
+
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.inside import cgroup, namespaces
+from autograder.sandbox.inside.isolation import AROUND, LAYERS, probe
+from autograder.sandbox.sandbox import Sandbox, layers_for
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them")
+PROBES = """
+def call(student, inputs, params):
+    return {}, {"fact": getattr(student, params["call"])()}
+"""
+
+
+def run(sandbox: Sandbox, source: str, *calls: str, **budgets: float) -> list[Outcome]:
+    program = Program("submission", "import os\n" + textwrap.dedent(source), {}, PROBES)
+    nothing = safetensors.numpy.save({})
+    requests = [Request(name, name, "call", {"call": name}, nothing, 30.0, **budgets) for name in calls]
+    return sandbox.run(program, requests, load_timeout=10.0)
+
+
+def fact_of(outcome: Outcome) -> Any:
+    assert outcome.observation is not None, outcome
+    return outcome.observation.facts["fact"]
+
+
+# Namespaces
+
+
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Sandbox]:
+    """A sandbox with namespaces and no other layer: what they hold, they hold alone."""
+    if probe()["namespaces"]:
+        pytest.skip(f"this machine cannot: {probe()['namespaces']}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.sandbox.sandbox.probe", lambda: {"namespaces": ""})
+        sandbox = Sandbox()
+    with sandbox:
+        assert sandbox.layers == ("process", "namespaces")
+        yield sandbox
+
+
+@linux
+def test_in_namespaces_no_file_process_or_network_of_the_machine_is_there(alone: Sandbox, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of another student")
+    source = f"""
+        import socket
+        def files():
+            places = ({str(secret)!r}, {str(tmp_path)!r}, "/proc/self", "/etc/passwd", "/home")
+            return [os.path.exists(path) for path in places]
+        def processes():
+            try: os.kill({os.getpid()}, 0)
+            except OSError as error: return [os.getpid() < 100, os.getppid(), error.strerror]
+        def network():
+            return [name for _, name in socket.if_nameindex()]
+        def write():
+            found = []
+            for folder in ("/", os.path.dirname(os.__file__), "/dev"):
+                try: open(folder + "/x", "w")
+                except OSError as error: found.append(error.strerror)
+            return found
+        def capabilities():
+            import ctypes
+            libc = ctypes.CDLL(None, use_errno=True)
+            return [libc.unshare(0x20000), libc.mount(b"x", b"/dev", b"tmpfs", 0, None), libc.chroot(b"/dev")]
+    """
+    outcomes = run(alone, source, "files", "processes", "network", "write", "capabilities")
+    files, processes, network, write, capabilities = map(fact_of, outcomes)
+    assert files == [False] * 5
+    assert processes == [True, 1, "No such process"]
+    assert network == ["lo"]
+    assert write == ["Read-only file system"] * 3
+    if os.geteuid() != 0:  # of root the layer `identity` takes them
+        assert capabilities == [-1] * 3
+
+
+@linux
+def test_a_process_that_leaves_its_group_and_session_ends_with_its_worker(alone: Sandbox) -> None:
+    source = """
+        import time
+        def leave():
+            for _ in range(3):
+                if os.fork() == 0:
+                    os.setsid()
+                    if os.fork() == 0:
+                        time.sleep(60)
+                    os._exit(0)
+                os.wait()
+            return [os.getpid()]
+        def left():
+            found = 0
+            for pid in range(2, 500):
+                try: os.kill(pid, 0)
+                except OSError: continue
+                found += pid != os.getpid()
+            return found
+    """
+    assert len(fact_of(run(alone, source, "leave")[0])) == 1
+    assert fact_of(run(alone, source, "left")[0]) == 0
+
+
+@linux
+def test_a_worker_in_namespaces_is_watched_as_any_other(alone: Sandbox) -> None:
+    source = """
+        import time
+        def burn():
+            while True: pass
+        def hold():
+            held = [bytearray(2**20) for _ in range(900)]
+            time.sleep(60)
+        def crash():
+            os.abort()
+        def work():
+            return 1
+    """
+    outcomes = run(alone, source, "burn", "hold", "crash", "work", cpu=3, memory_megabytes=256)
+    assert [outcome.status for outcome in outcomes] == ["timed_out", "out_of_memory", "crashed", "observed"]
+    assert outcomes[0].exceeded == "used more than 3 s of processor time"
+    assert outcomes[1].exceeded == "used more than 256 MiB of memory"
+    assert outcomes[2].detail == "killed by signal 6 (SIGABRT)"
+
+
+@linux
+def test_nothing_is_left_of_a_server_in_namespaces(alone: Sandbox) -> None:
+    def mounts() -> str:
+        return Path("/proc/self/mounts").read_text()
+
+    before = mounts()
+    run(alone, "def work():\n    return 1\n", "work")
+    assert mounts() == before
+    alone.close()
+    assert mounts() == before
+
+
+def test_the_new_root_is_put_where_it_hides_nothing() -> None:
+    places = [place for place in namespaces.PLACES if Path(place).is_dir() and not Path(place).is_symlink()]
+    assert namespaces.place_for(["/usr/lib"]) == places[0]
+    assert namespaces.place_for([f"{places[0]}/python"]) == places[1]
+    with pytest.raises(OSError, match="needs one of the folders"):
+        namespaces.place_for([f"{place}/python" for place in namespaces.PLACES])
+
+
+def test_layers_round_the_server_are_never_asked_for_by_strict() -> None:
+    holds = dict.fromkeys((*LAYERS, *AROUND), "")
+    assert layers_for("strict", holds) == layers_for("best", holds) == (*LAYERS, *AROUND)
+    without = {**holds, **dict.fromkeys(AROUND, "not allowed here")}
+    assert layers_for("strict", without) == LAYERS
+    assert layers_for("none", holds) == ()
+
+
+@linux
+def test_the_same_machine_always_names_the_same_layers() -> None:
+    code = "from autograder.sandbox.inside.isolation import probe; print(probe())"
+    command, folder = [sys.executable, "-c", code], KIT
+    said = {subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout for _ in range(3)}
+    assert len(said) == 1
+
+
+# Control groups
+
+
+class Hierarchies:
+    """Files in the place of the kernel's: what is written to them is what it would be asked."""
+
+    def __init__(self, mounted: Path, version: int, name: str = "staff/autograder") -> None:
+        self.mounted = mounted
+        self.parents = [mounted / name] if version == 2 else [mounted / each / name for each in cgroup.CONTROLLERS]
+        for parent in self.parents:
+            parent.mkdir(parents=True)
+        if version == 2:
+            (mounted / "cgroup.controllers").write_text("cpu memory pids\n")
+            (self.parents[0] / "cgroup.subtree_control").write_text("cpu\n")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_group_is_made_below_the_one_that_was_set_aside_and_goes_with_its_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    monkeypatch.setenv(cgroup.VARIABLE, "/staff/autograder/")
+    made = Hierarchies(tmp_path, version)
+    group = cgroup.Group(16, 64, tmp_path)
+    (first,) = {path.name for parent in made.parents for path in parent.glob("server-*")}
+    assert first.startswith(f"server-{os.getpid()}-")
+    if version == 2:
+        assert (made.parents[0] / "cgroup.subtree_control").read_text() == "+memory +pids"
+    group.close()
+    assert [path for parent in made.parents for path in parent.glob("server-*")] == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_groups_of_graders_that_are_gone_are_removed_and_those_of_living_ones_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    monkeypatch.setenv(cgroup.VARIABLE, "staff/autograder")
+    made = Hierarchies(tmp_path, version)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for parent in made.parents:
+        for name in (f"server-{gone.pid}-0", f"server-{gone.pid}-1", f"server-{os.getpid()}-7", "of-somebody-else"):
+            (parent / name).mkdir()
+    assert cgroup.sweep(tmp_path) == 2 * len(made.parents)
+    for parent in made.parents:
+        assert {path.name for path in parent.iterdir() if path.is_dir()} == {
+            f"server-{os.getpid()}-7",
+            "of-somebody-else",
+        }
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("", "no group is set aside for it in AUTOGRADER_CGROUP"),
+        ("nowhere", "nowhere is not there, or not to be written by this user"),
+        ("../../tmp", "should name a group"),
+        ("a b", "should name a group"),
+    ],
+)
+def test_where_no_group_was_set_aside_it_is_said_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, why: str
+) -> None:
+    monkeypatch.setenv(cgroup.VARIABLE, named)
+    assert why in cgroup.probe(tmp_path)
+
+
+def test_a_folder_that_is_no_control_group_does_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cgroup.VARIABLE, "staff/autograder")
+    Hierarchies(tmp_path, 2)
+    assert cgroup.probe(tmp_path) != ""
+
+
+@pytest.fixture
+def set_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """A real group, for this test alone, where this machine lets us make one."""
+    name = f"autograder-test-{os.getpid()}"
+    one = (cgroup.MOUNTED / "cgroup.controllers").exists()
+    folders = [cgroup.MOUNTED / name] if one else [cgroup.MOUNTED / each / name for each in cgroup.CONTROLLERS]
+    try:
+        try:
+            for folder in folders:
+                folder.mkdir()
+        except OSError as error:
+            pytest.skip(f"no control group can be made here: {error}")
+        monkeypatch.setenv(cgroup.VARIABLE, name)
+        if why := cgroup.probe():
+            pytest.skip(f"control groups do not hold here: {why}")
+        yield folders
+    finally:
+        for folder in folders:
+            for path in [*folder.glob("server-*"), folder]:
+                if path.is_dir():
+                    path.rmdir()
+
+
+@linux
+def test_a_control_group_holds_what_no_other_layer_would(
+    set_aside: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.sandbox.sandbox.probe", lambda: {"cgroup": ""})
+    source = """
+        def fork():
+            for _ in range(2000):
+                os.posix_spawn("/bin/sleep", ["sleep", "60"], {})
+        def work():
+            return 1
+    """
+    with Sandbox() as sandbox:
+        assert sandbox.layers == ("process", "cgroup")
+        outcomes = run(sandbox, source, "fork", "work")
+        assert [len(list(folder.glob("server-*"))) for folder in set_aside] == [1] * len(set_aside)
+    assert [outcome.status for outcome in outcomes] == ["raised", "observed"]
+    assert outcomes[0].raised is not None
+    assert "Resource temporarily unavailable" in outcomes[0].raised.message
+    assert [len(list(folder.glob("server-*"))) for folder in set_aside] == [0] * len(set_aside)
+
+
+def test_a_secret_file_is_made_outside_of_what_python_runs_on() -> None:
+    """The canary reads one: it proves something only where the new root does not show it."""
+    from autograder.sandbox.inside.isolation import packages, readable_paths
+
+    assert not any(Path(tempfile.gettempdir()).is_relative_to(path) for path in readable_paths(packages()))

@@ -1,0 +1,828 @@
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import os
+import signal
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from places import KIT
+
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.inside import frames
+from autograder.sandbox.inside.isolation import probe
+from autograder.sandbox.sandbox import Sandbox
+from autograder.vocabulary.errors import SandboxError
+
+Server = Callable[[], int]
+INSIDE = ("cgroup", "frames", "isolation", "namespaces", "postponed", "processes", "worker")
+UNCONFINED: dict[str, Any] = {"isolation": "none"} if "isolation" in inspect.signature(Sandbox).parameters else {}
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and counted through /proc")
+
+PROBES = """
+def call(student, inputs, params):
+    return {"y": getattr(student, params["call"])(**inputs)}, {}
+
+def fact(student, inputs, params):
+    return {}, {"fact": getattr(student, params["call"])()}
+"""
+# What the submissions below start with: `pid` is honest, the rest serves the dishonest.
+PREAMBLE = """
+import fcntl, os, signal, stat, struct, sys, threading, time
+
+def pid():
+    return os.getpid()
+
+def inherited():
+    found = {}
+    for fd in range(3, 256):
+        try:
+            found[fd] = stat.filemode(os.fstat(fd).st_mode)[0]
+        except OSError:
+            pass
+    return found
+
+def write_everywhere(data):
+    for fd in inherited():
+        try:
+            os.write(fd, data)
+        except OSError:
+            pass
+
+"""
+
+
+@pytest.fixture(scope="module")
+def strangers() -> set[int]:
+    """Our child processes that are not the shared warm server."""
+    return children(os.getpid())
+
+
+@pytest.fixture(scope="module")
+def warm_server(strangers: set[int]) -> Server:
+    """Tell the process id of the shared warm server."""
+
+    def find() -> int:
+        (pid,) = children(os.getpid()) - strangers
+        return pid
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def sandbox(warm_server: Server) -> Iterator[Sandbox]:
+    """A sandbox without the layers that would keep a worker from misbehaving: what is left must hold alone."""
+    with Sandbox(**UNCONFINED) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def limited(strangers: set[int]) -> Iterator[Sandbox]:
+    """A sandbox with every layer that this machine has."""
+    before = children(os.getpid())
+    with Sandbox() as own:
+        run(own, "", fact("pid"))
+        strangers |= children(os.getpid()) - before
+        yield own
+
+
+def program(source: str) -> Program:
+    return Program("submission", PREAMBLE + textwrap.dedent(source), {"given": "WORD = 'given'\n"}, PROBES)
+
+
+def call(name: str, item: str = "", *, probe: str = "call", timeout: float = 10.0, inputs: bytes = b"") -> Request:
+    inputs = inputs or safetensors.numpy.save({})
+    return Request(item or name, name, probe, {"call": name}, inputs, timeout)
+
+
+def fact(name: str, item: str = "", *, timeout: float = 10.0) -> Request:
+    return call(name, item, probe="fact", timeout=timeout)
+
+
+def run(sandbox: Sandbox, source: str, *requests: Request, **settings: float) -> list[Outcome]:
+    return sandbox.run(program(source), requests, **{"load_timeout": 10.0, **settings})
+
+
+def fact_of(outcome: Outcome) -> Any:
+    assert outcome.observation is not None, outcome
+    return outcome.observation.facts["fact"]
+
+
+def values_of(outcome: Outcome) -> Any:
+    assert outcome.observation is not None, outcome
+    array = outcome.observation.returned["y"].array
+    assert array is not None
+    return array.tolist()
+
+
+def statuses(outcomes: list[Outcome]) -> list[str]:
+    return [outcome.status for outcome in outcomes]
+
+
+def children(pid: int) -> set[int]:
+    """The processes whose parent it is, zombies included."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(path.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
+                found.add(int(path.parent.name))
+    return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process is there and is not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def ends_soon(pid: int) -> bool:
+    deadline = time.monotonic() + 2
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not is_running(pid)
+
+
+def descriptors(pid: int | str = "self") -> int:
+    """How many a process has open; 0 of another's for an ordinary user, from whom the server hides its own."""
+    if pid != "self" and os.geteuid() != 0:
+        return 0
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+# Ordinary answers
+
+
+def test_values_come_back_bit_for_bit(sandbox: Sandbox) -> None:
+    x = np.random.default_rng(0).standard_normal((300, 400))  # larger than a pipe holds
+    outcome = run(sandbox, "def same(x):\n    return x\n", call("same", inputs=safetensors.numpy.save({"x": x})))[0]
+    assert outcome.status == "observed"
+    assert outcome.observation is not None
+    returned = outcome.observation.returned["y"].array
+    assert returned is not None
+    assert returned.tobytes() == x.tobytes()
+
+
+def test_ordinary_exceptions_cost_nobody_the_worker(sandbox: Sandbox) -> None:
+    source = "import given\ndef wrong():\n    raise KeyError(given.WORD)\ndef leave():\n    sys.exit(0)\n"
+    requests = [fact("pid", "a"), call("wrong", "a"), call("wrong", "a"), call("leave", "b"), call("absent", "c")]
+    first, *middle, last = run(sandbox, source, *requests, fact("pid", "d"))
+    assert statuses(middle) == ["raised", "raised", "raised", "missing"]
+    assert middle[0].raised is not None
+    assert middle[0].raised.types[0] == "KeyError"
+    assert middle[0].raised.message == "'given'"
+    assert fact_of(first) == fact_of(last)
+
+
+def test_each_run_has_a_worker_of_its_own(sandbox: Sandbox) -> None:
+    assert fact_of(run(sandbox, "", fact("pid"))[0]) != fact_of(run(sandbox, "", fact("pid"))[0])
+
+
+def test_no_requests_have_no_outcomes_and_need_no_server() -> None:
+    before = children(os.getpid())
+    with Sandbox() as own:
+        assert run(own, "", *[]) == []
+        assert children(os.getpid()) == before
+
+
+def test_a_sandbox_that_was_closed_has_no_process_and_starts_again(sandbox: Sandbox, warm_server: Server) -> None:
+    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
+    first = warm_server()
+    sandbox.close()
+    sandbox.close()
+    assert first not in children(os.getpid())
+    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
+
+
+# What a worker can see
+
+
+def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
+    source = """
+        import importlib
+        def attempts():
+            found = [name for name in sys.modules if name.partition(".")[0] == "autograder"]
+            for name in (
+                "autograder.grading.compare", "autograder.sandbox.sandbox", "autograder.grading.cases",
+                "oracle", "mistakes",
+            ):
+                try:
+                    importlib.import_module(name)
+                    found.append(name)
+                except ImportError:
+                    pass
+            return found
+    """
+    found = set(fact_of(run(sandbox, source, fact("attempts"))[0]))
+    assert {"autograder.sandbox.inside.frames", "autograder.sandbox.inside.worker"} <= found
+    assert found <= {"autograder", *(f"autograder.{name}" for name in INSIDE)}
+
+
+def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sandbox) -> None:
+    source = """
+        def surroundings():
+            return [sorted(os.environ), sys.argv, sys.stdin.read(), os.getcwd(), sys.path]
+    """
+    environment, arguments, stdin, folder, paths = fact_of(run(sandbox, source, fact("surroundings"))[0])
+    assert "PYTEST_CURRENT_TEST" in os.environ
+    assert "PYTEST_CURRENT_TEST" not in environment
+    chosen = ("PATH", "HOME", "LC_", "OMP_", "PYTHONHASHSEED", "TORCH", "MPL")
+    assert not [name for name in environment if not name.startswith(chosen)]
+    assert (arguments, stdin, folder) == ([""], "", "/")
+    kit = KIT
+    assert not [path for path in paths if Path(path) in (kit, *kit.parents)]
+    assert not [path for path in paths if Path(path).is_relative_to(kit) and "site-packages" not in path]
+
+
+def test_a_worker_holds_its_two_pipes_and_no_other_descriptor(sandbox: Sandbox) -> None:
+    source = "def descriptors():\n    return list(inherited().values())\n"
+    assert fact_of(run(sandbox, source, fact("descriptors"))[0]) == ["p", "p"]
+
+
+def test_the_text_of_the_submission_is_on_no_disk(sandbox: Sandbox) -> None:
+    source = "def traces():\n    return [os.path.exists(__file__), os.path.exists('submission.py')]\n"
+    assert fact_of(run(sandbox, source, fact("traces"))[0]) == [False, False]
+
+
+# Faults, each charged to its item
+
+
+def test_a_hang_costs_its_own_item_and_the_rest_goes_on_in_a_new_worker(sandbox: Sandbox) -> None:
+    source = "def hang():\n    while True: pass\n"
+    requests = [fact("pid", "a"), fact("pid", "b"), call("hang", "b", timeout=0.4), fact("pid", "b"), fact("pid", "c")]
+    outcomes = run(sandbox, source, *requests, call("absent", "d"))
+    assert statuses(outcomes) == ["observed", "observed", "timed_out", "not_run", "observed", "missing"]
+    assert fact_of(outcomes[0]) == fact_of(outcomes[1]) != fact_of(outcomes[4])
+    assert outcomes[2].detail == "no answer in 0.4 s"
+    assert 0.4 <= outcomes[2].seconds < 2
+    assert outcomes[3].detail == "an earlier case of this item ended the worker"
+    assert not is_running(fact_of(outcomes[0]))
+
+
+@pytest.mark.parametrize(
+    "hang",
+    [
+        pytest.param("while True:\n        try: time.sleep(60)\n        except: pass", id="with a bare except"),
+        pytest.param(
+            "for n in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}: signal.signal(n, signal.SIG_IGN)\n"
+            "    time.sleep(60)",
+            id="with every signal ignored",
+        ),
+        pytest.param("lock = threading.Lock(); lock.acquire(); lock.acquire()", id="inside C"),
+        pytest.param("os.kill(os.getpid(), signal.SIGSTOP)", id="as a stopped process"),
+        pytest.param("import atexit; atexit.register(time.sleep, 60); time.sleep(60)", id="with an atexit handler"),
+    ],
+)
+def test_no_way_to_hang_outlasts_the_deadline(sandbox: Sandbox, hang: str) -> None:
+    outcomes = run(sandbox, f"def hang():\n    {hang}\n", call("hang", timeout=0.3), fact("pid"))
+    assert statuses(outcomes) == ["timed_out", "observed"]
+    assert outcomes[0].seconds < 2
+
+
+@pytest.mark.parametrize(
+    ("ending", "detail"),
+    [
+        ("os._exit(0)", "exited with status 0"),
+        ("os._exit(7)", "exited with status 7"),
+        ("os.abort()", "killed by signal 6 (SIGABRT)"),
+        ("import ctypes; ctypes.string_at(0)", "killed by signal 11 (SIGSEGV)"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "killed by signal 9 (SIGKILL)"),
+        ("os.killpg(0, signal.SIGTERM)", "killed by signal 15 (SIGTERM)"),
+        ("os.kill(os.getpid(), signal.SIGRTMIN + 1)", "killed by signal 35"),
+        ("threading.Thread(target=os._exit, args=(3,)).start(); time.sleep(60)", "exited with status 3"),
+        ("import resource; resource.setrlimit(resource.RLIMIT_CPU, (0, 0))\n    while 1: pass", "killed by signal 9"),
+    ],
+)
+def test_a_worker_that_ends_costs_its_own_item_and_says_how(sandbox: Sandbox, ending: str, detail: str) -> None:
+    requests = [fact("pid", "a"), call("end", "b"), call("end", "b"), fact("pid", "c")]
+    outcomes = run(sandbox, f"def end():\n    {ending}\n", *requests)
+    assert statuses(outcomes) == ["observed", "crashed", "not_run", "observed"]
+    assert outcomes[1].detail.startswith(detail)
+    assert fact_of(outcomes[0]) != fact_of(outcomes[3])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "bytearray(5 * 2**30)",
+        "import numpy; numpy.zeros(5 * 2**30, numpy.uint8)",
+        "import torch; torch.zeros(5 * 2**30, dtype=torch.uint8)",
+        "import mmap; mmap.mmap(-1, 5 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)",
+    ],
+)
+def test_asking_for_more_memory_than_allowed_is_told_apart(limited: Sandbox, code: str) -> None:
+    outcome = run(limited, f"def fill():\n    {code}\n", call("fill"))[0]
+    if "mmap" in code:  # an OSError like any other
+        assert outcome.status == "raised"
+    else:
+        assert outcome.status == "out_of_memory"
+    assert outcome.raised is not None
+    assert outcome.raised.code
+
+
+def test_memory_that_one_item_hoards_is_missing_to_no_other(limited: Sandbox) -> None:
+    source = """
+        import numpy
+        hoard = []
+        def fill():
+            while True:
+                hoard.append(numpy.zeros(2**28, numpy.uint8))  # memory that is reserved, never touched
+        def work():
+            return len(bytearray(2**29))
+    """
+    outcomes = run(limited, source, call("fill", "a"), fact("work", "a"), fact("work", "b"))
+    assert statuses(outcomes) == ["out_of_memory", "observed", "observed"]
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "print('x' * 5_000_000)",
+        "print('x' * 5_000_000, file=sys.stderr)",
+        "for _ in range(80): os.write(1, b'x' * 65536)",
+        "sys.stdout.close()",
+        "os.close(1); os.close(2)",
+        "sys.stdout = sys.stderr = None",
+        "threading.Thread(target=sys.exit).start()",
+        "threading.Thread(target=time.sleep, args=(60,)).start()",
+        "import atexit; atexit.register(os._exit, 1)",
+        "print('PGF1', chr(27) + ']0;x', end='', flush=True)",
+    ],
+)
+def test_noise_is_neither_a_fault_nor_an_answer(sandbox: Sandbox, noise: str) -> None:
+    outcomes = run(sandbox, f"def noise():\n    {noise}\n    return None\n", call("noise"), fact("pid"))
+    assert statuses(outcomes) == ["observed", "observed"]
+
+
+def test_once_lost_workers_have_used_the_budget_nothing_more_is_run(sandbox: Sandbox) -> None:
+    requests = [call("hang", item, timeout=0.3) for item in "abcd"]
+    outcomes = run(sandbox, "def hang():\n    time.sleep(60)\n", *requests, fact("pid"), fault_budget=0.5)
+    assert statuses(outcomes) == ["timed_out", "timed_out", "not_run", "not_run", "not_run"]
+    assert outcomes[-1].detail == "the submission had used up its time"
+
+
+def test_the_time_that_lost_workers_took_to_load_is_used_up_too(sandbox: Sandbox) -> None:
+    requests = [call("end", item) for item in "abcd"]
+    outcomes = run(sandbox, "time.sleep(0.3)\ndef end():\n    os._exit(1)\n", *requests, fault_budget=0.5)
+    assert statuses(outcomes) == ["crashed", "crashed", "not_run", "not_run"]
+
+
+# Budgets
+
+
+def within(request: Request, **budget: float) -> Request:
+    return replace(request, **budget)  # type: ignore[arg-type]
+
+
+THREADS = """
+    def burn():
+        while True: hashlib.sha256(bytes(2**20)).digest()  # which lets other threads run
+    def use():
+        import hashlib
+        globals()["hashlib"] = hashlib
+        for _ in range(3): threading.Thread(target=burn, daemon=True).start()
+        burn()
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "budget", "status", "says"),
+    [
+        ("def use():\n    while True: pass\n", {"cpu": 0.3}, "timed_out", "used more than 0.3 s of processor time"),
+        (THREADS, {"cpu": 0.3}, "timed_out", "used more than 0.3 s of processor time"),
+        (
+            "def use():\n    held = [bytearray(2**20) for _ in range(1500)]\n    time.sleep(60)\n",
+            {"memory_megabytes": 512},
+            "out_of_memory",
+            "used more than 512 MiB of memory",
+        ),
+        ("def use():\n    print('x' * 3 * 2**20)\n", {"output_megabytes": 2}, "crashed", "printed more than 2 MiB"),
+        (
+            "def use():\n    while True: print('x' * 999, file=sys.stderr)\n",
+            {"output_megabytes": 0.5},
+            "crashed",
+            "printed more than 0.5 MiB",
+        ),
+    ],
+    ids=["a loop", "threads", "memory", "one print", "prints for ever"],
+)
+def test_an_item_that_exceeds_a_budget_is_stopped_and_the_others_have_their_own(
+    sandbox: Sandbox, source: str, budget: dict[str, float], status: str, says: str
+) -> None:
+    requests = within(call("use", "a"), **budget), fact("pid", "a"), fact("pid", "b")
+    outcomes = run(sandbox, textwrap.dedent(source), *requests)
+    assert statuses(outcomes) == [status, "not_run", "observed"]
+    assert outcomes[0].exceeded == says
+    assert outcomes[0].detail == f"stopped, for it {says}"
+    assert outcomes[0].seconds < 8
+
+
+def test_what_one_call_used_is_not_counted_against_the_next(sandbox: Sandbox) -> None:
+    source = """
+        def work():
+            print("x" * 2**20, flush=True)
+            until = time.process_time() + 0.4
+            while time.process_time() < until: pass
+            time.sleep(0.1)
+    """
+    request = within(call("work", "a"), cpu=0.6, output_megabytes=1.5)
+    assert statuses(run(sandbox, source, *[request] * 3)) == ["observed"] * 3
+
+
+def test_sleeping_uses_no_processor_time(sandbox: Sandbox) -> None:
+    request = within(call("wait"), cpu=0.1)
+    assert statuses(run(sandbox, "def wait():\n    time.sleep(0.5)\n", request)) == ["observed"]
+
+
+def test_loading_has_the_budgets_of_the_most_generous_item(sandbox: Sandbox) -> None:
+    requests = [within(fact("pid", item), output_megabytes=megabytes) for item, megabytes in (("a", 1), ("b", 3))]
+    assert statuses(run(sandbox, "print('x' * 2 * 2**20)\n", *requests)) == ["observed"] * 2
+    (first, second) = run(sandbox, "print('x' * 4 * 2**20)\ntime.sleep(60)\n", *requests)
+    assert (first.status, first.exceeded, first.loading) == ("crashed", "printed more than 3 MiB", True)
+    assert second.status == "crashed"
+
+
+def test_processor_time_ends_a_worker_even_if_nobody_watches(limited: Sandbox) -> None:
+    source = """
+        import resource
+        def limits():
+            return [resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_DATA)[0] // 2**20]
+    """
+    requests = [within(fact("limits", item), cpu=cpu, memory_megabytes=2048) for item, cpu in (("a", 7), ("b", 30.5))]
+    for outcome in run(limited, source, *requests, load_timeout=10.0):
+        (soft, hard), megabytes = fact_of(outcome)
+        assert soft == hard == 7 + 31 + 2 * 10 + 1
+        assert 2048 < megabytes < 2048 + 2048
+
+
+# Loading
+
+
+@pytest.mark.parametrize(
+    ("source", "status"),
+    [
+        ("def pid(:\n", "raised"),
+        ("raise RuntimeError\n", "raised"),
+        ("sys.exit(0)\n", "raised"),
+        ("os._exit(0)\n", "crashed"),
+        ("while True: pass\n", "timed_out"),
+        ("raise MemoryError\n", "out_of_memory"),
+        ("write_everywhere(b'no frame')\n", "crashed"),
+    ],
+)
+def test_a_module_that_does_not_load_is_tried_once_and_for_all(sandbox: Sandbox, source: str, status: str) -> None:
+    outcomes = run(sandbox, source, fact("pid", "a"), fact("pid", "a"), fact("pid", "b"), load_timeout=0.5)
+    assert statuses(outcomes) == [status] * 3
+    assert all(outcome.loading and outcome.observation is None for outcome in outcomes)
+    assert [outcome.seconds for outcome in outcomes[1:]] == [0.0, 0.0]
+
+
+def test_a_module_that_loads_only_sometimes_costs_only_the_item_that_it_fails_in(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    mark = tmp_path / "loaded before"
+    source = f"""
+        if os.path.exists({str(mark)!r}):
+            os.remove({str(mark)!r})
+            raise RuntimeError
+        def end():
+            open({str(mark)!r}, "w").close()
+            os._exit(1)
+    """
+    outcomes = run(sandbox, source, call("end", "a"), fact("pid", "b"), fact("pid", "b"), fact("pid", "c"))
+    assert statuses(outcomes) == ["crashed", "raised", "raised", "observed"]
+    assert [outcome.loading for outcome in outcomes] == [False, True, True, False]
+
+
+# Forgery
+
+LOADING, FIRST_CALL = 1, 2  # the numbers under which a worker is asked
+OBSERVED = {"op": "observed", "returned": {}, "facts": {}, "n": FIRST_CALL}
+NOTHING = safetensors.numpy.save({})
+
+
+def framed(header: Any, blob: bytes = b"") -> bytes:
+    header = {"n": FIRST_CALL, **header} if isinstance(header, dict) else header
+    encoded = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return frames.PREFIX.pack(frames.MAGIC, len(encoded), len(blob)) + encoded + blob
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        pytest.param(b"garbage " * 100, "crashed", id="garbage"),
+        pytest.param(b"P", "crashed", id="one byte"),
+        pytest.param(b"\n", "crashed", id="a line break"),
+        pytest.param(frames.PREFIX.pack(frames.MAGIC, 2, 10 * 2**30) + b"{}", "crashed", id="a claim of 10 GiB"),
+        pytest.param(frames.PREFIX.pack(frames.MAGIC, 2**32 - 1, 0), "crashed", id="a header of 4 GiB"),
+        pytest.param(frames.PREFIX.pack(frames.MAGIC, 2**20, 0), "timed_out", id="a frame that never ends"),
+        pytest.param(framed(b"not json"), "crashed", id="no JSON"),
+        pytest.param(framed(b"[" * 100_000), "crashed", id="deeply nested JSON"),
+        pytest.param(framed([]), "crashed", id="no object"),
+        pytest.param(framed({}), "crashed", id="no op"),
+        pytest.param(framed({"op": "passed", "points": 100}), "crashed", id="an unknown op"),
+        pytest.param(framed({"op": ["observed"]}), "crashed", id="an op that is a list"),
+        pytest.param(framed({"op": "loaded"}), "crashed", id="an answer to another question"),
+        pytest.param(framed({"op": "ready"}), "crashed", id="a second start"),
+        pytest.param(framed(OBSERVED), "crashed", id="no tensors"),
+        pytest.param(framed({**OBSERVED, "facts": 1}, NOTHING), "crashed", id="facts that are a number"),
+        pytest.param(framed(OBSERVED, b"\xff" * 2**20), "crashed", id="a megabyte of no tensors"),
+        pytest.param(framed({"op": "raised"}), "crashed", id="an exception without a type"),
+        pytest.param(framed({"op": "raised", "types": ["A"], "line": True}), "crashed", id="a line that is none"),
+        pytest.param(framed({"op": "raised", "types": ["A"] * 10**5}), "raised", id="very many types"),
+        pytest.param(framed({"op": "missing"}), "missing", id="a forged absence"),
+    ],
+)
+def test_whatever_is_written_to_every_descriptor_the_grader_goes_on(
+    sandbox: Sandbox, data: bytes, status: str
+) -> None:
+    source = "def forge(data):\n    write_everywhere(bytes(data.tolist()))\n    return 1 / 0\n"
+    inputs = safetensors.numpy.save({"data": np.frombuffer(data, np.uint8)})
+    outcomes = run(sandbox, source, call("forge", "a", timeout=0.7, inputs=inputs), *[fact("pid", "b")] * 2)
+    assert outcomes[0].status == status
+    assert outcomes[0].observation is None
+    if status in ("crashed", "timed_out"):  # a new worker: nothing of the forgery is left
+        assert statuses(outcomes[1:]) == ["observed", "observed"]
+
+
+def test_a_forged_answer_earns_what_returning_it_would_and_shifts_no_later_one(sandbox: Sandbox) -> None:
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}}, NOTHING)
+    source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
+    outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "a"), fact("pid", "b"), fact("pid", "c"))
+    assert statuses(outcomes) == ["observed", "crashed", "observed", "observed"]
+    assert fact_of(outcomes[0]) == "forged"
+    assert outcomes[1].detail == "it answered a question that it was not asked"
+    assert fact_of(outcomes[2]) == fact_of(outcomes[3])
+    assert run(sandbox, source, fact("pid"))[0].status == "observed"
+
+
+@pytest.mark.parametrize("number", [None, 0, 1, 3, -2, 2.0, True, "2", [2], 2**70])
+def test_an_answer_under_another_number_than_the_questions_is_none(sandbox: Sandbox, number: object) -> None:
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": number}, NOTHING)
+    source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
+    outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "b"))
+    assert statuses(outcomes) == ["crashed", "observed"]
+
+
+def test_an_answer_cannot_be_given_in_place_of_loading(sandbox: Sandbox) -> None:
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": LOADING}, NOTHING)
+    outcomes = run(sandbox, f"write_everywhere({forged!r})\n", fact("pid"), fact("pid"))
+    assert statuses(outcomes) == ["crashed", "crashed"]
+    assert all(outcome.loading and outcome.observation is None for outcome in outcomes)
+
+
+def test_a_flood_of_frames_keeps_no_thread_from_ending(sandbox: Sandbox) -> None:
+    before = threading.active_count()
+    source = f"""
+        def flood():
+            while True:
+                write_everywhere(1000 * {framed({"op": "missing"})!r})
+    """
+    assert statuses(run(sandbox, source, *[call("flood")] * 3)) == ["missing", "crashed", "not_run"]
+    assert threading.active_count() <= before
+
+
+def test_a_worker_that_answers_without_reading_does_not_block_the_grader(sandbox: Sandbox) -> None:
+    source = f"""
+        def flood(x):
+            for fd in inherited():
+                if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                    fcntl.fcntl(fd, 1031, 4096)  # F_SETPIPE_SZ: room for less than one request
+            while True:
+                write_everywhere({framed({"op": "missing"})!r})
+    """
+    inputs = safetensors.numpy.save({"x": np.zeros(3000)})
+    requests = [call("flood", item, inputs=inputs) for item in "abcdefgh"]
+    assert statuses(run(sandbox, source, *requests)) == ["missing", "crashed"] * 4
+
+
+def test_a_worker_that_closes_its_pipes_has_crashed(sandbox: Sandbox) -> None:
+    source = "def close():\n    os.closerange(3, 64)\n    time.sleep(60)\n"
+    assert statuses(run(sandbox, source, call("close"), fact("pid"))) == ["crashed", "observed"]
+
+
+# Processes
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_child_processes_end_with_their_worker(sandbox: Sandbox, lost: bool) -> None:
+    source = """
+        import subprocess
+        def leave():
+            children = [subprocess.Popen(["sleep", "60"]).pid, os.fork()]
+            if not children[1]:
+                time.sleep(60)
+                os._exit(0)
+            return children
+        def end():
+            os._exit(1)
+    """
+    outcomes = run(sandbox, source, fact("leave", "a"), *[call("end", "b", timeout=0.3)] * lost)
+    assert len(fact_of(outcomes[0])) == 2
+    assert all(ends_soon(pid) for pid in fact_of(outcomes[0]))
+
+
+def test_a_process_that_left_the_group_and_holds_the_pipes_does_not_block_the_grader(sandbox: Sandbox) -> None:
+    source = """
+        def leave():
+            seen, gone = os.pipe()
+            if os.fork() == 0:
+                os.setsid()
+                os.write(gone, b"x")
+                time.sleep(5)
+                os._exit(0)
+            os.read(seen, 1)
+    """
+    run(sandbox, "", fact("pid"))
+    started = time.monotonic()
+    outcomes = run(sandbox, source, call("leave", "a"))
+    assert outcomes[0].status in ("observed", "raised")
+    assert time.monotonic() - started < 4
+
+
+def test_a_server_that_was_killed_between_runs_is_replaced(sandbox: Sandbox, warm_server: Server) -> None:
+    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
+    first = warm_server()
+    os.kill(first, signal.SIGKILL)
+    assert ends_soon(first)
+    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
+    assert warm_server() != first
+
+
+@pytest.mark.parametrize("by", ["the submission", "another process"])
+def test_a_server_that_is_killed_in_mid_run_is_the_graders_fault_and_leaves_no_worker(
+    sandbox: Sandbox, warm_server: Server, by: str
+) -> None:
+    source = """
+        def kill():
+            server = os.getppid()
+            os.kill(server, signal.SIGKILL)
+            while os.getppid() == server: pass
+        def wait():
+            server = os.getppid()
+            while os.getppid() == server: pass
+        def hang():
+            while True: pass
+    """
+    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
+    server = warm_server()
+    workers: set[int] = set()
+
+    def watch() -> None:
+        while not workers and is_running(server):
+            workers.update(children(server))
+        if by == "another process":
+            os.kill(server, signal.SIGKILL)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    name = "kill" if by == "the submission" else "wait"
+    with pytest.raises(SandboxError, match=r"warm server stopped.*autograder doctor"):
+        run(sandbox, source, call(name, "a", timeout=1.0), call("hang", "b", timeout=0.3))
+    thread.join()
+    assert workers
+    assert all(ends_soon(worker) for worker in workers)
+    assert statuses(run(sandbox, source, fact("pid"))) == ["observed"]
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_where_no_worker_can_be_started_the_grader_is_at_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fork: bool
+) -> None:
+    processes = children(os.getpid())
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/bin/sh\necho first >&2\necho no torch here >&2\nexit 1\n")
+    interpreter.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    before = descriptors()
+    with Sandbox(fork=fork) as own, pytest.raises(SandboxError, match=r"no torch here\. .*`autograder doctor` shows"):
+        run(own, "", fact("pid"))
+    assert descriptors() <= before
+    assert children(os.getpid()) == processes
+
+
+def test_a_request_too_large_to_send_is_the_graders_fault(sandbox: Sandbox) -> None:
+    for source, inputs in (("#" * frames.MAX_HEADER, b""), ("", b"x" * (frames.MAX_BLOB + 1))):
+        with pytest.raises(SandboxError, match="cannot be sent"):
+            run(sandbox, source, call("pid", inputs=inputs))
+    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
+
+
+def test_thirty_runs_leave_no_descriptor_thread_or_process_behind(sandbox: Sandbox, warm_server: Server) -> None:
+    source = "def end():\n    os._exit(1)\ndef hang():\n    time.sleep(60)\ndef forge():\n    write_everywhere(b'x')\n"
+    run(sandbox, source, fact("pid"))
+
+    def held() -> tuple[int, int, int, set[int]]:
+        server = warm_server()
+        return descriptors(), threading.active_count(), descriptors(server), children(server)
+
+    before = held()
+    faults = [call("end", "b"), call("forge", "c"), call("hang", "d", timeout=0.01)]
+    for _ in range(30):
+        outcomes = run(sandbox, source, fact("pid", "a"), *faults, fact("pid", "e"))
+        assert statuses(outcomes) == ["observed", "crashed", "crashed", "timed_out", "observed"]
+    assert before[3] == set()
+    # At most, not exactly: what an earlier test left to time may have ended meanwhile.
+    after = held()
+    assert all(one <= other for one, other in zip(after[:3], before[:3], strict=True))
+    assert after[3] == set()
+
+
+# Where fork is missing
+
+
+def test_a_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbox) -> None:
+    source = """
+        import numpy, random, torch
+        from given import WORD
+        torch.set_default_dtype(torch.float64)
+
+        def train():
+            model = torch.nn.Sequential(torch.nn.Embedding(5, 10), torch.nn.Linear(10, 5)).float()
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            for _ in range(5):
+                optimizer.zero_grad()
+                log_probs = model(torch.randint(5, (4, 3))).log_softmax(-1)
+                (log_probs.exp() * log_probs).sum().backward()
+                optimizer.step()
+            return torch.cat([parameter.flatten() for parameter in model.parameters()])
+        def draw():
+            return torch.tensor([random.random(), numpy.random.rand(), torch.rand(()).item(), len(set(WORD))])
+        def order():
+            return list({"b", "a", "d", "c"})
+        def wrong():
+            print("x" * 200_000)
+            raise ValueError("no")
+        def end():
+            os._exit(3)
+        def hang():
+            time.sleep(60)
+    """
+    requests = [call(name, name) for name in ("train", "draw", "wrong", "absent", "end", "end")]
+    requests += [fact("order", "end"), call("hang", timeout=0.3), call("hang")]
+    requests.insert(0, fact("order"))
+    held, processes = descriptors(), children(os.getpid())
+    with Sandbox(fork=False) as fresh:
+        outcomes = run(fresh, source, *requests), run(sandbox, source, *requests)
+    assert descriptors() <= held
+    assert children(os.getpid()) == processes
+    expected = ["observed"] * 3 + ["raised", "missing", "crashed", "not_run", "not_run", "timed_out", "not_run"]
+    assert [statuses(mode) for mode in outcomes] == [expected, expected]
+    for one, other in zip(*outcomes, strict=True):
+        assert (one.raised, one.observation, one.detail) == (other.raised, other.observation, other.detail)
+        assert _bytes_of(one) == _bytes_of(other)
+    assert len(_bytes_of(outcomes[0][1])["y"]) == 4 * (5 * 10 + 10 * 5 + 5)
+
+
+def _bytes_of(outcome: Outcome) -> dict[str, bytes]:
+    returned = outcome.observation.returned if outcome.observation is not None else {}
+    return {name: value.array.tobytes() for name, value in returned.items() if value.array is not None}
+
+
+def test_every_kind_of_fault_is_told_apart_in_a_fresh_interpreter_too() -> None:
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": 7}, NOTHING)
+    source = f"""
+        def burn():
+            while True: pass
+        def hold():
+            held = [bytearray(2**20) for _ in range(900)]
+            time.sleep(60)
+        def shout():
+            while True: print("x" * 2**16)
+        def forge():
+            write_everywhere({forged!r})
+        def close():
+            os.closerange(3, 64)
+            time.sleep(60)
+        def refuse():
+            raise MemoryError
+    """
+    names = ("burn", "hold", "shout", "forge", "close", "refuse")
+    requests = [within(call(name), cpu=5, memory_megabytes=400, output_megabytes=1, timeout=60) for name in names]
+    with Sandbox(fork=False) as fresh:
+        outcomes = run(fresh, source, *requests, load_timeout=60.0)
+        at_load = [run(fresh, f"{line}\n", fact("pid"), load_timeout=60.0)[0] for line in ("os._exit(3)", "1 / 0")]
+    assert statuses(outcomes) == ["timed_out", "out_of_memory", "crashed", "crashed", "crashed", "out_of_memory"]
+    assert [outcome.exceeded for outcome in outcomes[:3]] == [
+        "used more than 5 s of processor time",
+        "used more than 400 MiB of memory",
+        "printed more than 1 MiB",
+    ]
+    assert [(outcome.status, outcome.loading) for outcome in at_load] == [("crashed", True), ("raised", True)]
+
+
+def test_each_way_of_running_names_the_layers_it_has() -> None:
+    assert "process" in Sandbox(fork=False).layers
+    assert set(Sandbox(fork=False).layers) < set(Sandbox(fork=True).layers), probe()
