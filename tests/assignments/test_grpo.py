@@ -31,11 +31,12 @@ from addition_task import (
     sum_reward,
     up_to_end,
 )
+from all_assignments import generator_of
 from grpo_language_model import compute_response_log_probs, group_advantages, grpo_loss, train
 from language_model import CausalLM, CausalLMConfig, CharTokenizer
 from pretrain import bare, pretrain, worked
 
-from autograder.authoring.generator import import_generator, solution_source
+from autograder.authoring.generator import solution_source
 from autograder.authoring.release import handout_files, zip_bytes
 from autograder.grading.cases import read_fixtures
 from autograder.grading.grader import Grader
@@ -49,17 +50,16 @@ CHECKPOINT = ASSIGNMENT.solution / "checkpoint"
 TEXT = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 RIGHT_ANSWERS = sorted((ASSIGNMENT.folder / "right_answers").glob("*.py"))
 TOKENIZER = CharTokenizer()
-GENERATOR = import_generator(ASSIGNMENT)
+GENERATOR = generator_of(ASSIGNMENT.name)
 ORACLE = GENERATOR["oracle"]
 
 Grade = Callable[[str], Report]
 
 
 @pytest.fixture(scope="module")
-def grade() -> Iterator[Grade]:
+def grade(sandbox: Sandbox) -> Grade:
     grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
-    with Sandbox() as sandbox:
-        yield lambda source: grader.grade(Submission("ada", "ada.py", "", source), sandbox)
+    return lambda source: grader.grade(Submission("ada", "ada.py", "", source), sandbox)
 
 
 @pytest.fixture

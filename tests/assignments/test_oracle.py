@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import oracle
 import pytest
+from all_assignments import generator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mistakes import MISTAKES
 from places import KIT
 
 from autograder.grading.cases import Case, Expectation, read_fixtures
@@ -26,6 +25,8 @@ from autograder.sandbox.observation import Array, Observation, Raised
 
 CATALOGUE = KIT / "fixtures" / "policy_gradient"
 ASSIGNMENT = find_assignment("policy_gradient")
+oracle, MISTAKES = (generator_of(ASSIGNMENT.name)[name] for name in ("oracle", "mistakes"))
+MISTAKES = MISTAKES.MISTAKES
 STORED = {case.id: case for case in read_fixtures(ASSIGNMENT).cases}
 PUBLIC = {case.id: case for case in read_fixtures(ASSIGNMENT, hidden=False).cases}
 

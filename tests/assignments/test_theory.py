@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from all_assignments import generator_of
 from policy_gradient_theory import (
     estimator_moments,
     expected_group_gradient,
@@ -29,7 +30,7 @@ from policy_gradient_theory import (
     score_table,
 )
 
-from autograder.authoring.generator import import_generator, solution_source
+from autograder.authoring.generator import solution_source
 from autograder.authoring.release import handout_files, zip_bytes
 from autograder.grading.cases import read_fixtures
 from autograder.grading.grader import Grader
@@ -42,7 +43,7 @@ ASSIGNMENT = find_assignment("policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 TEXT = " ".join(re.sub(r"<!-- points:begin -->.*<!-- points:end -->", "", README, flags=re.DOTALL).split())
 RIGHT_ANSWERS = sorted((ASSIGNMENT.folder / "right_answers").glob("*.py"))
-GENERATOR = import_generator(ASSIGNMENT)
+GENERATOR = generator_of(ASSIGNMENT.name)
 MISTAKES = GENERATOR["mistakes"].MISTAKES
 ORACLE = GENERATOR["oracle"].oracle_estimators
 
@@ -75,10 +76,9 @@ def policies(count: int = 20) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
 
 
 @pytest.fixture(scope="module")
-def grade() -> Iterator[Grade]:
+def grade(sandbox: Sandbox) -> Grade:
     grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
-    with Sandbox() as sandbox:
-        yield lambda source: grader.grade(Submission("ada", "ada.py", "", source), sandbox)
+    return lambda source: grader.grade(Submission("ada", "ada.py", "", source), sandbox)
 
 
 @pytest.mark.parametrize("answer", [None, *RIGHT_ANSWERS], ids=["solution", *(path.stem for path in RIGHT_ANSWERS)])

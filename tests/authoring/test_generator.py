@@ -6,12 +6,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
-import cases as real_cases
 import numpy as np
-import oracle as real_oracle
 import pytest
+from all_assignments import generator_of
 
 from autograder.authoring.generator import (
     OPEN_SECRET,
@@ -124,12 +124,6 @@ TEXTS = {
     "fixtures/toy/probes.py": PROBES,
     "solution/toy/toy.py": SOLUTION,
 }
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 class Toy(NamedTuple):
@@ -507,14 +501,16 @@ def changed_modules(before: Mapping[str, object]) -> set[str]:
     return {name for name in {*before, *sys.modules} if sys.modules.get(name) is not before.get(name)}
 
 
-def test_a_build_leaves_what_was_imported_before_in_its_place(toy: Toy) -> None:
+def test_a_build_leaves_what_was_imported_before_in_its_place(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    another = ModuleType("oracle")
+    monkeypatch.setitem(sys.modules, "oracle", another)
     (toy.root / "fixtures/toy/kinks.py").write_text("")
     toy.change("mistakes.py", ("from typing", "import kinks\nfrom typing"))
     before, folders = dict(sys.modules), list(sys.path)
     generator = import_generator(toy.assignment)
     assert generator["cases"].oracle is generator["oracle"]
-    assert generator["oracle"] is not real_oracle
-    assert sys.modules["oracle"] is real_oracle
+    assert generator["oracle"] is not another
+    assert sys.modules["oracle"] is another
     assert changed_modules(before) == set()
     assert sys.path == folders
 
@@ -556,7 +552,7 @@ def real_drafts(secret: str, sandbox: Sandbox) -> dict[str, Draft]:
         assert seen is not None
         return {name: back.array for name, back in seen.returned.items() if back.array is not None}
 
-    drafts: Callable[..., Iterator[Draft]] = real_cases.drafts
+    drafts: Callable[..., Iterator[Draft]] = generator_of(REAL.name)["cases"].drafts
     return {draft.case: draft for draft in drafts(secret, draw)}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from mistakes import CORRECT, MISTAKES, Correct, Mistake, check_catalogue
+from all_assignments import generator_of
 from places import KIT
 from sorting_task import Model, Record
 from torch import Tensor
@@ -23,6 +23,8 @@ from torch import Tensor
 ROOT = KIT
 CATALOGUE = ROOT / "fixtures" / "policy_gradient"
 SOLUTION = (ROOT / "solution" / "policy_gradient" / "policy_gradient.py").read_text()
+WRONG = generator_of("policy_gradient")["mistakes"]
+CORRECT, MISTAKES, Correct, Mistake = WRONG.CORRECT, WRONG.MISTAKES, WRONG.Correct, WRONG.Mistake
 BY_CODE = {mistake.code: mistake for mistake in MISTAKES}
 BY_FUNCTION = {correct.function: correct for correct in CORRECT}
 FUNCTION_LEVEL = [mistake for mistake in MISTAKES if mistake.code[0] != "G"]
@@ -74,11 +76,11 @@ def test_slugs_are_unique_slugs() -> None:
 
 
 def test_the_catalogue_compiles_and_keeps_every_signature() -> None:
-    check_catalogue()
+    WRONG.check_catalogue()
 
 
 def test_the_catalogue_can_be_read_without_torch() -> None:
-    program = "import sys; sys.modules['torch'] = None; import mistakes; mistakes.check_catalogue()"
+    program = "import sys; sys.modules['torch'] = None; import mistakes; mistakes.WRONG.check_catalogue()"
     kit = {**os.environ, "PYTHONPATH": str(CATALOGUE.parent.parent)}
     subprocess.run([sys.executable, "-c", program], cwd=CATALOGUE, env=kit, check=True)
 

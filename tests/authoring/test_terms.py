@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -35,12 +34,6 @@ REAL = find_assignment("policy_gradient")
 @pytest.fixture
 def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 @pytest.fixture

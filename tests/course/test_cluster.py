@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 import toy_kit
 from distributed import Client
-from test_batch import comparable, descendants, is_running, wait_for
+from graded_folder import comparable
+from processes import PATIENCE, descendants, is_running, wait_for
 
 from autograder.course import cluster as clusters
 from autograder.course.batch import Run, grade_all
@@ -80,7 +81,7 @@ class Cluster:
             before = len(client.nthreads())
             options = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(self.folder)]
             process = self.dask("worker", self.address, "--nworkers", str(count), *options, **environment)
-            client.wait_for_workers(before + count, timeout=60)
+            client.wait_for_workers(before + count, timeout=PATIENCE)
         return process
 
     def workers(self) -> dict[str, int]:
@@ -267,7 +268,7 @@ def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys
     try:
         wait_for(lambda: any(out.glob("reports/*.json")) or process.poll() is not None)
         process.send_signal(signal.SIGINT)
-        said, complaints = process.communicate(timeout=60)
+        said, complaints = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -59,12 +58,6 @@ def saw(array: np.ndarray | None) -> Outcome:
 
 def submission(source: str) -> Submission:
     return Submission("ada", "ada/policy_gradient.py", "0" * 64, source)
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 # The file

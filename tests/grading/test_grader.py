@@ -6,14 +6,14 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import nbformat
 import pytest
-from mistakes import CORRECT, MISTAKES, Correct, Mistake
+from all_assignments import generator_of
 
 from autograder.authoring.exam import right_answer_paths
 from autograder.authoring.generator import solution_source
@@ -25,6 +25,8 @@ from autograder.submissions.submission import Submission, find, read
 from autograder.vocabulary.report import ItemResult, Report, without_times
 
 ASSIGNMENT = find_assignment("policy_gradient")
+CATALOGUE = generator_of(ASSIGNMENT.name)["mistakes"]
+CORRECT, MISTAKES, Correct, Mistake = CATALOGUE.CORRECT, CATALOGUE.MISTAKES, CATALOGUE.Correct, CATALOGUE.Mistake
 FIXTURES = read_fixtures(ASSIGNMENT)
 CASES = {case.id: case for case in FIXTURES.cases}
 SOLUTION = solution_source(ASSIGNMENT)
@@ -40,12 +42,6 @@ def submission(source: str, *, problem: str = "", fault: str = "") -> Submission
 def with_more(*sources: str) -> str:
     """The solution, some of its definitions replaced by later ones."""
     return "\n\n".join([SOLUTION, *sources])
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import random
 import stat
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -264,12 +264,6 @@ def test_a_link_in_a_zip_shows_no_file_of_the_machine(tmp_path: Path) -> None:
 
 
 # Grading
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 def grade(text: str, sandbox: Sandbox) -> Report:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from mistakes import MISTAKES
+from all_assignments import generator_of
 
 from autograder.authoring.generator import solution_source
 from autograder.grading.cases import Case, Expectation, read_fixtures
@@ -27,16 +27,15 @@ SOLUTION = solution_source(ASSIGNMENT)
 
 
 @pytest.fixture(scope="module")
-def grade() -> Iterator[Callable[[str], Report]]:
+def grade(sandbox: Sandbox) -> Callable[[str], Report]:
     grader = Grader.of(ASSIGNMENT, FIXTURES)
-    with Sandbox() as sandbox:
 
-        @cache
-        def grade_once(change: str) -> Report:
-            source = f"{SOLUTION}\n\n{change}"
-            return grader.grade(Submission("ada", "ada/policy_gradient.py", "0" * 64, source, "", ""), sandbox)
+    @cache
+    def grade_once(change: str) -> Report:
+        source = f"{SOLUTION}\n\n{change}"
+        return grader.grade(Submission("ada", "ada/policy_gradient.py", "0" * 64, source, "", ""), sandbox)
 
-        yield grade_once
+    return grade_once
 
 
 class Unheard(NamedTuple):
@@ -224,7 +223,7 @@ def test_a_reason_stands_in_the_first_failing_case_alone(grade: Callable[[str], 
     assert {reason(case.message) for case in others} == {""}
 
 
-BY_SLUG = {mistake.slug: mistake for mistake in MISTAKES}
+BY_SLUG = {mistake.slug: mistake for mistake in generator_of(ASSIGNMENT.name)["mistakes"].MISTAKES}
 SOME = ("population-std", "loss-not-negated", "loss-summed-over-trials", "rewards-transposed", "softmax-without-log")
 
 

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import pytest
 import toy_kit
 import yaml
+from formats import validate
 from house import engine_imports, imported
 from places import GOLDEN
-from test_exports import validate
 
 from autograder.authoring.release import answer_lines, secret_arrays, zip_bytes
 from autograder.grading.cases import read_fixtures

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from places import KIT
+from processes import is_running
 
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.inside import frames
@@ -138,14 +139,6 @@ def children(pid: int) -> set[int]:
             if int(path.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
                 found.add(int(path.parent.name))
     return found
-
-
-def is_running(pid: int) -> bool:
-    """Whether the process is there and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
 
 
 def ends_soon(pid: int) -> bool:
