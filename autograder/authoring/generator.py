@@ -115,19 +115,18 @@ def regenerate(assignment: Assignment, target: Path, *, secret: str = OPEN_SECRE
 
 
 def import_generator(assignment: Assignment) -> dict[str, ModuleType]:
-    """The assignment's own oracle, cases and mistakes: another's modules of these names are set aside meanwhile."""
-    folder = str(assignment.folder)
-    own = {path.stem for path in assignment.folder.glob("*.py")}
-    others = {name: sys.modules.pop(name) for name in own if name in sys.modules}
-    sys.path.insert(0, folder)
+    """The assignment's own oracle, cases and mistakes, as modules of a package that no other assignment shares.
+
+    They import each other relatively: `from . import oracle`, or `from .. import oracle` in a package of cases.
+    """
+    package = f"fixtures_of_{assignment.name}"
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]  # of another folder, or of other text
     importlib.invalidate_caches()
-    try:
-        return {name: importlib.import_module(name) for name in ("oracle", "cases", "mistakes")}
-    finally:
-        sys.path.remove(folder)
-        for name in own:
-            sys.modules.pop(name, None)
-        sys.modules.update(others)
+    folder = ModuleType(package)
+    folder.__path__ = [str(assignment.folder)]
+    sys.modules[package] = folder
+    return {name: importlib.import_module(f"{package}.{name}") for name in ("oracle", "cases", "mistakes")}
 
 
 def _drafts_by_case(assignment: Assignment, drafts: Iterable[Draft]) -> dict[str, Draft]:

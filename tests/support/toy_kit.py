@@ -61,8 +61,9 @@ def shift(x, factor):
 
 CASES = """\
 import numpy as np
-import oracle
 from autograder.authoring.generator import Draft, generator_for, unchanged, value
+
+from . import oracle
 
 
 def answer(name):
