@@ -26,7 +26,6 @@ from autograder.authoring.exam import known_mistakes, right_answer_paths
 from autograder.grading.items import find_assignment, find_assignments
 from autograder.sandbox.inside.isolation import probe
 
-pytestmark = pytest.mark.timeout(600)
 README = KIT / "README.md"
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 INSTALL = re.compile(r"python -m pip install \S+( \S+)?( && )?")

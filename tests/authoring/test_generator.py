@@ -600,7 +600,6 @@ def test_another_secret_changes_numbers_and_no_sizes(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(240)  # the one slow test: about 20 s, since every mistake runs in every case of its function
 def test_a_whole_regeneration_gives_byte_for_byte_what_is_stored(tmp_path: Path, sandbox: Sandbox) -> None:
     stored = json.loads((REAL.folder / MANIFEST).read_text())
     if stored["versions"] != versions():

@@ -355,7 +355,6 @@ def share(report: Report, cases: set[str]) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)  # the real assignment is built twice over
 def test_after_a_term_change_the_solution_earns_all_and_last_terms_outputs_the_public_cases_alone(
     spring: Path, sandbox: Sandbox
 ) -> None:
@@ -372,7 +371,6 @@ def test_after_a_term_change_the_solution_earns_all_and_last_terms_outputs_the_p
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_against_a_students_own_variant_shared_outputs_earn_the_named_examples_alone(
     spring: Path, sandbox: Sandbox
 ) -> None:

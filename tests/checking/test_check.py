@@ -16,6 +16,7 @@ import nbformat
 import pytest
 import toy_kit
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from processes import PATIENCE
 
 from autograder.checking.check import INTRODUCTION, Checker, check, items_to_check, main
 from autograder.cli.main import main as whole_command_line
@@ -282,7 +283,7 @@ class Watching:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import pytest
 import toy_kit
+from processes import PATIENCE
 
 from autograder.cli.main import main
 from autograder.grading.items import KIT_ROOT, find_assignment
@@ -539,11 +540,11 @@ def test_ctrl_c_in_a_verb_that_waits_for_another_process_is_one_word(kit: Path) 
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not (kit / "started").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
-        assert process.communicate(timeout=30) == (b"", b"autograder: stopped.\n")
+        assert process.communicate(timeout=PATIENCE) == (b"", b"autograder: stopped.\n")
         assert process.returncode == 130
     finally:
         with contextlib.suppress(ProcessLookupError):

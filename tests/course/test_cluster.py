@@ -223,7 +223,7 @@ def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Pa
     """A worker on which the kit is another is refused before anything is graded."""
     other = tmp_path / "other"
     shutil.copytree(KIT_ROOT / "autograder", other / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
-    with (other / "autograder" / "compare.py").open("a") as stream:
+    with (other / "autograder" / "grading" / "compare.py").open("a") as stream:
         stream.write("# generous\n")
     alone.add_workers(1, PYTHONPATH=str(other))
     with pytest.raises(GraderFault, match=r"would grade with kit \w+ \(here \w+\)\. Install there what is"):
@@ -233,7 +233,7 @@ def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Pa
 
 def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> None:
     grader = Grader.of(REAL, read_fixtures(REAL))
-    paths = [KIT_ROOT / "tests" / "attacks" / f"{name}.py" for name in ATTACKS]
+    paths = [KIT_ROOT / "tests" / "attacks" / "corpus" / f"{name}.py" for name in ATTACKS]
     before = cluster.workers()
     candidates = [Candidate(path.stem, path, path.name) for path in paths]
     run = grade_all(grader, candidates, tmp_path / "grades", scheduler=cluster.address)
@@ -331,7 +331,8 @@ def test_a_scheduler_that_lacks_the_kit_is_refused_by_its_address(grader: Grader
     (tmp_path / "other" / "autograder" / "__init__.py").touch()
     # an editable install would find it
     lacking = "raise ModuleNotFoundError('No module named autograder.course.cluster')\n"
-    (tmp_path / "other" / "autograder" / "cluster.py").write_text(lacking, encoding="utf-8")
+    (tmp_path / "other" / "autograder" / "course").mkdir()
+    (tmp_path / "other" / "autograder" / "course" / "__init__.py").write_text(lacking, encoding="utf-8")
     bare = Cluster(tmp_path)
     try:
         bare.start(PYTHONPATH=str(tmp_path / "other"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -224,10 +223,6 @@ def test_a_mistake_that_is_named_alone_brings_its_own_hint(
     assert {item.hint for item in lost(grade_mistake(mistake))} == {mistake.hint}
 
 
-def test_at_least_178_mistakes_are_named_alone() -> None:
-    assert Counter(len(names_for(mistake)) for mistake in MISTAKES)[1] >= 178
-
-
 def test_mistakes_that_answer_alike_bring_the_hints_of_two(grade: Callable[[str], Report]) -> None:
     items = lost(grade(with_more(BY_CODE["L11"].source)))
     hints = [FIXTURES.hints[slug] for slug in names_for(BY_CODE["L11"])]
@@ -421,7 +416,6 @@ def test_a_module_that_never_finishes_importing_is_told_so(sandbox: Sandbox) -> 
     grader = Grader.of(replace(ASSIGNMENT, load_timeout=0.5), FIXTURES)
     report = grader.grade(submission("while True:\n    pass\n"), sandbox)
     assert report.points == 0
-    assert report.items[0].seconds < 5
     assert {(item.verdict, item.message) for item in report.items} == {
         (
             "timed_out",

@@ -31,7 +31,7 @@ from autograder.vocabulary.report import VERDICTS, CaseResult, ItemResult, Repor
 from autograder.vocabulary.report import without_times as report_without_times
 from autograder.vocabulary.text import VERDICT_WORDS, visible
 
-TEMPLATES = Path(autograder.__file__).parent / "templates"
+TEMPLATES = Path(autograder.__file__).parent / "pages" / "templates"
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 TABLE = """\
 deltas   float32[batch=3 trial=5]

@@ -69,7 +69,6 @@ class Container:
             cwd=None if around else self.folder,
             capture_output=True,
             text=True,
-            timeout=280,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -427,7 +426,7 @@ def run_step(repository: Path, command: str, output: Path) -> Done:
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(repository), "GITHUB_OUTPUT": str(output),
     }  # fmt: skip
     line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
-    done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -261,12 +261,12 @@ def jupyter(folder: Path, place: str = "") -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(timeout=60)
+        server.wait(timeout=240)
 
 
 def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     """Return once the server answers."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and server.poll() is None:
         with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/api", timeout=10):
             return
