@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autograder.authoring.generator import import_generator, solution_source
 from autograder.authoring.mutants import Mutant, can_mutate, mutants_of
-from autograder.authoring.release import handout_files
+from autograder.authoring.release import COPIES, handout_files
 from autograder.grading.cases import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, load_assignment
@@ -197,11 +197,13 @@ def _about_handout(assignment: Assignment, report: Report) -> list[str]:
 
 
 def stale_handout(assignment: Assignment) -> list[str]:
-    """A complaint where the handout is not what `release` would make now."""
+    """A complaint where the handout is not what `release` would make now; the copies in it need not be there at all."""
     try:
         files = handout_files(assignment)
     except ReleaseError as error:
         return [str(error)]
+    absent = tuple(f"{name}/" for name in COPIES if not (assignment.handout / name).exists())
+    files = {name: data for name, data in files.items() if not name.startswith(absent)}
     stale = [name for name, data in files.items() if _bytes(assignment.handout / name) != data]
     more = _unexpected(assignment.handout, files)
     if not stale and not more:

@@ -373,8 +373,8 @@ def manifest_text(
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the numbers come from."""
+    """Versions of what the numbers come from. A build's tag (`+cpu`, `+cu130`) is no version."""
     from importlib.metadata import version
 
     names = ("torch", "numpy", "safetensors", "einops")
-    return {"python": ".".join(platform.python_version_tuple()[:2]), **{name: version(name) for name in names}}
+    return {"python": ".".join(platform.python_version_tuple()[:2]), **{name: version(name).partition("+")[0] for name in names}}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.metadata
 import io
 import json
 import re
 import shutil
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,13 +23,16 @@ import numpy as np
 from autograder.authoring.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
 from autograder.authoring.variants import Variants
 from autograder.grading.cases import MANIFEST, Case, Fixtures, read_fixtures
-from autograder.grading.items import KIT_ROOT, UNTOUCHED, Assignment
+from autograder.grading.items import UNTOUCHED, Assignment
 from autograder.vocabulary.errors import ReleaseError
+from autograder.vocabulary.places import ENGINE
 from autograder.vocabulary.report import file_stem
 from autograder.vocabulary.text import number
 
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
+DISTRIBUTION = "policy-gradient-autograder"
+COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course
 STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
 STUDENT_REQUIREMENTS = (
     "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",
@@ -68,10 +71,9 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
 
 def student_engine() -> dict[str, str]:
     """The packages that `check` and a notebook's test cells need, whole: path with forward slashes → text."""
-    engine = KIT_ROOT / "autograder"
-    modules = [engine / "__init__.py", engine / "__main__.py"]
-    modules += [path for name in STUDENT_PACKAGES for path in (engine / name).rglob("*.py")]
-    return {f"autograder/{path.relative_to(engine).as_posix()}": _text(path) for path in sorted(modules)}
+    modules = [ENGINE / "__init__.py", ENGINE / "__main__.py"]
+    modules += [path for name in STUDENT_PACKAGES for path in (ENGINE / name).rglob("*.py")]
+    return {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
 
 
 def notebook_of(assignment: Assignment) -> Notebook:
@@ -202,11 +204,18 @@ def points_table(assignment: Assignment) -> str:
 
 
 def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
-    """What a student's machine needs, with the versions of pyproject.toml."""
-    project = tomllib.loads(_text(KIT_ROOT / "pyproject.toml"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    """What a student's machine needs, with the versions that the installed kit asks for."""
+    wanted = (entry.partition(";")[0].strip() for entry in installed_requirements())
     by_name = {re.split(r"[^A-Za-z0-9._-]", entry, maxsplit=1)[0]: entry for entry in wanted}
     return "".join(f"{by_name[name]}\n" for name in names)
+
+
+def installed_requirements() -> list[str]:
+    """The requirements of the installed kit, extras included: `torch==2.13.0`, `pytest>=9.0; extra == "test"`."""
+    try:
+        return importlib.metadata.requires(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        raise ReleaseError("The kit is not installed here: python -m pip install -e . in its folder.") from None
 
 
 def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, folder: Path) -> Files:

@@ -18,10 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from autograder.grading.assignments import nearest_root
 from autograder.grading.cases import read_fixtures
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment, Item, nearest_root
+from autograder.grading.items import Item
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission, find, read
 from autograder.vocabulary.errors import GraderFault, KitError, UsageError
@@ -38,14 +39,17 @@ POLL_SECONDS = 0.1
 class Checker:
     """Checks one folder, function by function, in one sandbox. Use as a context manager."""
 
-    def __init__(self, path: Path, assignment: str | None = None) -> None:
-        """Read what is checked; raises UsageError where `path` holds no submission or several."""
+    def __init__(self, path: Path, assignment: str | None = None, root: Path | None = None) -> None:
+        """Read what is checked; raises UsageError where `path` holds no submission or several.
+
+        root   the course or handout whose cases count; without it the closest one round `path`
+        """
         _refuse_without_packages()
         self._path = path
         self._sandbox = Sandbox()
         self._sandbox.start()
         try:
-            chosen = _assignment_near(path, assignment)
+            chosen = assignment_of_submissions(root or nearest_root(path), [path], assignment)
             self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
             self.read()
         except BaseException:
@@ -97,25 +101,25 @@ class Checker:
 
 def items_to_check(path: Path, assignment: str | None = None) -> tuple[Item, ...]:
     """The items that `path` is checked for."""
-    return _assignment_near(path, assignment).items
+    return assignment_of_submissions(nearest_root(path), [path], assignment).items
 
 
-def check(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None) -> int:
+def check(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None, root: Path | None = None) -> int:
     """Print the report on the public cases; 0 where all pass, 1 where one fails, 3 where the checker itself failed."""
-    with Checker(path, assignment) as checker:
+    with Checker(path, assignment, root) as checker:
         report = _checked(checker, item_ids)
     print(f"{INTRODUCTION}\n")
     print(report_text(report, checker.notes))
     return _exit_code(report)
 
 
-def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None) -> int:
+def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None, root: Path | None = None) -> int:
     """Check, and check again whenever a file in the folder is saved, in a sandbox that stays warm, until Ctrl-C.
 
     Returns what `check` would have returned the last time.
     """
     code, before = 0, None
-    with contextlib.suppress(KeyboardInterrupt), Checker(path, assignment) as checker:
+    with contextlib.suppress(KeyboardInterrupt), Checker(path, assignment, root) as checker:
         for _ in _saves(path):
             began = time.perf_counter()
             try:
@@ -184,13 +188,6 @@ def _refuse_without_packages() -> None:
     if missing:
         advice = "python -m pip install -r requirements.txt, in the folder of the handout"
         raise GraderFault(f"The package {missing[0]} is missing: {advice}.")
-
-
-def _assignment_near(path: Path, name: str | None) -> Assignment:
-    try:
-        return assignment_of_submissions([path], name, nearest_root(path))
-    except PermissionError:  # a folder on the way up that may not be looked into
-        return assignment_of_submissions([path], name)
 
 
 def _only_submission(path: Path, module: str, untouched: str) -> Submission:

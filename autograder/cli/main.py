@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from autograder import __version__
 from autograder.authoring.exam import Exam
 from autograder.authoring.exam import selfcheck as examine_grader
 from autograder.authoring.release import (
@@ -45,15 +46,24 @@ from autograder.cli.gradebook import (
     gradebook,
     similar,
 )
-from autograder.cli.options import AssignmentOption, FixturesOption
+from autograder.cli.options import (
+    AssignmentOption,
+    CourseOption,
+    FixturesOption,
+    course,
+    course_first,
+    name_course,
+    root_for,
+)
 from autograder.cli.tables import answers_table, class_table, doctor_table, exam_table
 from autograder.course import batch
 from autograder.gradebook.class_reports import named
 from autograder.gradebook.roster import read_roster
+from autograder.grading.assignments import find_assignments, unreadable
 from autograder.grading.cases import read_fixtures
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_submissions, assignments_to_release
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment, find_assignments
+from autograder.grading.items import Assignment
 from autograder.platforms.layouts import Gathered, gathered
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import KitError, UsageError
@@ -61,14 +71,30 @@ from autograder.vocabulary.text import STRICT, number, visible
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Grade a policy-gradient assignment: student code runs sandboxed, its tensors are compared with stored ones.",
+    help="Grade assignments: student code runs sandboxed, its tensors are compared with stored ones.",
 )
 app.add_typer(fixtures_app, name="fixtures")
 app.add_typer(export_app, name="export")
 app.add_typer(bundle_app, name="bundle")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"autograder {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def choose_course(
+    course: CourseOption = None,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Remember the course that is named, before any verb runs."""
+    name_course(course)
 
 
 class VariantBy(StrEnum):
@@ -107,7 +133,7 @@ def main() -> None:
     """Run the command line; what goes wrong is one sentence on stderr and an exit code."""
     print_anything()
     try:
-        app()
+        app(course_first(sys.argv[1:]))
     except KitError as error:
         print(f"autograder: {visible(str(error))}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
@@ -148,7 +174,7 @@ def grade(
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
-    chosen = assignment_of_submissions(paths, assignment)
+    chosen = assignment_of_submissions(course(), paths, assignment)
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
@@ -262,7 +288,7 @@ def check(
     assignment: AssignmentOption = None,
 ) -> None:
     """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
-    raise SystemExit((watch_folder if watching else check_folder)(path, item or (), assignment))
+    raise SystemExit((watch_folder if watching else check_folder)(path, item or (), assignment, root_for(path)))
 
 
 @app.command()
@@ -282,9 +308,9 @@ def release(
 ) -> None:
     """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
     if variant_by or fixtures:
-        several = [assignment_of_fixtures([fixtures] if fixtures else [], assignment)]
+        several = [assignment_of_fixtures(course(), [fixtures] if fixtures else [], assignment)]
     else:
-        several = assignments_to_release(zip_file, assignment)
+        several = assignments_to_release(course(), zip_file, assignment)
     if variant_by:
         _release_variants(chosen_variants(several[0], fixtures), roster, out)
         return
@@ -325,7 +351,7 @@ def _write_zip(path: Path, data: bytes) -> None:
 def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
     """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
     complaints = 0
-    several = find_assignments(assignment)
+    several = find_assignments(course(), assignment)
     for chosen in several:
         with _progress("examining") as advance:
             exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
@@ -353,7 +379,8 @@ def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bo
 @app.command()
 def doctor(assignment: AssignmentOption = None) -> None:
     """Which packages, isolation layers and fixtures this machine has, and what to do about what is missing."""
-    examined = examine(find_assignments(assignment))
+    here = course()
+    examined = examine(here, find_assignments(here, assignment), unreadable(here))
     _console().print(doctor_table(examined))
     if any(one.state == "missing" for one in examined):
         raise SystemExit(3)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from autograder.authoring.release import STUDENT_REQUIREMENTS, Files, handout_files, refuse_leaks, requirements, stub
 from autograder.grading.cases import MANIFEST, read_fixtures
-from autograder.grading.items import KIT_ROOT, UNTOUCHED, Assignment
+from autograder.grading.items import UNTOUCHED, Assignment
 from autograder.platforms.gradescope import Visibility
+from autograder.vocabulary.places import ENGINE
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 MINUTES = 20
@@ -168,8 +169,7 @@ def kit_files(assignment: Assignment, fixtures: Path | None = None) -> Files:
     """
     read_fixtures(assignment, folder=fixtures)
     stored = fixtures or assignment.folder
-    engine = KIT_ROOT / "autograder"
-    files = {f"autograder/{path.relative_to(engine).as_posix()}": path.read_bytes() for path in engine.rglob("*.py")}
+    files = {f"autograder/{path.relative_to(ENGINE).as_posix()}": path.read_bytes() for path in ENGINE.rglob("*.py")}
     below = f"fixtures/{assignment.name}"
     manifest = (stored / MANIFEST).read_bytes()
     for name in json.loads(manifest)["files"]:
