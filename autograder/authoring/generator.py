@@ -377,4 +377,5 @@ def versions() -> dict[str, str]:
     from importlib.metadata import version
 
     names = ("torch", "numpy", "safetensors", "einops")
-    return {"python": ".".join(platform.python_version_tuple()[:2]), **{name: version(name).partition("+")[0] for name in names}}
+    found = {name: version(name).partition("+")[0] for name in names}
+    return {"python": ".".join(platform.python_version_tuple()[:2]), **found}
