@@ -25,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment, nearest_root
 from autograder.sandbox.calls import Outcome, Program, Request

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from autograder.grading.cases import MANIFEST
+from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import KIT_ROOT, Assignment, find_assignments
 from autograder.submissions.submission import find
 from autograder.vocabulary.errors import UsageError

@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 
 from autograder.authoring.release import STUDENT_REQUIREMENTS, Files, handout_files, refuse_leaks, requirements, stub
-from autograder.grading.cases import MANIFEST, read_fixtures
+from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import KIT_ROOT, UNTOUCHED, Assignment
 from autograder.platforms.gradescope import Visibility
 
