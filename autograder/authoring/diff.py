@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from autograder.grading.cases import MANIFEST, Case, Expectation, Fixtures, read_fixtures
+from autograder.grading.cases import Case, Expectation
+from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, load_assignment
 from autograder.sandbox.observation import Array

@@ -14,8 +14,13 @@ from pathlib import Path
 
 from autograder.authoring.generator import import_generator, solution_source
 from autograder.authoring.mutants import Mutant, can_mutate, mutants_of
-from autograder.authoring.release import COPIES, handout_files
-from autograder.grading.cases import Fixtures
+from autograder.authoring.release import (
+    COPIES,
+    handout_files,
+)
+from autograder.grading.fixtures import (
+    Fixtures,
+)
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, load_assignment
 from autograder.sandbox.apart import apart

@@ -36,8 +36,9 @@ from autograder.authoring.declarations import (
     unchanged,
     value,
 )
-from autograder.grading.cases import MANIFEST, Case, Expectation, decode, encode, is_finite
+from autograder.grading.cases import Case, Expectation, decode, encode, is_finite
 from autograder.grading.compare import compare
+from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment, Item
 from autograder.sandbox.calls import Outcome, Program
 from autograder.sandbox.observation import Array, Observation, Raised, Returned

@@ -22,11 +22,25 @@ import numpy as np
 
 from autograder.authoring.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
 from autograder.authoring.variants import Variants
-from autograder.grading.cases import MANIFEST, Case, Fixtures, read_fixtures
-from autograder.grading.items import UNTOUCHED, Assignment
+from autograder.grading.cases import (
+    Case,
+)
+from autograder.grading.fixtures import (
+    MANIFEST,
+    Fixtures,
+    read_fixtures,
+)
+from autograder.grading.items import (
+    UNTOUCHED,
+    Assignment,
+)
 from autograder.vocabulary.errors import ReleaseError
-from autograder.vocabulary.places import ENGINE
-from autograder.vocabulary.report import file_stem
+from autograder.vocabulary.files import (
+    file_stem,
+)
+from autograder.vocabulary.places import (
+    ENGINE,
+)
 from autograder.vocabulary.text import number
 
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"

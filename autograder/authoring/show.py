@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from autograder.grading.cases import Case, Expectation, Fixtures
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.feedback.wording import named_shape
+from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Item
 from autograder.sandbox.observation import Array
 from autograder.vocabulary.text import number

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from autograder.grading.cases import MANIFEST, Fixtures, read_fixtures
+from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import FixtureError, UsageError
 

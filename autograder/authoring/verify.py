@@ -19,7 +19,8 @@ from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.generator import regenerate, versions
 from autograder.authoring.terms import Made, Term, regenerate_term
 from autograder.authoring.variants import OWN
-from autograder.grading.cases import MANIFEST, Case, Expectation, decode, read_fixtures
+from autograder.grading.cases import Case, Expectation, decode
+from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import Assignment, load_assignment
 from autograder.sandbox.apart import apart
 from autograder.sandbox.observation import Array, Observation

@@ -13,9 +13,18 @@ from typing import Literal
 
 from autograder.authoring.exam import stale_handout
 from autograder.authoring.generator import observe
-from autograder.authoring.release import installed_requirements
-from autograder.grading.cases import Case, read_fixtures
-from autograder.grading.items import Assignment
+from autograder.authoring.release import (
+    installed_requirements,
+)
+from autograder.grading.cases import (
+    Case,
+)
+from autograder.grading.fixtures import (
+    read_fixtures,
+)
+from autograder.grading.items import (
+    Assignment,
+)
 from autograder.sandbox.inside.cgroup import VARIABLE
 from autograder.sandbox.inside.isolation import AROUND, probe
 from autograder.sandbox.sandbox import Sandbox

@@ -15,11 +15,18 @@ from autograder.authoring.release import Files, zip_bytes
 from autograder.checking import classroom
 from autograder.cli.options import AssignmentOption, FixturesOption, course
 from autograder.gradebook.class_reports import named, read_grades, to_json
-from autograder.gradebook.roster import Roster, read_roster, read_table
-from autograder.grading.assignments import find_assignment
+from autograder.gradebook.roster import (
+    Roster,
+    read_roster,
+)
+from autograder.grading.assignments import (
+    find_assignment,
+)
 from autograder.platforms import bundles, canvas, gradescope, moodle, plain, prairielearn
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import Report, file_stem, write_atomically
+from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import read_table
 from autograder.vocabulary.text import visible
 
 export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")

@@ -16,11 +16,24 @@ from autograder.authoring.terms import MAX_VARIANTS, Made, Term, read_secret, re
 from autograder.authoring.variants import OWN, Variants, read_variants
 from autograder.authoring.verify import Movement, Verification, regenerate_into, regenerate_term_into
 from autograder.authoring.verify import verify as verify_fixtures
-from autograder.cli.options import AssignmentOption, FixturesOption, course
-from autograder.grading.assignments import find_assignment, find_assignments
-from autograder.grading.cases import MANIFEST, Fixtures, read_fixtures
+from autograder.cli.options import (
+    AssignmentOption,
+    FixturesOption,
+    course,
+)
+from autograder.grading.assignments import (
+    find_assignment,
+    find_assignments,
+)
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item
-from autograder.grading.items import Assignment
+from autograder.grading.fixtures import (
+    MANIFEST,
+    Fixtures,
+    read_fixtures,
+)
+from autograder.grading.items import (
+    Assignment,
+)
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import visible
 

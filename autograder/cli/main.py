@@ -32,8 +32,8 @@ from autograder.authoring.release import (
 )
 from autograder.authoring.variants import Variants
 from autograder.checking.check import check as check_folder
-from autograder.checking.check import print_anything
-from autograder.checking.check import watch as watch_folder
+from autograder.checking.command_line import print_anything
+from autograder.checking.watch import watch as watch_folder
 from autograder.cli.doctor import examine
 from autograder.cli.exports import RosterOption, bundle_app, export_app
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants, fixtures_app
@@ -59,9 +59,12 @@ from autograder.cli.tables import answers_table, class_table, doctor_table, exam
 from autograder.course import batch
 from autograder.gradebook.class_reports import named
 from autograder.gradebook.roster import read_roster
-from autograder.grading.assignments import find_assignments, unreadable
-from autograder.grading.cases import read_fixtures
+from autograder.grading.assignments import (
+    find_assignments,
+    unreadable,
+)
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_submissions, assignments_to_release
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.platforms.layouts import Gathered, gathered

@@ -11,8 +11,14 @@ import uuid
 from pathlib import Path
 
 from autograder.authoring.release import STUDENT_REQUIREMENTS, Files, handout_files, refuse_leaks, requirements, stub
-from autograder.grading.cases import MANIFEST, read_fixtures
-from autograder.grading.items import UNTOUCHED, Assignment
+from autograder.grading.fixtures import (
+    MANIFEST,
+    read_fixtures,
+)
+from autograder.grading.items import (
+    UNTOUCHED,
+    Assignment,
+)
 from autograder.platforms.gradescope import Visibility
 from autograder.vocabulary.places import ENGINE
 

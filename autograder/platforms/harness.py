@@ -19,18 +19,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.checking.check import print_anything
+from autograder.checking.command_line import print_anything
 from autograder.gradebook.class_reports import to_json
-from autograder.grading.assignments import find_course
-from autograder.grading.cases import read_fixtures
+from autograder.grading.assignments import (
+    find_course,
+)
 from autograder.grading.choice import assignment_of_submissions
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.platforms import gradescope, prairielearn
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Candidate, Submission, read
 from autograder.vocabulary.errors import GraderFault, KitError
-from autograder.vocabulary.places import ENGINE
-from autograder.vocabulary.report import Report, write_atomically
+from autograder.vocabulary.files import (
+    write_atomically,
+)
+from autograder.vocabulary.places import (
+    ENGINE,
+)
+from autograder.vocabulary.report import (
+    Report,
+)
 from autograder.vocabulary.text import visible
 
 MAX_METADATA = 4 * 2**20

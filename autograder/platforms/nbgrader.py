@@ -27,7 +27,8 @@ from autograder.grading.items import Assignment
 from autograder.submissions.notebook import MAX_CODE, UNPARSABLE, parsed
 from autograder.submissions.submission import Candidate, read, written_answers
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import ItemResult, Report, read_report, write_atomically
+from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.report import ItemResult, Report, read_report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 

@@ -31,7 +31,7 @@ from policy_gradient_theory import (
 
 from autograder.authoring.generator import import_generator, solution_source
 from autograder.authoring.release import handout_files, zip_bytes
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox

@@ -35,10 +35,11 @@ import torch
 from places import KIT
 
 from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, read_fixtures
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
-from autograder.pages.pages import feedback_page
+from autograder.pages.student_page import feedback_page
 from autograder.sandbox.inside.isolation import packages
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.submission import Submission, find, read

@@ -19,7 +19,7 @@ from autograder.authoring.exam import Exam, Finding, Known, known_mistakes, righ
 from autograder.authoring.generator import solution_source
 from autograder.authoring.mutants import EQUIVALENT, mutants_of
 from autograder.cli.tables import exam_table
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.vocabulary.errors import FixtureError
 

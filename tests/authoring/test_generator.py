@@ -22,7 +22,8 @@ from autograder.authoring.generator import (
     regenerate,
     versions,
 )
-from autograder.grading.cases import MANIFEST, Case, read_fixtures
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import Assignment, find_assignment, load_assignment
 from autograder.sandbox.observation import Array, Observation, Raised
 from autograder.sandbox.sandbox import Sandbox

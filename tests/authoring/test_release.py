@@ -29,7 +29,8 @@ from autograder.authoring.release import (
     write_handout,
     zip_bytes,
 )
-from autograder.grading.cases import Case, Fixtures, decode, read_fixtures
+from autograder.grading.cases import Case, decode
+from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.items import KIT_ROOT, Assignment, find_assignment, load_assignment
 from autograder.vocabulary.errors import ReleaseError
 

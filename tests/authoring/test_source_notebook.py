@@ -186,7 +186,7 @@ def test_no_answer_and_no_guide_is_in_what_students_get(assignment: Assignment, 
 
 
 def test_release_refuses_a_notebook_that_holds_an_answer_or_a_guide(assignment: Assignment, notebook: Notebook) -> None:
-    from autograder.grading.cases import Fixtures
+    from autograder.grading.fixtures import Fixtures
 
     solution = (assignment.solution / f"{assignment.module}.py").read_text(encoding="utf-8")
     fixtures, guides = Fixtures((), {}, ""), read_extras(assignment).guides

@@ -17,7 +17,8 @@ from toy_kit import autograder, change, flip_a_byte, store_version, toy_assignme
 from autograder.authoring.generator import versions
 from autograder.authoring.terms import Term
 from autograder.authoring.verify import movement, regenerate_term_into, verify
-from autograder.grading.cases import decode, encode, read_fixtures
+from autograder.grading.cases import decode, encode
+from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox.observation import Observation
 from autograder.vocabulary.errors import FixtureError
 

@@ -26,7 +26,7 @@ from places import GOLDEN
 from test_exports import validate
 
 from autograder.authoring.release import answer_lines, secret_arrays, zip_bytes
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import find_assignment
 from autograder.platforms import bundles
 from autograder.platforms.harness import GUARDS, students_of
