@@ -9,8 +9,8 @@ autograded/, feedback/ and gradebook.db stand beside them.
 import sys
 from pathlib import Path
 
-from autograder.authoring.release import finish_release
-from autograder.authoring.source_notebook import CODE_STUB, TEXT_STUB
+from autograder.authoring.handout.release import finish_release
+from autograder.authoring.handout.source_notebook import CODE_STUB, TEXT_STUB
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.vocabulary.errors import KitError
 

@@ -25,13 +25,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.assignments import (
-    find_assignment,
-    nearest_root,
-)
-from autograder.grading.fixtures import (
-    read_fixtures,
-)
+from autograder.grading.assignments import find_assignment, nearest_root
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.server import read_answer

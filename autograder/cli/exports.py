@@ -11,17 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from autograder.authoring.release import Files, zip_bytes
+from autograder.authoring.handout.release import Files, zip_bytes
 from autograder.checking import classroom
 from autograder.cli.options import AssignmentOption, FixturesOption, course
 from autograder.gradebook.class_reports import named, read_grades, to_json
-from autograder.gradebook.roster import (
-    Roster,
-    read_roster,
-)
-from autograder.grading.assignments import (
-    find_assignment,
-)
+from autograder.gradebook.roster import Roster, read_roster
+from autograder.grading.assignments import find_assignment
 from autograder.platforms import bundles, canvas, gradescope, moodle, plain, prairielearn
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import file_stem, write_atomically

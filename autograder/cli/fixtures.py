@@ -10,30 +10,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from autograder.authoring.diff import difference_text, read_set, sample_differences
-from autograder.authoring.show import item_text
-from autograder.authoring.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
-from autograder.authoring.variants import OWN, Variants, read_variants
-from autograder.authoring.verify import Movement, Verification, regenerate_into, regenerate_term_into
-from autograder.authoring.verify import verify as verify_fixtures
-from autograder.cli.options import (
-    AssignmentOption,
-    FixturesOption,
-    course,
-)
-from autograder.grading.assignments import (
-    find_assignment,
-    find_assignments,
-)
+from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences
+from autograder.authoring.fixtures.show import item_text
+from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
+from autograder.authoring.fixtures.variants import OWN, Variants, read_variants
+from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_into, regenerate_term_into
+from autograder.authoring.fixtures.verify import verify as verify_fixtures
+from autograder.cli.options import AssignmentOption, FixturesOption, course
+from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item
-from autograder.grading.fixtures import (
-    MANIFEST,
-    Fixtures,
-    read_fixtures,
-)
-from autograder.grading.items import (
-    Assignment,
-)
+from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
+from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import visible
 

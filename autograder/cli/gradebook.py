@@ -12,23 +12,10 @@ import typer
 from autograder.cli.options import AssignmentOption, course
 from autograder.course.overview import is_course, read_course, students_of, told, write_course
 from autograder.course.similarity import compare_class, page
-from autograder.gradebook.final_grades import (
-    Final,
-)
-from autograder.gradebook.grades_folder import (
-    ADJUSTMENTS,
-    stored_reports,
-    without_finals,
-    write_finals,
-)
-from autograder.gradebook.rules import (
-    Rules,
-    read_rules,
-)
-from autograder.grading.assignments import (
-    find_assignment,
-    find_assignments,
-)
+from autograder.gradebook.final_grades import Final
+from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports, without_finals, write_finals
+from autograder.gradebook.rules import Rules, read_rules
+from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError

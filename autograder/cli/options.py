@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextvars import ContextVar
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +27,28 @@ CourseOption = Annotated[
     Path | None,
     typer.Option(COURSE, readable=False, help="The course's folder; else found upwards from here. May stand anywhere."),
 ]
+
+
+class VariantBy(StrEnum):
+    """Whose own public cases a submission is held against."""
+
+    student = "student"
+
+
+CORES = max(1, os.cpu_count() or 1)
+VariantByOption = Annotated[
+    VariantBy | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
+]
+
+
+def _at_least_one(jobs: int) -> int:
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs} would grade nothing: give 1 or more.")
+    return jobs
+
+
+JobsOption = Annotated[int, typer.Option("--jobs", callback=_at_least_one, help="Submissions at a time, 1 or more.")]
+
 _named: ContextVar[Path | None] = ContextVar("the course that --course names", default=None)
 
 

@@ -14,15 +14,9 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from autograder.grading.assignments import (
-    find_assignments,
-)
-from autograder.grading.fixtures import (
-    MANIFEST,
-)
-from autograder.grading.items import (
-    Assignment,
-)
+from autograder.grading.assignments import find_assignments
+from autograder.grading.fixtures import MANIFEST
+from autograder.grading.items import Assignment
 from autograder.submissions.submission import find
 from autograder.vocabulary.errors import UsageError
 

@@ -21,9 +21,7 @@ from typing import Any
 
 from autograder.checking.command_line import print_anything
 from autograder.gradebook.class_reports import to_json
-from autograder.grading.assignments import (
-    find_course,
-)
+from autograder.grading.assignments import find_course
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
@@ -31,15 +29,9 @@ from autograder.platforms import gradescope, prairielearn
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Candidate, Submission, read
 from autograder.vocabulary.errors import GraderFault, KitError
-from autograder.vocabulary.files import (
-    write_atomically,
-)
-from autograder.vocabulary.places import (
-    ENGINE,
-)
-from autograder.vocabulary.report import (
-    Report,
-)
+from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.places import ENGINE
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
 MAX_METADATA = 4 * 2**20

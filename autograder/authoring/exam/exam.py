@@ -12,15 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from autograder.authoring.generator import import_generator, solution_source
-from autograder.authoring.mutants import Mutant, can_mutate, mutants_of
-from autograder.authoring.release import (
-    COPIES,
-    handout_files,
-)
-from autograder.grading.fixtures import (
-    Fixtures,
-)
+from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.generator import import_generator
+from autograder.authoring.handout.release import COPIES, handout_files
+from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, load_assignment
 from autograder.sandbox.apart import apart
