@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from places import KIT
 
-from autograder.grading.items import find_assignments
+from autograder.grading.assignments import find_assignments
 from autograder.sandbox.sandbox import Sandbox
 
 MOST = 4  # processes: each of them may have warm servers of its own
@@ -37,7 +38,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known, and the solutions importable: `import sorting_task`; let Ctrl-C be Ctrl-C."""
     config.addinivalue_line("markers", "long: minutes of what shorter tests hold in part; run by `pytest -m long`")
-    sys.path += [str(assignment.solution) for assignment in find_assignments()]
+    sys.path += [str(assignment.solution) for assignment in find_assignments(KIT)]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # which all that tests start inherits as the default
 

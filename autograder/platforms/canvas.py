@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Roster, Table, keys_of
+from autograder.gradebook.roster import Roster, keys_of
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import number, visible
 
 POINTS_POSSIBLE = "    Points Possible"

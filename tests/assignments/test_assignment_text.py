@@ -18,12 +18,7 @@ import numpy as np
 import policy_gradient
 import pytest
 import torch
-from sorting_task import (
-    DEFAULT_PROMPTS,
-    generate_responses,
-    sort_distance_reward,
-    sort_inclusion_ordering_reward,
-)
+from sorting_task import DEFAULT_PROMPTS, generate_responses, sort_distance_reward, sort_inclusion_ordering_reward
 
 SOLUTION = Path(policy_gradient.__file__).parent
 README = (SOLUTION / "README.md").read_text(encoding="utf-8")
@@ -78,8 +73,7 @@ def rewards_that_are_sparse_or_have_loopholes(train: Train) -> list[str]:
     best = [r for r, reward in zip(few, earned, strict=True) if reward == max(earned)]
     unsorted = [r for r in best if r != [1, 1, 2]]
     return [
-        f"with probability $1/{one_in:.0f}$, "
-        f"and ten responses to a prompt all miss it with probability {all_miss:.3f}",
+        f"with probability $1/{one_in:.0f}$, and ten responses to a prompt all miss it with probability {all_miss:.3f}",
         f"the greatest mean reward is {greatest:.0f}, and a uniform policy earns {uniform:.3f}",
         f"the greatest possible reward, {greatest:.0f}",
         f"{len(best)} earn the greatest inclusion and ordering reward, and {len(unsorted)} of them are not",
@@ -333,8 +327,7 @@ def loss_curves_lie(train: Train) -> list[str]:
     losses = [record.loss for record in first_epoch]
     assert losses == sorted(losses, reverse=True)
     return [
-        f"the loss falls from {losses[0]:.3f} to {losses[-1]:.3f}, "
-        f"and the mean reward is {reward:.3f} all along",
+        f"the loss falls from {losses[0]:.3f} to {losses[-1]:.3f}, and the mean reward is {reward:.3f} all along",
         f"in epoch 1, the loss is {centered[10].loss:z.3f} again",
         f"the loss *rises* from {raw[9].loss:.3f} to {raw[10].loss:.3f}, and the mean reward rises with it, "
         f"from {raw[9].mean_reward:.3f} to {raw[10].mean_reward:.3f}",

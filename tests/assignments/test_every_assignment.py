@@ -16,8 +16,9 @@ from typing import Any
 
 from all_assignments import each_assignment, generator_of
 
-from autograder.authoring.generator import solution_source
-from autograder.authoring.release import answer_lines, handout_files
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.handout.leaks import answer_lines
+from autograder.authoring.handout.release import handout_files
 from autograder.grading.items import Assignment
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -101,10 +102,9 @@ def test_the_oracle_imports_nothing_but_numpy_and_the_standard_library(assignmen
 @each_assignment
 def test_what_makes_expected_values_loads_neither_torch_nor_the_solution(assignment: Assignment) -> None:
     program = (
-        "import sys; from autograder.authoring.generator import import_generator;"
-        "from autograder.grading.items import find_assignment;"
-        f"sys.path.append({str(assignment.solution)!r}); import_generator(find_assignment({assignment.name!r}));"
-        "print(*sys.modules)"
+        f"import sys; sys.path += [{str(assignment.solution)!r}, {str(TESTS / 'support')!r}];"
+        f"from all_assignments import generator_of; generator_of({assignment.name!r});"
+        "print(*set(sys.modules) - {name for name in sys.modules if name.startswith('pytest')})"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in ran.stdout.split()}

@@ -33,18 +33,19 @@ from addition_task import (
 from all_assignments import generator_of
 from grpo_language_model import compute_response_log_probs, group_advantages, grpo_loss, train
 from language_model import CausalLM, CausalLMConfig, CharTokenizer
+from places import KIT
 from pretrain import bare, pretrain, worked
 
-from autograder.authoring.generator import solution_source
-from autograder.authoring.release import handout_files, zip_bytes
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.handout.release import handout_files, zip_bytes
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 
-ASSIGNMENT = find_assignment("grpo_language_model")
+ASSIGNMENT = find_assignment(KIT, "grpo_language_model")
 CHECKPOINT = ASSIGNMENT.solution / "checkpoint"
 TEXT = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 RIGHT_ANSWERS = sorted((ASSIGNMENT.folder / "right_answers").glob("*.py"))
@@ -237,8 +238,12 @@ def test_a_token_sees_nothing_that_comes_after_it(tiny: CausalLM) -> None:
 
 def test_generation_with_a_cache_takes_the_tokens_that_whole_passes_predict() -> None:
     model = CausalLM.from_pretrained(CHECKPOINT)
-    inputs = TOKENIZER([prompt_text(TOKENIZER, "17+25"), prompt_text(TOKENIZER, "8+5")],
-                       return_tensors="pt", padding=True, padding_side="left")
+    inputs = TOKENIZER(
+        [prompt_text(TOKENIZER, "17+25"), prompt_text(TOKENIZER, "8+5")],
+        return_tensors="pt",
+        padding=True,
+        padding_side="left",
+    )
     tokens = model.generate(**inputs, max_new_tokens=24)
     start = inputs.input_ids.shape[1]
     mask = torch.cat([inputs.attention_mask, up_to_end(tokens[:, start:], TOKENIZER.eos_token_id)], dim=1)

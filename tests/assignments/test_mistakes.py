@@ -142,15 +142,11 @@ def observe(
         "dtype": result.dtype,
         "tracked": None if trained else result.requires_grad,
         "gradient": gradient(result, trained, upstream),
-        "modified": [
-            not torch.equal(old, new) for old, new in zip(before, arguments, strict=True) if old is not None
-        ],
+        "modified": [not torch.equal(old, new) for old, new in zip(before, arguments, strict=True) if old is not None],
     }
 
 
-def gradient(
-    result: Tensor, trained: Sequence[Tensor], upstream: Callable[[Tensor], Tensor]
-) -> Tensor | None:
+def gradient(result: Tensor, trained: Sequence[Tensor], upstream: Callable[[Tensor], Tensor]) -> Tensor | None:
     """Return the gradient with respect to all that is trained, as one vector; None if there is no graph."""
     if not trained:
         return None
@@ -397,9 +393,7 @@ FIRST_DIFFERENCES = """
     ("code", "case", "index", "wrong", "right"),
     [tuple(row) for row in re.findall(r"(D\d\d) +(\S+) +(\d) +(\S+) +(\S+)", FIRST_DIFFERENCES)],
 )
-def test_a_wrong_delta_has_the_number_of_its_row(
-    code: str, case: str, index: str, wrong: str, right: str
-) -> None:
+def test_a_wrong_delta_has_the_number_of_its_row(code: str, case: str, index: str, wrong: str, right: str) -> None:
     for source, number in ((BY_CODE[code].source, float(wrong)), ("", float(right))):
         value = observations("compute_deltas", source)[case]["value"].flatten()[int(index)].item()
         assert value == pytest.approx(number, rel=1e-5, abs=1e-6, nan_ok=True)
@@ -432,17 +426,13 @@ def test_a_wrong_loss_stands_to_the_right_one_as_its_row_says(
     ("code", "factor", "offset"),
     [("K04", 1, 3), ("K06", 1 / 3, 0), ("K07", 10, 0), ("K08", 5 / 3, 0), ("K09", 2 / 3, 0)],
 )
-def test_a_wrong_penalty_stands_to_the_right_one_as_its_row_says(
-    code: str, factor: float, offset: float
-) -> None:
+def test_a_wrong_penalty_stands_to_the_right_one_as_its_row_says(code: str, factor: float, offset: float) -> None:
     right = number_of("compute_kl_penalty", "", "kl")
     assert number_of("compute_kl_penalty", code, "kl") == pytest.approx(factor * right + offset, rel=1e-9)
 
 
 @pytest.mark.parametrize(("code", "other", "factor"), [("K25", "K01", -1), ("K16", "K15", 5)])
-def test_two_wrong_penalties_stand_to_each_other_as_their_rows_say(
-    code: str, other: str, factor: float
-) -> None:
+def test_two_wrong_penalties_stand_to_each_other_as_their_rows_say(code: str, other: str, factor: float) -> None:
     penalties = [number_of("compute_kl_penalty", which, "kl") for which in (code, other)]
     assert penalties[0] == pytest.approx(factor * penalties[1], rel=1e-9)
 

@@ -13,13 +13,15 @@ import pytest
 from all_assignments import generator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import KIT
 
-from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import compare
-from autograder.grading.items import find_assignment
+from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox.observation import Array, Observation, Raised
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 GENERATOR = generator_of(ASSIGNMENT.name)
 oracle, MISTAKES = GENERATOR["oracle"], GENERATOR["mistakes"].MISTAKES
 STORED = {case.id: case for case in read_fixtures(ASSIGNMENT).cases}
@@ -789,9 +791,7 @@ def test_there_is_no_other_error_case() -> None:
 
 
 LOOPS = {
-    case.id: case.params["settings"]
-    for case in of_function("run_policy_gradient")
-    if case.probe != "length_of_run"
+    case.id: case.params["settings"] for case in of_function("run_policy_gradient") if case.probe != "length_of_run"
 }
 REFERENCE = {case.id: case.params["settings"] for case in of_item("loop-reference")}
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from all_assignments import generator_of
+from places import KIT
 from policy_gradient_theory import (
     estimator_moments,
     expected_group_gradient,
@@ -29,16 +30,16 @@ from policy_gradient_theory import (
     score_table,
 )
 
-from autograder.authoring.generator import solution_source
-from autograder.authoring.release import handout_files, zip_bytes
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.handout.release import handout_files, zip_bytes
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 
-ASSIGNMENT = find_assignment("policy_gradient_theory")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 TEXT = " ".join(re.sub(r"<!-- points:begin -->.*<!-- points:end -->", "", README, flags=re.DOTALL).split())
 RIGHT_ANSWERS = sorted((ASSIGNMENT.folder / "right_answers").glob("*.py"))
@@ -362,8 +363,8 @@ def test_every_decimal_number_in_the_first_half_belongs_to_a_claim() -> None:
 def test_every_exercise_of_the_list_is_graded_by_a_function_that_there_is() -> None:
     rows = dict(re.findall(r"^\| (E\d+) \| [^|]+ \| ([^|]+) \|$", README, flags=re.MULTILINE))
     assert list(rows) == [f"E{number}" for number in range(1, 32)]
-    known = {name for one in ("policy_gradient", "grpo_language_model") for name in find_assignment(one).functions}
-    items = {item.id for item in find_assignment("policy_gradient").items}
+    known = {name for one in ("policy_gradient", "grpo_language_model") for name in find_assignment(KIT, one).functions}
+    items = {item.id for item in find_assignment(KIT, "policy_gradient").items}
     assignments = {"policy_gradient", "grpo_language_model", "no_grad"}
     for where in rows.values():
         assert set(re.findall(r"`([^`]+)`", where)) <= known | items | assignments | set(ASSIGNMENT.functions), where

@@ -16,6 +16,7 @@ from broken_grpo import broken_grpo_loss
 from grpo_language_model import compute_response_log_probs, grpo_loss
 from grpo_language_model import group_advantages as advantages_of_groups
 from lab import sort_inclusion_ordering_reward
+from places import KIT
 from policy_gradient import compute_loss
 from policy_gradient_theory import (
     clipped_objective,
@@ -32,10 +33,10 @@ from policy_gradient_theory import (
 )
 from sorting_task import sort_inclusion_ordering_reward as reward_of_the_task
 
-from autograder.authoring.generator import import_generator
-from autograder.grading.items import find_assignment
+from autograder.authoring.fixtures.generator import import_generator
+from autograder.grading.assignments import find_assignment
 
-ASSIGNMENT = find_assignment("policy_gradient_theory")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 HALF = README.split("\n## Objectives and rewards\n")[1].split("\n## Experiments\n")[0]
 TEXT = " ".join(HALF.split())

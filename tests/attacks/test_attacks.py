@@ -35,11 +35,12 @@ import torch
 from places import KIT
 from processes import PATIENCE
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
-from autograder.pages.pages import feedback_page
+from autograder.pages.student_page import feedback_page
 from autograder.sandbox.inside.isolation import packages
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.submission import Submission, find, read
@@ -49,7 +50,7 @@ from autograder.vocabulary.report import Report, to_json, without_times, write_r
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox has layers on Linux only")
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)
 SOLUTION = solution_source(ASSIGNMENT)
 ITEMS = ("deltas-centered", "kl-values")

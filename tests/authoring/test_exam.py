@@ -12,18 +12,28 @@ from pathlib import Path
 
 import pytest
 import toy_kit
-from test_readme import EXAM, comparable, sections
+from all_assignments import ASSIGNMENTS, each_assignment
+from places import KIT
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.exam import Exam, Finding, Known, known_mistakes, right_answer_paths, selfcheck, stale_handout
-from autograder.authoring.generator import solution_source
-from autograder.authoring.mutants import EQUIVALENT, mutants_of
+from autograder.authoring.exam.exam import (
+    Exam,
+    Finding,
+    Known,
+    known_mistakes,
+    right_answer_paths,
+    selfcheck,
+    stale_handout,
+)
+from autograder.authoring.exam.mutants import EQUIVALENT, mutants_of
+from autograder.authoring.fixtures.agreement import solution_source
 from autograder.cli.tables import exam_table
-from autograder.grading.cases import read_fixtures
-from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import FixtureError
 
-REAL = find_assignment("policy_gradient")
+REAL = find_assignment(KIT, "policy_gradient")
 MUTANTS = mutants_of(solution_source(REAL), REAL.folder)
 
 EXTRA = """
@@ -65,7 +75,7 @@ def test_the_kit_passes_its_own_exam_in_short(assignment: Assignment) -> None:
 @pytest.fixture(scope="module", params=ASSIGNMENTS, ids=lambda one: one.name)
 def real(request: pytest.FixtureRequest) -> tuple[Assignment, subprocess.CompletedProcess[str]]:
     command = [sys.executable, "-m", "autograder", "selfcheck", "--jobs", "1", "--assignment", request.param.name]
-    return request.param, subprocess.run(command, cwd=KIT_ROOT, capture_output=True, text=True)
+    return request.param, subprocess.run(command, cwd=KIT, capture_output=True, text=True)
 
 
 @pytest.mark.long
@@ -88,15 +98,6 @@ def test_the_kit_passes_its_own_exam(real: tuple[Assignment, subprocess.Complete
     different = len(mutants) - equal
     assert counted["mutants that lose points"][:2] == [different, different]
     assert counted["equivalent mutants that lose none"] == [equal, equal, 0]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", EXAMS)
-def test_what_a_readme_shows_of_an_exam_is_what_it_prints(name: str) -> None:
-    command = [sys.executable, "-m", "autograder", *name.split()[1:], "--jobs", "1"]
-    done = subprocess.run(command, cwd=KIT_ROOT, capture_output=True, text=True)
-    (shown,) = {step.output for one in readmes() for _, steps in sections(one) for step in steps if step.command == name}
-    assert comparable(shown) == comparable(done.stdout)
 
 
 # A toy kit
@@ -149,9 +150,7 @@ def test_a_solution_that_fails_and_a_handout_that_is_finished_are_told(kit: Path
     ]
 
 
-def test_an_exam_that_the_grader_fails_itself_is_its_fault_and_catches_no_mistake(
-    kit: Path, tmp_path: Path
-) -> None:
+def test_an_exam_that_the_grader_fails_itself_is_its_fault_and_catches_no_mistake(kit: Path, tmp_path: Path) -> None:
     done = toy_kit.autograder(kit, "selfcheck", packages=toy_kit.packages_without("torch", tmp_path))
     assert (done.returncode, done.stdout) == (3, "")
     assert len(done.stderr.splitlines()) == 1

@@ -12,18 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from all_assignments import generator_of
+from places import KIT
 
-from autograder.authoring.generator import (
-    OPEN_SECRET,
-    Draft,
-    generator_for,
-    import_generator,
-    observe,
-    regenerate,
-    versions,
-)
-from autograder.grading.cases import MANIFEST, Case, read_fixtures
-from autograder.grading.items import Assignment, find_assignment, load_assignment
+from autograder.authoring.declarations import OPEN_SECRET, Draft, generator_for
+from autograder.authoring.fixtures.agreement import observe
+from autograder.authoring.fixtures.generator import import_generator, regenerate
+from autograder.authoring.fixtures.stored_set import versions
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import MANIFEST, read_fixtures
+from autograder.grading.items import Assignment, load_assignment
 from autograder.sandbox.observation import Array, Observation, Raised
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
@@ -62,7 +60,7 @@ def ramp(x, factor):
 CASES = """\
 import numpy as np
 import oracle
-from autograder.authoring.generator import Draft, fact, generator_for, unchanged, value
+from autograder.authoring.fixtures.generator import Draft, fact, generator_for, unchanged, value
 
 
 def answer(inputs, params):
@@ -480,7 +478,7 @@ def test_a_curve_expects_the_solutions_series_to_three_decimals(toy: Toy) -> Non
     [
         ("items.toml", ('id = "climb"', 'id = "descent"'), "The curves of items.toml and cases.py differ"),
         ("cases.py", ('{"height": "the', '{"depth": "the'), "climb: the solution has no series depth"),
-        ("probes.py", ("params[\"factor\"])[0]", "float('inf'))[0]"), "climb: the solution has no series height"),
+        ("probes.py", ('params["factor"])[0]', "float('inf'))[0]"), "climb: the solution has no series height"),
     ],
 )
 def test_a_curve_without_a_reference_is_refused(toy: Toy, name: str, edit: tuple[str, str], said: str) -> None:
@@ -526,7 +524,7 @@ def test_a_generator_that_cannot_be_imported_leaves_no_trace_either(toy: Toy) ->
 
 # The real assignment
 
-REAL = find_assignment("policy_gradient")
+REAL = find_assignment(KIT, "policy_gradient")
 # Numbers of the lecture, and tables that are worked out by hand: the same whatever the secret.
 EXAMPLES = [
     "reward-distance",

@@ -12,10 +12,12 @@ from typing import Any
 import nbformat
 import pytest
 from nbgrader_course import WITH_NOTEBOOK
+from places import KIT
 from toy_kit import toy_assignment, toy_kit
 
-from autograder.authoring.release import handout_files, notebook_of, refuse_leaks, write_source_notebook
-from autograder.authoring.source_notebook import (
+from autograder.authoring.handout.leaks import refuse_leaks
+from autograder.authoring.handout.release import handout_files, notebook_of, write_source_notebook
+from autograder.authoring.handout.source_notebook import (
     CODE_STUB,
     TEXT_STUB,
     Extras,
@@ -26,7 +28,8 @@ from autograder.authoring.source_notebook import (
     source_notebook,
     to_bytes,
 )
-from autograder.grading.items import Assignment, find_assignment
+from autograder.grading.assignments import find_assignment
+from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import ReleaseError
 
 ROLE = {"cell_type", "grade", "grade_id", "locked", "schema_version", "solution", "task"}
@@ -35,7 +38,7 @@ ROLE = {"cell_type", "grade", "grade_id", "locked", "schema_version", "solution"
 @pytest.fixture(scope="module", params=WITH_NOTEBOOK)
 def assignment(request: pytest.FixtureRequest) -> Assignment:
     """Every assignment that has a notebook.toml, one after another."""
-    return find_assignment(request.param)
+    return find_assignment(KIT, request.param)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +189,7 @@ def test_no_answer_and_no_guide_is_in_what_students_get(assignment: Assignment, 
 
 
 def test_release_refuses_a_notebook_that_holds_an_answer_or_a_guide(assignment: Assignment, notebook: Notebook) -> None:
-    from autograder.grading.cases import Fixtures
+    from autograder.grading.fixtures import Fixtures
 
     solution = (assignment.solution / f"{assignment.module}.py").read_text(encoding="utf-8")
     fixtures, guides = Fixtures((), {}, ""), read_extras(assignment).guides

@@ -10,17 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_kit
+from places import KIT
 from toy_kit import autograder, change, toy_assignment
 
 from autograder.authoring.declarations import OPEN_SECRET
-from autograder.authoring.generator import solution_source
-from autograder.authoring.release import handout_files
-from autograder.authoring.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
-from autograder.authoring.variants import Variants, read_variants, variant_folder
-from autograder.authoring.verify import regenerate_term_into
-from autograder.grading.cases import MANIFEST, Fixtures, read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
+from autograder.authoring.fixtures.variants import Variants, read_variants, variant_folder
+from autograder.authoring.fixtures.verify import regenerate_term_into
+from autograder.authoring.handout.release import handout_files
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment, find_assignment
+from autograder.grading.items import Assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import FixtureError, UsageError
@@ -28,7 +30,7 @@ from autograder.vocabulary.report import Report
 
 SECRET = b"a secret of this course alone"
 SPRING, AUTUMN = Term("2027-spring", SECRET), Term("2027-autumn", SECRET)
-REAL = find_assignment("policy_gradient")
+REAL = find_assignment(KIT, "policy_gradient")
 
 
 @pytest.fixture

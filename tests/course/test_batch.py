@@ -27,22 +27,25 @@ from typing import Any
 import pytest
 import toy_kit
 from graded_folder import comparable
+from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
 from rich.console import Console
 
 from autograder.cli.tables import class_table
-from autograder.course.batch import Run, grade_all, in_sandboxes
-from autograder.gradebook.gradebook import summary
-from autograder.grading.cases import read_fixtures
+from autograder.course.batch import Run, grade_all
+from autograder.gradebook.class_statistics import summary
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Candidate, find
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.report import Report, file_stem, from_json, read_report, to_json
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report, from_json, read_report, to_json
 from autograder.vocabulary.text import INVISIBLE
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
 SAMPLES = ASSIGNMENT.folder / "submissions"
 STYLES = ("advanced_indexing", "categorical", "classes", "clip_by_sign", "cross_entropy", "functional_call")
@@ -355,7 +358,7 @@ def running(students: Path, tmp_path: Path) -> Iterable[Callable[[], subprocess.
     def start() -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "autograder", "grade", students, "--out", tmp_path / "grades", "--jobs", "2"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(subprocess.Popen([*map(str, command)], cwd=KIT_ROOT, text=True, **pipes))
+        started.append(subprocess.Popen([*map(str, command)], cwd=KIT, text=True, **pipes))
         return started[-1]
 
     yield start
@@ -595,8 +598,8 @@ def test_a_large_class_is_summed_up_in_the_terminal_which_says_where_each_studen
 
 @pytest.mark.parametrize("width", [80, 110])
 def test_of_many_functions_the_terminal_says_how_many_are_complete(width: int) -> None:
-    lab = find_assignment("policy_gradient_theory")
-    golden = sorted((KIT_ROOT / "tests" / "golden_theory").glob("*.json"))
+    lab = find_assignment(KIT, "policy_gradient_theory")
+    golden = sorted((KIT / "tests" / "golden_theory").glob("*.json"))
     reports = [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in golden]
     stream = io.StringIO()
     Console(file=stream, width=width).print(class_table(reports, summary(reports), lab))

@@ -18,18 +18,20 @@ import pytest
 import toy_kit
 from distributed import Client
 from graded_folder import comparable
+from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
 
 from autograder.course import cluster as clusters
+from autograder.course import dask_worker
 from autograder.course.batch import Run, grade_all
-from autograder.grading.cases import read_fixtures
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.submissions.submission import Candidate, Submission, find
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
 
-REAL = find_assignment("policy_gradient")
+REAL = find_assignment(KIT, "policy_gradient")
 SAMPLES = ("emeka", "hana", "luca", "o'brien, sean")  # mistakes, a syntax error, an end of the process, a comma
 ATTACKS = ("everybody_killed", "abort", "exit_at_import", "fork_bomb")
 RIGHT = """\
@@ -63,7 +65,7 @@ class Cluster:
             process = subprocess.Popen(
                 [sys.executable, "-m", "dask", *arguments],
                 cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": str(KIT_ROOT), **environment},
+                env={**os.environ, "PYTHONPATH": str(KIT), **environment},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -222,7 +224,7 @@ def test_what_no_worker_survives_is_not_graded_and_the_run_goes_on(
 def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Path) -> None:
     """A worker on which the kit is another is refused before anything is graded."""
     other = tmp_path / "other"
-    shutil.copytree(KIT_ROOT / "autograder", other / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(KIT / "autograder", other / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
     with (other / "autograder" / "grading" / "compare.py").open("a") as stream:
         stream.write("# generous\n")
     alone.add_workers(1, PYTHONPATH=str(other))
@@ -233,7 +235,7 @@ def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Pa
 
 def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> None:
     grader = Grader.of(REAL, read_fixtures(REAL))
-    paths = [KIT_ROOT / "tests" / "attacks" / "corpus" / f"{name}.py" for name in ATTACKS]
+    paths = [KIT / "tests" / "attacks" / "corpus" / f"{name}.py" for name in ATTACKS]
     before = cluster.workers()
     candidates = [Candidate(path.stem, path, path.name) for path in paths]
     run = grade_all(grader, candidates, tmp_path / "grades", scheduler=cluster.address)
@@ -252,7 +254,7 @@ def test_a_run_leaves_no_server_on_the_cluster(cluster: Cluster, grader: Grader,
     assert seen
     wait_for(lambda: not any(map(is_running, seen)))
     with Client(cluster.address) as client:
-        assert set(client.run(lambda: len(sys.modules["autograder.course.cluster"]._benches)).values()) == {0}
+        assert set(client.run(lambda: len(sys.modules["autograder.course.dask_worker"]._benches)).values()) == {0}
 
 
 def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys: Path, tmp_path: Path) -> None:
@@ -260,7 +262,7 @@ def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys
     out = tmp_path / "grades"
     process = subprocess.Popen(
         [sys.executable, "-m", "autograder", "grade", samples, "--out", out, "--scheduler", cluster.address],
-        cwd=KIT_ROOT,
+        cwd=KIT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -360,8 +362,8 @@ def test_without_dask_the_sentence_says_what_to_install(
 
 def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader that was killed dismisses nobody."""
-    monkeypatch.setattr(clusters, "IDLE_SECONDS", 0.1)
-    bench = clusters.Bench(grader, "best")
+    monkeypatch.setattr(dask_worker, "IDLE_SECONDS", 0.1)
+    bench = dask_worker.Bench(grader, "best")
     right = Submission("ada", "toy.py", "00", RIGHT.format(seconds=0))
     assert bench.grade(right)[0].points == 10
     wait_for(lambda: not bench._free)
@@ -370,7 +372,7 @@ def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypat
 
 
 def test_each_thread_at_work_has_a_sandbox_of_its_own_and_keeps_it_for_the_next(grader: Grader) -> None:
-    bench = clusters.Bench(grader, "best")
+    bench = dask_worker.Bench(grader, "best")
     try:
         with bench._sandbox() as first, bench._sandbox() as second:
             assert first is not second

@@ -28,7 +28,7 @@ from golden import (
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.submissions.submission import find
-from autograder.vocabulary.report import file_stem
+from autograder.vocabulary.files import file_stem
 
 STUDENTS = [
     pytest.param(assignment, student, id=f"{assignment.name}-{file_stem(student)}")

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import KIT
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import right_places
 from autograder.grading.feedback.details import (
     MAX_CELLS,
@@ -24,16 +26,16 @@ from autograder.grading.feedback.details import (
     write_details,
 )
 from autograder.grading.feedback.pictures import LARGEST, curve_of, picture_of
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.pages.drawing import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
-from autograder.pages.pages import feedback_page
+from autograder.pages.student_page import feedback_page
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.observation import Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 GRADER = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
 SOLUTION = solution_source(ASSIGNMENT)
 SHOWN = Details(
@@ -110,9 +112,7 @@ def test_a_hidden_case_is_never_drawn() -> None:
     assert picture_of(case(expected, "hidden"), saw(expected + 1)) is None
 
 
-@pytest.mark.parametrize(
-    "shape", [(), (1,), (41,), (3, 41), (9, 2, 2), (40, 41), (2,) * 12], ids=str
-)
+@pytest.mark.parametrize("shape", [(), (1,), (41,), (3, 41), (9, 2, 2), (40, 41), (2,) * 12], ids=str)
 def test_what_is_a_single_value_or_too_large_is_not_drawn(shape: tuple[int, ...]) -> None:
     expected = np.zeros(shape)
     assert picture_of(case(expected), saw(expected + 1)) is None

@@ -13,17 +13,20 @@ from pathlib import Path
 import nbformat
 import pytest
 from all_assignments import generator_of
+from places import KIT
 
-from autograder.authoring.exam import right_answer_paths
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, read_fixtures
+from autograder.authoring.exam.exam import right_answer_paths
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Item, find_assignment
+from autograder.grading.items import Item
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission, find, read
 from autograder.vocabulary.report import ItemResult, Report, without_times
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 CATALOGUE = generator_of(ASSIGNMENT.name)["mistakes"]
 CORRECT, MISTAKES, Correct, Mistake = CATALOGUE.CORRECT, CATALOGUE.MISTAKES, CATALOGUE.Correct, CATALOGUE.Mistake
 FIXTURES = read_fixtures(ASSIGNMENT)

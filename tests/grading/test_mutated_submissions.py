@@ -18,16 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import KIT
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import CAPS, MIB, Submission, find, read
 from autograder.vocabulary.report import Report
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = ASSIGNMENT.module
 CLASS = ASSIGNMENT.folder / "submissions"
 UNTOUCHED = ASSIGNMENT.untouched_source()

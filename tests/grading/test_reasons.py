@@ -10,18 +10,20 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from all_assignments import generator_of
+from places import KIT
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.feedback.reasons import explain
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import ItemResult, Report, Visibility
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)
 SOLUTION = solution_source(ASSIGNMENT)
 

@@ -23,18 +23,19 @@ import toy_kit
 import yaml
 from formats import validate
 from house import engine_imports, imported
-from places import GOLDEN
+from places import GOLDEN, KIT
 
-from autograder.authoring.release import answer_lines, secret_arrays, zip_bytes
-from autograder.grading.cases import read_fixtures
-from autograder.grading.items import find_assignment
+from autograder.authoring.handout.leaks import answer_lines, secret_arrays
+from autograder.authoring.handout.release import zip_bytes
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
 from autograder.platforms import bundles
 from autograder.platforms.harness import GUARDS, students_of
 from autograder.sandbox.inside.isolation import probe
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import read_report
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 SUBMISSIONS = ASSIGNMENT.folder / "submissions"
 MODULE = f"{ASSIGNMENT.module}.py"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache")

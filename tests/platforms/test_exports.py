@@ -24,10 +24,11 @@ from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Person, Roster, Table, keys_of
+from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import canvas, gradescope, moodle, plain, prairielearn
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import CaseResult, from_json
+from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import INVISIBLE
 
 
@@ -320,4 +321,3 @@ def test_students_whose_names_differ_in_invisible_marks_alone_get_no_grade_of_ea
     made = canvas.canvas_csv(class_, canvas_table("ana", "an\u200fa"), COLUMN)
     assert made.unknown == ("ana", "an\u200fa")
     assert made.graded == 0
-

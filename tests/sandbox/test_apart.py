@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from processes import PATIENCE, wait_for
 
-from autograder.grading.items import find_assignment
+from autograder.grading.assignments import find_assignment
 from autograder.sandbox.apart import apart
 from autograder.vocabulary.errors import FixtureError, UsageError
 

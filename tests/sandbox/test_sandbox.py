@@ -539,9 +539,7 @@ def framed(header: Any, blob: bytes = b"") -> bytes:
         pytest.param(framed({"op": "missing"}), "missing", id="a forged absence"),
     ],
 )
-def test_whatever_is_written_to_every_descriptor_the_grader_goes_on(
-    sandbox: Sandbox, data: bytes, status: str
-) -> None:
+def test_whatever_is_written_to_every_descriptor_the_grader_goes_on(sandbox: Sandbox, data: bytes, status: str) -> None:
     source = "def forge(data):\n    write_everywhere(bytes(data.tolist()))\n    return 1 / 0\n"
     inputs = safetensors.numpy.save({"data": np.frombuffer(data, np.uint8)})
     outcomes = run(sandbox, source, call("forge", "a", timeout=0.7, inputs=inputs), *[fact("pid", "b")] * 2)

@@ -371,9 +371,7 @@ def test_permissions_are_a_fault_below_and_a_usage_error_above(tmp_path: Path) -
         (tmp_path / "class" / "ada").chmod(0o755)
 
 
-def test_a_folder_that_may_not_be_listed_is_a_usage_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_may_not_be_listed_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -690,9 +688,7 @@ def test_with_the_handout_known_only_graded_functions_and_their_needs_are_kept(t
         "class Timer(seaborn.Base):\n    pass\n@seaborn.timed\ndef timed(): pass",
         untouched=HANDOUT,
     )
-    assert result.source == (
-        "# cell 3\ndef helper(x):\n    return x\ndef compute_loss(x, d):\n    return helper(x)\n"
-    )
+    assert result.source == ("# cell 3\ndef helper(x):\n    return x\ndef compute_loss(x, d):\n    return helper(x)\n")
 
 
 def test_attributes_of_imported_modules_are_not_set(tmp_path: Path) -> None:

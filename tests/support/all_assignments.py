@@ -6,15 +6,16 @@ import functools
 from types import ModuleType
 
 import pytest
+from places import KIT
 
-from autograder.authoring.generator import import_generator
-from autograder.grading.items import find_assignment, find_assignments
+from autograder.authoring.fixtures.generator import import_generator
+from autograder.grading.assignments import find_assignment, find_assignments
 
-ASSIGNMENTS = find_assignments()
+ASSIGNMENTS = find_assignments(KIT)
 each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda one: one.name)
 
 
 @functools.cache
 def generator_of(name: str) -> dict[str, ModuleType]:
     """`oracle`, `cases` and `mistakes` of the assignment of that name, imported once."""
-    return import_generator(find_assignment(name))
+    return import_generator(find_assignment(KIT, name))

@@ -20,13 +20,16 @@ from pathlib import Path
 from typing import Any
 
 import places
+from places import KIT
 
 from autograder.course.batch import grade_all
-from autograder.grading.cases import read_fixtures
+from autograder.grading.assignments import find_assignments
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment, find_assignments
+from autograder.grading.items import Assignment
 from autograder.submissions.submission import find
-from autograder.vocabulary.report import file_stem, read_report, to_json, without_times
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import read_report, to_json, without_times
 
 RENEW = "If it is meant, renew the golden files and read the difference: python tests/support/golden.py"
 PLACEHOLDERS = {"fixtures": "the manifest's SHA-256", "isolation": ["the machine's layers"]}
@@ -110,7 +113,7 @@ def write(texts: Mapping[Path, str], pattern: str) -> None:
 if __name__ == "__main__":
     from golden_exports import FOLDER, exports
 
-    for one in find_assignments():
+    for one in find_assignments(KIT):
         renew(one)
     with tempfile.TemporaryDirectory() as pages:
         write({FOLDER / name: text for name, text in exports(Path(pages)).items()}, "*")

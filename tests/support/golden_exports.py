@@ -13,10 +13,12 @@ from places import DOWNLOADS, GOLDEN
 
 from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
-from autograder.gradebook.roster import Roster, read_roster, read_table
-from autograder.pages.pages import feedback_page
+from autograder.gradebook.roster import Roster, read_roster
+from autograder.pages.student_page import feedback_page
 from autograder.platforms import canvas, gradescope, moodle, plain, prairielearn
-from autograder.vocabulary.report import Report, file_stem
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import read_table
 
 ASSIGNMENT = "policy_gradient"
 STUDENTS = ("emeka", "o'brien, sean")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from autograder.pages.pages import without_times as page_without_times
-from autograder.vocabulary.report import WRITING, read_report, to_json, without_times
+from autograder.pages.class_page import without_times as page_without_times
+from autograder.vocabulary.files import WRITING
+from autograder.vocabulary.report import read_report, to_json, without_times
 
 
 def comparable(out: Path) -> dict[str, list[str]]:

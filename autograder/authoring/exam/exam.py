@@ -14,10 +14,11 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from autograder.authoring.generator import import_generator, solution_source
-from autograder.authoring.mutants import Mutant, can_mutate, mutants_of
-from autograder.authoring.release import handout_files
-from autograder.grading.cases import Fixtures
+from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.generator import import_generator
+from autograder.authoring.handout.release import COPIES, handout_files
+from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, load_assignment
 from autograder.sandbox.apart import apart
@@ -221,11 +222,13 @@ def _about_handout(assignment: Assignment, report: Report) -> list[str]:
 
 
 def stale_handout(assignment: Assignment) -> list[str]:
-    """A complaint where the handout is not what `release` would make now."""
+    """A complaint where the handout is not what `release` would make now; the copies in it need not be there at all."""
     try:
         files = handout_files(assignment)
     except ReleaseError as error:
         return [str(error)]
+    absent = tuple(f"{name}/" for name in COPIES if not (assignment.handout / name).exists())
+    files = {name: data for name, data in files.items() if not name.startswith(absent)}
     stale = [name for name, data in files.items() if _bytes(assignment.handout / name) != data]
     more = _unexpected(assignment.handout, files)
     if not stale and not more:

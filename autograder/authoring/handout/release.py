@@ -8,33 +8,48 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.metadata
 import io
 import json
 import re
 import shutil
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from autograder.authoring.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
-from autograder.authoring.variants import Variants
-from autograder.grading.cases import MANIFEST, Case, Fixtures, read_fixtures
-from autograder.grading.items import KIT_ROOT, UNTOUCHED, Assignment
+from autograder.authoring.handout.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
+from autograder.authoring.fixtures.variants import Variants
+from autograder.grading.cases import (
+    Case,
+)
+from autograder.grading.fixtures import (
+    MANIFEST,
+    Fixtures,
+    read_fixtures,
+)
+from autograder.grading.items import (
+    UNTOUCHED,
+    Assignment,
+)
 from autograder.vocabulary.errors import ReleaseError
-from autograder.vocabulary.report import file_stem
+from autograder.vocabulary.files import (
+    file_stem,
+)
+from autograder.vocabulary.places import (
+    ENGINE,
+)
 from autograder.vocabulary.text import number
+from autograder.authoring.handout.requirements import requirements
+from autograder.authoring.handout.points import with_points
+from autograder.authoring.handout.leaks import refuse_leaks
+from autograder.authoring.handout.stubs import stub
 
-POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 TEXTS = ("README.md", "experiments.py")
+COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course
 STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
-STUDENT_REQUIREMENTS = (
-    "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",
-)  # fmt: skip
-LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
 
 Files = dict[str, bytes]
@@ -68,10 +83,9 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
 
 def student_engine() -> dict[str, str]:
     """The packages that `check` and a notebook's test cells need, whole: path with forward slashes → text."""
-    engine = KIT_ROOT / "autograder"
-    modules = [engine / "__init__.py", engine / "__main__.py"]
-    modules += [path for name in STUDENT_PACKAGES for path in (engine / name).rglob("*.py")]
-    return {f"autograder/{path.relative_to(engine).as_posix()}": _text(path) for path in sorted(modules)}
+    modules = [ENGINE / "__init__.py", ENGINE / "__main__.py"]
+    modules += [path for name in STUDENT_PACKAGES for path in (ENGINE / name).rglob("*.py")]
+    return {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
 
 
 def notebook_of(assignment: Assignment) -> Notebook:
@@ -144,71 +158,6 @@ def finish_release(assignment: Assignment) -> None:
     write_handout(files, assignment.handout)
 
 
-# What students get
-
-
-def stub(source: str, assignment: Assignment) -> str:
-    """The module with each answer replaced by `raise NotImplementedError("<function>")`.
-
-    Raises ReleaseError where markers are not in pairs, stand outside a function, or leave a graded function whole.
-    """
-    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
-    kept: list[str] = []
-    replaced: set[str] = set()
-    inside = False
-    for position, line in enumerate(source.splitlines(keepends=True), start=1):
-        marker = line.strip()
-        if marker in (BEGIN, END) and inside == (marker == BEGIN):
-            raise ReleaseError(f"Line {position} of {assignment.module}.py: {marker!r} has no partner.")
-        if marker == BEGIN:
-            name = _function_at(functions, position, assignment.module)
-            replaced.add(name)
-            kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{name}")\n')
-        if not inside and marker != BEGIN:
-            kept.append(line)
-        inside = marker == BEGIN or (inside and marker != END)
-    if inside:
-        raise ReleaseError(f"{assignment.module}.py ends inside an answer: {END!r} is missing.")
-    if whole := [name for name in assignment.functions if name not in replaced]:
-        raise ReleaseError(f"No answer is marked in {', '.join(whole)}: put {BEGIN!r} and {END!r} around it.")
-    return "".join(kept)
-
-
-def _function_at(functions: Iterable[ast.FunctionDef], line: int, module: str) -> str:
-    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or 0)]
-    if not around:
-        raise ReleaseError(f"Line {line} of {module}.py: an answer stands outside every function.")
-    return max(around, key=lambda node: node.lineno).name
-
-
-def with_points(text: str, assignment: Assignment) -> str:
-    """The assignment text with the table of items between its two comments."""
-    before, begin, rest = text.partition(POINTS_BEGIN)
-    _, end, after = rest.partition(POINTS_END)
-    if not begin or not end:
-        raise ReleaseError(f"The solution's README.md lacks {POINTS_BEGIN} and {POINTS_END} for its table of points.")
-    return f"{before}{begin}\n{points_table(assignment)}{end}{after}"
-
-
-def points_table(assignment: Assignment) -> str:
-    """The items as a Markdown table, by function, with sums."""
-    lines = ["| item | what is checked | points |", "|---|---|---:|"]
-    for function in assignment.functions:
-        items = [item for item in assignment.items if item.function == function]
-        lines.append(f"| **`{function}`** | | **{number(sum(item.points for item in items))}** |")
-        lines += [f"| `{item.id}` | {item.title} | {number(item.points)} |" for item in items]
-    lines.append(f"| **all** | | **{number(assignment.max_points)}** |")
-    return "\n".join(lines) + "\n"
-
-
-def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
-    """What a student's machine needs, with the versions of pyproject.toml."""
-    project = tomllib.loads(_text(KIT_ROOT / "pyproject.toml"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
-    by_name = {re.split(r"[^A-Za-z0-9._-]", entry, maxsplit=1)[0]: entry for entry in wanted}
-    return "".join(f"{by_name[name]}\n" for name in names)
-
-
 def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, folder: Path) -> Files:
     """The public cases as a set of fixtures of their own, with a manifest that knows of no other."""
     public = [case for case in (*fixtures.cases, *fixtures.curves) if case.visibility == "public"]
@@ -231,66 +180,6 @@ def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, fol
 
 def _without_hidden(items: str) -> str:
     return "".join(line for line in items.splitlines(keepends=True) if not re.match(r"hidden\s*=", line))
-
-
-# What they must not get
-
-
-def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, guides: str = "") -> None:
-    """Raise ReleaseError where a file holds a line of an answer or of a guide, or name or numbers of a hidden case."""
-    answers = answer_lines(solution) | {line for line in map(str.strip, guides.splitlines()) if len(line) >= LONG_LINE}
-    hidden = [case for case in fixtures.cases if case.visibility == "hidden"]
-    secret = secret_arrays(fixtures)
-    for name, data in files.items():
-        lines = (line.strip() for line in _shown_text(name, data).splitlines())
-        if found := next((line for line in lines if line in answers), ""):
-            raise ReleaseError(f"The handout's {name} would hold a line of the solution: {found!r}.")
-        if leaked := next((case.id for case in hidden if _names(case, data)), ""):
-            raise ReleaseError(f"The handout's {name} would name the hidden case {leaked}.")
-        if any(array in data for array in secret):
-            raise ReleaseError(f"The handout's {name} would hold numbers of a hidden case.")
-
-
-def _shown_text(name: str, data: bytes) -> str:
-    """The text that a file shows: of a notebook that of its cells, without JSON's quotes around each line."""
-    text = data.decode("utf-8", "replace")
-    if not name.endswith(".ipynb"):
-        return text
-    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
-
-
-def _names(case: Case, data: bytes) -> bool:
-    return re.search(rb"(?<![\w-])" + re.escape(case.id.encode()) + rb"(?![\w-])", data) is not None
-
-
-def answer_lines(solution: str) -> set[str]:
-    """The lines that stand in an answer and nowhere else in the solution, without their margins."""
-    inside = False
-    lines: set[str] = set()
-    outside: set[str] = set()
-    for line in solution.splitlines():
-        marker = line.strip()
-        inside = marker == BEGIN or (inside and marker != END)
-        (lines if inside else outside).add(marker)
-    return {line for line in lines - outside if len(line) >= LONG_LINE and line != BEGIN}
-
-
-def secret_arrays(fixtures: Fixtures) -> set[bytes]:
-    """The bytes of every array of 4 or more floats that hidden cases hold and public ones do not.
-
-    Arrays of whole numbers are left out: the epochs of two runs may well be the same.
-    """
-    public, hidden = (
-        {
-            np.ascontiguousarray(array).tobytes()
-            for case in fixtures.cases
-            if case.visibility == visibility
-            for array in (*case.inputs.values(), *(e.array for e in case.expected if e.array is not None))
-            if array.dtype.kind == "f" and array.size >= 4 and (array != np.round(array)).any()
-        }
-        for visibility in ("public", "hidden")
-    )
-    return hidden - public
 
 
 def _text(path: Path) -> str:

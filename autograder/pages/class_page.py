@@ -1,59 +1,28 @@
-"""Reports → self-contained HTML: a page for each student and one for the staff.
-
-A page loads nothing: styles and script stand inside it, and its Content-Security-Policy refuses all else. All
-text passes `visible` and autoescape on its way in, so a name or a message can only ever be text.
-"""
+"""The reports of a class → the page for the staff: figures, and a table of all students."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import groupby, pairwise
-from pathlib import Path
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from autograder.gradebook.gradebook import MOST_NAMED, Summary, Tally
-from autograder.grading.feedback.details import Details
-from autograder.pages.drawing import grid, plot
-from autograder.vocabulary.report import VERDICTS, ItemResult, Report, Verdict, file_stem
-from autograder.vocabulary.text import STRICT, VERDICT_WORDS, isolation_line, number, visible
+from autograder.gradebook.class_statistics import MOST_NAMED, Summary, Tally
+from autograder.pages.html import page_template, script_and_policy
+from autograder.vocabulary.report import VERDICTS, ItemResult, Report, Verdict
+from autograder.vocabulary.text import STRICT, VERDICT_WORDS, number, visible
 
-NO_VALUE = "–"
 SLOWEST = 10
 FIRST_ITEM_COLUMN = 4
 ABSENT = "not in the class"
 NOT_GRADED = "not graded"
-
-# From which item-rest correlation on, which word: the usual reading, in three steps rather than five.
-DISCRIMINATION_WORDS = ((0.3, "strong"), (0.1, "weak"), (-0.1, "none"), (-1.1, "reversed"))
-
-_TEMPLATES = Path(__file__).parent / "templates"
 _RUN_BEGIN = "<!-- of this run alone -->"
 _RUN_END = "<!-- end of what is of this run alone -->"
 _OF_RUN = re.compile(f"{_RUN_BEGIN}.*?{_RUN_END}", re.DOTALL)
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-
-# A line that is indented, or holds two spaces in a row, is laid out by its spaces: it scrolls, not wraps.
-_LAID_OUT = re.compile(r"\s|.*\S {2,}\S")
-
-
-@dataclass(frozen=True)
-class FunctionGroup:
-    """The items of one function; points is None where the grader failed on one of them."""
-
-    function: str
-    items: tuple[ItemResult, ...]
-    points: float | None
-    max_points: float
-    percent: float
 
 
 @dataclass(frozen=True)
@@ -100,27 +69,6 @@ class Warn:
     text: str
 
 
-def feedback_page(report: Report, notes: Sequence[str] = (), details: Details | None = None) -> str:
-    """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time.
-
-    details   curves and pictures of the same submission; a page without them has none
-    """
-    graded = [item for item in report.items if item.points is not None]
-    shown = details or Details("", "")
-    return _template("feedback.html").render(
-        policy=_POLICY,
-        report=report,
-        notes=notes,
-        groups=_groups(report.items),
-        faults=[item for item in report.items if item.points is None],
-        open=[item for item in graded if item.verdict != "passed"],
-        earned=sum(item.points or 0.0 for item in graded),
-        gradable=sum(item.max_points for item in graded),
-        curves=[(curve, [plot(series) for series in curve.series]) for curve in shown.curves],
-        grids={picture.item: grid(picture) for picture in shown.pictures},
-    )
-
-
 class ClassPage:
     """`grades/index.html` for the staff, of reports that pass one at a time: what it keeps does not grow with them."""
 
@@ -163,7 +111,7 @@ class ClassPage:
         script, policy = script_and_policy()
         columns = [item.item for item in figures.items]
         isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
-        return _template("index.html").generate(
+        return page_template("index.html").generate(
             policy=policy,
             script=script,
             assignment=str(run.get("assignment") or self._assignment or "No submissions"),
@@ -211,20 +159,6 @@ def index_page(reports: Iterable[Report], run: Mapping[str, Any], changes: Itera
 def without_times(page: str) -> str:
     """An index page without its times and its changes since the last run, for comparing two runs."""
     return _OF_RUN.sub("", page)
-
-
-def _groups(items: Sequence[ItemResult]) -> list[FunctionGroup]:
-    """The items by function: functions in the order of their first item, items in the order of the report."""
-    functions = list(dict.fromkeys(item.function for item in items))
-    by_function = sorted(items, key=lambda item: functions.index(item.function))
-    return [_group(name, tuple(same)) for name, same in groupby(by_function, key=lambda item: item.function)]
-
-
-def _group(function: str, items: tuple[ItemResult, ...]) -> FunctionGroup:
-    earned = sum(item.points or 0.0 for item in items)
-    most = sum(item.max_points for item in items)
-    points = None if any(item.points is None for item in items) else earned
-    return FunctionGroup(function, items, points, most, round(100 * earned / most, 1) if most else 0.0)
 
 
 def _cells(report: Report, columns: Sequence[str]) -> Markup:
@@ -292,10 +226,6 @@ def _change_order(change: Change) -> tuple[bool, float, str]:
     return change.difference is not None, change.difference or 0.0, change.student
 
 
-def _discrimination_word(value: float) -> str:
-    return next(word for least, word in DISCRIMINATION_WORDS if round(value, 2) >= least)
-
-
 def _times(slowest: Sequence[Slow], run: Mapping[str, Any]) -> Times | None:
     times = Times(str(run.get("started") or ""), run.get("seconds"), tuple(slowest))
     return times if times != Times("", None, ()) else None
@@ -305,79 +235,3 @@ def _slow(report: Report) -> Slow:
     longest = max(report.items, key=lambda item: item.seconds)
     total = sum(item.seconds for item in report.items)
     return Slow(report.student, total, longest.item, longest.seconds, longest.verdict)
-
-
-def script_and_policy() -> tuple[Markup, str]:
-    """The script that sorts and filters tables, and the policy of a page that may run it and nothing else."""
-    script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return Markup(script), f"{_POLICY}; script-src 'sha256-{digest}'"
-
-
-def render_page(template: str, **context: object) -> str:
-    """A page from one of the templates, under a policy that lets it load nothing, unless `context` has another."""
-    return _template(template).render(**{"policy": _POLICY, **context})
-
-
-def _template(name: str) -> jinja2.Template:
-    return _environment().get_template(name)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=False,
-        finalize=_finalize,
-    )
-    environment.filters.update(
-        blocks=_blocks,
-        discrimination_word=_discrimination_word,
-        duration=_duration,
-        href=_href,
-        isolation=isolation_line,
-        line=visible,
-        number=number,
-        percent=lambda share: f"{100 * share:.0f}%",
-        points=lambda points: NO_VALUE if points is None else number(points),
-        score=lambda score: visible(score, 40) if isinstance(score, str) else number(score),
-        signed=_signed,
-        thousands=lambda count: f"{count:,}",
-        word=VERDICT_WORDS.__getitem__,
-    )
-    return environment
-
-
-def _finalize(value: object) -> object:
-    """What a template prints: strings without characters that act unseen; markup as it is."""
-    is_plain = isinstance(value, str) and not isinstance(value, Markup)
-    return visible(str(value), newlines=True) if is_plain else value
-
-
-def _signed(value: float, digits: int = 2) -> str:
-    """`+2.5`, `−0.13`, `0`: with a minus sign as wide as the plus."""
-    text = number(round(value, digits))
-    return text.replace("-", "\N{MINUS SIGN}") if value < 0 else f"+{text}" if text != "0" else text
-
-
-def _href(student: str) -> str:
-    """The address of a student's feedback page, as the index links to it."""
-    return f"feedback/{urllib.parse.quote(file_stem(student), safe='')}.html"
-
-
-def _blocks(message: str) -> list[tuple[str, Markup]]:
-    """The message in runs of lines: `prose`, which may wrap, and `table`, laid out by spaces."""
-    lines = visible(message.strip("\n"), newlines=True).split("\n")
-    runs = groupby(lines, key=lambda line: "table" if _LAID_OUT.match(line) else "prose")
-    return [(kind, escape("\n".join(run) + "\n")) for kind, run in runs]
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
