@@ -24,7 +24,7 @@ from places import KIT
 
 from autograder.authoring.exam import known_mistakes, right_answer_paths
 from autograder.grading.items import find_assignment, find_assignments
-from autograder.sandbox.inside.isolation import probe
+from autograder.sandbox.layers import probe
 
 pytestmark = pytest.mark.timeout(600)
 README = KIT / "README.md"

@@ -16,8 +16,9 @@ from autograder.authoring.exam import stale_handout
 from autograder.authoring.generator import observe
 from autograder.grading.cases import Case, read_fixtures
 from autograder.grading.items import KIT_ROOT, Assignment
-from autograder.sandbox.inside.cgroup import VARIABLE
-from autograder.sandbox.inside.isolation import AROUND, probe
+from autograder.sandbox.cgroup import VARIABLE
+from autograder.sandbox.inside.isolation import AROUND
+from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import KitError
 

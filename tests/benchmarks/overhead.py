@@ -18,7 +18,7 @@ from autograder.grading.feedback.details import write_details
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.pages.pages import feedback_page
-from autograder.sandbox.inside.isolation import environment, packages
+from autograder.sandbox.interpreter import environment, packages
 from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for
 from autograder.submissions.submission import Candidate, read
 from autograder.vocabulary.errors import SandboxError

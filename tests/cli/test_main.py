@@ -23,7 +23,8 @@ import toy_kit
 
 from autograder.cli.main import main
 from autograder.grading.items import KIT_ROOT, find_assignment
-from autograder.sandbox.inside.isolation import LAYERS, probe
+from autograder.sandbox.inside.isolation import LAYERS
+from autograder.sandbox.layers import probe
 from autograder.vocabulary.report import read_report
 from autograder.vocabulary.text import INVISIBLE, STRICT
 

@@ -30,7 +30,7 @@ from autograder.grading.cases import read_fixtures
 from autograder.grading.items import find_assignment
 from autograder.platforms import bundles
 from autograder.platforms.harness import GUARDS, students_of
-from autograder.sandbox.inside.isolation import probe
+from autograder.sandbox.layers import probe
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import read_report
 

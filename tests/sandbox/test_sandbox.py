@@ -21,12 +21,23 @@ from places import KIT
 
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.inside import frames
-from autograder.sandbox.inside.isolation import probe
+from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import SandboxError
 
 Server = Callable[[], int]
-INSIDE = ("cgroup", "frames", "isolation", "namespaces", "postponed", "processes", "worker")
+INSIDE = (
+    "frames",
+    "identity",
+    "isolation",
+    "landlock",
+    "namespaces",
+    "postponed",
+    "processes",
+    "seccomp",
+    "server",
+    "worker",
+)
 UNCONFINED: dict[str, Any] = {"isolation": "none"} if "isolation" in inspect.signature(Sandbox).parameters else {}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and counted through /proc")
 
@@ -227,7 +238,8 @@ def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
     """
     found = set(fact_of(run(sandbox, source, fact("attempts"))[0]))
     assert {"autograder.sandbox.inside.frames", "autograder.sandbox.inside.worker"} <= found
-    assert found <= {"autograder", *(f"autograder.{name}" for name in INSIDE)}
+    packages = {"autograder", "autograder.sandbox", "autograder.sandbox.inside"}
+    assert found <= packages | {f"autograder.sandbox.inside.{name}" for name in INSIDE}
 
 
 def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sandbox) -> None:
@@ -545,9 +557,7 @@ def framed(header: Any, blob: bytes = b"") -> bytes:
         pytest.param(framed({"op": "missing"}), "missing", id="a forged absence"),
     ],
 )
-def test_whatever_is_written_to_every_descriptor_the_grader_goes_on(
-    sandbox: Sandbox, data: bytes, status: str
-) -> None:
+def test_whatever_is_written_to_every_descriptor_the_grader_goes_on(sandbox: Sandbox, data: bytes, status: str) -> None:
     source = "def forge(data):\n    write_everywhere(bytes(data.tolist()))\n    return 1 / 0\n"
     inputs = safetensors.numpy.save({"data": np.frombuffer(data, np.uint8)})
     outcomes = run(sandbox, source, call("forge", "a", timeout=0.7, inputs=inputs), *[fact("pid", "b")] * 2)
