@@ -16,7 +16,9 @@ from autograder.grading.items import Assignment, Item, load_assignment
 from autograder.sandbox.observation import Array
 from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Candidate, find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number, visible

@@ -23,7 +23,9 @@ from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, nearest_root
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Submission, find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, KitError, UsageError
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import report_text

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from autograder.grading.cases import MANIFEST
 from autograder.grading.items import KIT_ROOT, Assignment, find_assignments
-from autograder.submissions.submission import find
+from autograder.submissions.finding import find
 from autograder.vocabulary.errors import UsageError
 
 MAX_ENTRIES = 20_000

@@ -26,7 +26,8 @@ from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
 from autograder.platforms import gradescope, prairielearn
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Candidate, Submission, read
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.report import Report, write_atomically
 from autograder.vocabulary.text import visible

@@ -30,7 +30,9 @@ from zoneinfo import ZoneInfo
 from autograder.gradebook.roster import Roster
 from autograder.platforms.gradescope_metadata import read_metadata
 from autograder.submissions.class_zips import METADATA, members, unpack
-from autograder.submissions.submission import CAPS, Candidate, find, is_students_own, shown_name, student_name
+from autograder.submissions.finding import find
+from autograder.submissions.student_folders import is_students_own
+from autograder.submissions.submission import CAPS, Candidate, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import visible
 

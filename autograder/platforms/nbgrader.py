@@ -24,8 +24,9 @@ from typing import Any
 from autograder.authoring.release import notebook_of
 from autograder.authoring.source_notebook import TEXT_STUB, Cell, Notebook, released, to_bytes
 from autograder.grading.items import Assignment
-from autograder.submissions.notebook import MAX_CODE, UNPARSABLE, parsed
-from autograder.submissions.submission import Candidate, read, written_answers
+from autograder.submissions.reading import read, written_answers
+from autograder.submissions.submission import Candidate
+from autograder.submissions.syntax import MAX_CODE, UNPARSABLE, parsed
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import ItemResult, Report, read_report, write_atomically
 from autograder.vocabulary.report_text import item_lines

@@ -41,7 +41,9 @@ from autograder.grading.items import find_assignment
 from autograder.pages.pages import feedback_page
 from autograder.sandbox.interpreter import packages
 from autograder.sandbox.sandbox import Isolation, Sandbox
-from autograder.submissions.submission import Submission, find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.report import Report, to_json, without_times, write_report
 

@@ -20,7 +20,8 @@ from autograder.grading.items import Assignment
 from autograder.pages.pages import feedback_page
 from autograder.sandbox.interpreter import environment, packages
 from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for
-from autograder.submissions.submission import Candidate, read
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.report import write_atomically, write_report
 

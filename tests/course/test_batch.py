@@ -36,7 +36,8 @@ from autograder.grading.grader import Grader
 from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.pages.pages import without_times as page_without_times
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Candidate, find
+from autograder.submissions.finding import find
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import WRITING, Report, file_stem, from_json, read_report, to_json, without_times
 from autograder.vocabulary.text import INVISIBLE

@@ -24,7 +24,8 @@ from autograder.course.batch import Run, grade_all
 from autograder.grading.cases import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import KIT_ROOT, find_assignment
-from autograder.submissions.submission import Candidate, Submission, find
+from autograder.submissions.finding import find
+from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
 

@@ -22,7 +22,7 @@ from autograder.grading.cases import read_fixtures
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
-from autograder.submissions.submission import find
+from autograder.submissions.finding import find
 
 ASSIGNMENT = find_assignment("grpo_language_model")
 SUBMISSIONS = ASSIGNMENT.folder / "submissions"

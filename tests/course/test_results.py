@@ -17,7 +17,8 @@ from autograder.grading.cases import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.pages.pages import ClassPage, index_page
-from autograder.submissions.submission import Candidate, find
+from autograder.submissions.finding import find
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report
 

@@ -21,7 +21,9 @@ from autograder.grading.cases import Case, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item, find_assignment
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Submission, find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import ItemResult, Report, without_times
 
 ASSIGNMENT = find_assignment("policy_gradient")

@@ -24,7 +24,9 @@ from autograder.grading.cases import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import CAPS, MIB, Submission, find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import CAPS, MIB, Submission
 from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment("policy_gradient")

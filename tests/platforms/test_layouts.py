@@ -17,7 +17,8 @@ from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.gradescope_metadata import MAX_SUBMITTERS, read_metadata
 from autograder.platforms.layouts import Gathered, gathered, parse_time
 from autograder.submissions import class_zips as downloads
-from autograder.submissions.submission import MIB, Submission, read
+from autograder.submissions.reading import read
+from autograder.submissions.submission import MIB, Submission
 from autograder.vocabulary.errors import UsageError
 
 MODULE = "policy_gradient"
