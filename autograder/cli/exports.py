@@ -17,7 +17,8 @@ from autograder.cli.options import AssignmentOption, FixturesOption
 from autograder.gradebook.class_reports import named, read_grades, to_json
 from autograder.gradebook.roster import Roster, read_roster, read_table
 from autograder.grading.items import find_assignment, nearest_root
-from autograder.platforms import bundles, canvas, gradescope, moodle, plain, prairielearn
+from autograder.platforms import canvas, gradescope, moodle, plain, prairielearn
+from autograder.platforms.containers import bundles
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report, file_stem, write_atomically
 from autograder.vocabulary.text import visible
@@ -159,12 +160,12 @@ def export_nbgrader(
     assignment: AssignmentOption = None,
 ) -> None:
     """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
-    from autograder.platforms import nbgrader
+    from autograder.platforms.nbgrader import gradebook
 
     name = assignment or read_grades(grades)[0].assignment
     chosen = find_assignment(name, *([] if course is None else [nearest_root(course)]))
-    reports = nbgrader.read_reports(grades, chosen)
-    done = nbgrader.export(reports, chosen, course or chosen.solution.parent, database)
+    reports = gradebook.read_reports(grades, chosen)
+    done = gradebook.export(reports, chosen, course or chosen.solution.parent, database)
     print(f"{done.database}: {done.students} students, {len(done.waiting)} of them with something to mark by hand.")
     if done.changed:
         names = ", ".join(visible(student, 40) for student in done.changed)

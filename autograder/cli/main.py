@@ -54,7 +54,8 @@ from autograder.grading.cases import read_fixtures
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_submissions, assignments_to_release
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, find_assignments
-from autograder.platforms.layouts import Gathered, gathered
+from autograder.platforms.hand_in import Gathered
+from autograder.platforms.layouts import gathered
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import KitError, UsageError
 from autograder.vocabulary.text import STRICT, number, visible

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms.gradescope_metadata import MAX_SUBMITTERS, read_metadata
-from autograder.platforms.layouts import Gathered, gathered, parse_time
+from autograder.platforms.gradescope import MAX_SUBMITTERS, read_metadata
+from autograder.platforms.hand_in import Gathered, parse_time
+from autograder.platforms.layouts import gathered
 from autograder.submissions import class_zips as downloads
 from autograder.submissions.reading import read
 from autograder.submissions.submission import MIB, Submission

@@ -41,7 +41,8 @@ umask 077
 base=$(cd "$(dirname "$0")" && pwd)
 chmod -R go-rwx "$base/source/kit/fixtures"
 cd "$base/source/kit"
-exec "$base/venv/bin/python" -m autograder.platforms.harness gradescope --base "$base" --hidden-cases {hidden_cases}
+harness=autograder.platforms.containers.harness
+exec "$base/venv/bin/python" -m "$harness" gradescope --base "$base" --hidden-cases {hidden_cases}
 """
 
 PRAIRIELEARN_RUN = """\
@@ -52,7 +53,7 @@ umask 077
 base=$(cd "$(dirname "$0")/.." && pwd)
 chmod -R go-rwx "$base/tests/kit/fixtures"
 cd "$base/tests/kit"
-exec "${PYTHON:-python3}" -m autograder.platforms.harness prairielearn --base "$base"
+exec "${PYTHON:-python3}" -m autograder.platforms.containers.harness prairielearn --base "$base"
 """
 
 DOCKERFILE = """\
