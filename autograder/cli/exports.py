@@ -17,8 +17,9 @@ from autograder.cli.options import AssignmentOption, FixturesOption
 from autograder.gradebook.class_reports import named, read_grades, to_json
 from autograder.gradebook.roster import Roster, read_roster, read_table
 from autograder.grading.items import find_assignment, nearest_root
-from autograder.platforms import canvas, gradescope, moodle, plain, prairielearn
+from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.containers import bundles
+from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report, file_stem, write_atomically
 from autograder.vocabulary.text import visible

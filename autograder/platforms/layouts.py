@@ -23,7 +23,8 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.gradebook.roster import Roster
-from autograder.platforms import canvas, github, gradescope, moodle
+from autograder.platforms import canvas, github, moodle
+from autograder.platforms.gradescope import download as gradescope
 from autograder.platforms.hand_in import Gathered, HandIn, gather, quoted_path
 from autograder.platforms.nbgrader.collected import collected
 from autograder.submissions.class_zips import METADATA, members, unpack

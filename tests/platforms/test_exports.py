@@ -30,7 +30,8 @@ from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Person, Roster, Table, keys_of, read_roster, read_table
 from autograder.pages.pages import feedback_page
-from autograder.platforms import canvas, gradescope, moodle, plain, prairielearn
+from autograder.platforms import canvas, moodle, plain, prairielearn
+from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import CaseResult, Report, file_stem, from_json
 from autograder.vocabulary.text import INVISIBLE

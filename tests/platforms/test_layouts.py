@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms.gradescope import MAX_SUBMITTERS, read_metadata
+from autograder.platforms.gradescope.download import MAX_SUBMITTERS, read_metadata
 from autograder.platforms.hand_in import Gathered, parse_time
 from autograder.platforms.layouts import gathered
 from autograder.submissions import class_zips as downloads

@@ -13,7 +13,7 @@ from pathlib import Path
 from autograder.authoring.release import STUDENT_REQUIREMENTS, Files, handout_files, refuse_leaks, requirements, stub
 from autograder.grading.cases import MANIFEST, read_fixtures
 from autograder.grading.items import KIT_ROOT, UNTOUCHED, Assignment
-from autograder.platforms.gradescope import Visibility
+from autograder.platforms.gradescope.results import Visibility
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 MINUTES = 20

@@ -24,7 +24,8 @@ from autograder.gradebook.class_reports import to_json
 from autograder.grading.cases import read_fixtures
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
-from autograder.platforms import gradescope, prairielearn
+from autograder.platforms import prairielearn
+from autograder.platforms.gradescope import results as gradescope
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate, Submission
