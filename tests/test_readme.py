@@ -22,9 +22,17 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.authoring.exam.exam import known_mistakes, right_answer_paths
-from autograder.grading.assignments import find_assignment, find_assignments
-from autograder.sandbox.inside.isolation import probe
+from autograder.authoring.exam.exam import (
+    known_mistakes,
+    right_answer_paths,
+)
+from autograder.grading.assignments import (
+    find_assignment,
+    find_assignments,
+)
+from autograder.sandbox.layers import (
+    probe,
+)
 
 README = KIT / "README.md"
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)

@@ -15,9 +15,25 @@ from autograder.authoring.handout.release import Files, zip_bytes
 from autograder.checking import classroom
 from autograder.cli.options import AssignmentOption, FixturesOption, course
 from autograder.gradebook.class_reports import named, read_grades, to_json
-from autograder.gradebook.roster import Roster, read_roster
-from autograder.grading.assignments import find_assignment
-from autograder.platforms import bundles, canvas, gradescope, moodle, plain, prairielearn
+from autograder.gradebook.roster import (
+    Roster,
+    read_roster,
+)
+from autograder.grading.assignments import (
+    find_assignment,
+)
+from autograder.platforms import (
+    canvas,
+    moodle,
+    plain,
+    prairielearn,
+)
+from autograder.platforms.containers import (
+    bundles,
+)
+from autograder.platforms.gradescope import (
+    results as gradescope,
+)
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import Report
@@ -158,11 +174,11 @@ def export_nbgrader(
     assignment: AssignmentOption = None,
 ) -> None:
     """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
-    from autograder.platforms import nbgrader
+    from autograder.platforms.nbgrader import gradebook
 
     chosen = find_assignment(course(), assignment or read_grades(grades)[0].assignment)
-    reports = nbgrader.read_reports(grades, chosen)
-    done = nbgrader.export(reports, chosen, chosen.solution.parent, database)
+    reports = gradebook.read_reports(grades, chosen)
+    done = gradebook.export(reports, chosen, chosen.solution.parent, database)
     print(f"{done.database}: {done.students} students, {len(done.waiting)} of them with something to mark by hand.")
     if done.changed:
         names = ", ".join(visible(student, 40) for student in done.changed)

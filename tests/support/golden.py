@@ -27,7 +27,7 @@ from autograder.grading.assignments import find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
-from autograder.submissions.submission import find
+from autograder.submissions.finding import find
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import read_report, to_json, without_times
 
