@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from autograder import __version__
 from autograder.course.kept_reports import Kept, Reports
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
@@ -176,6 +177,7 @@ class Results:
             and known.submission.path == submission.path
             and known.fixtures == self._fixtures_of(submission.student).sha256
             and known.isolation in layers
+            and known.kit == __version__
             and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
         )
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from autograder import __version__
 from autograder.vocabulary.files import write_atomically
 
 SCHEMA = 1
@@ -57,7 +58,10 @@ class SubmissionInfo:
 
 @dataclass(frozen=True)
 class Report:
-    """All that is known of one graded submission."""
+    """All that is known of one graded submission.
+
+    kit   the version of the kit that graded it; "" where that was before reports said it
+    """
 
     student: str
     assignment: str
@@ -65,6 +69,7 @@ class Report:
     fixtures: str
     isolation: tuple[str, ...]
     items: tuple[ItemResult, ...]
+    kit: str = __version__
 
     @property
     def status(self) -> Literal["graded", "not_graded"]:
@@ -93,6 +98,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "assignment": report.assignment,
         "submission": asdict(report.submission),
         "fixtures": report.fixtures,
+        "kit": report.kit,
         "points": report.points,
         "max_points": report.max_points,
         "status": report.status,
@@ -112,6 +118,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
         fixtures=data["fixtures"],
         isolation=tuple(data["isolation"]),
         items=tuple(_item_from_json(item) for item in data["items"]),
+        kit=str(data.get("kit", "")),
     )
 
 

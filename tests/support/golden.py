@@ -32,7 +32,7 @@ from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import read_report, to_json, without_times
 
 RENEW = "If it is meant, renew the golden files and read the difference: python tests/support/golden.py"
-PLACEHOLDERS = {"fixtures": "the manifest's SHA-256", "isolation": ["the machine's layers"]}
+PLACEHOLDERS = {"fixtures": "the manifest's SHA-256", "isolation": ["the machine's layers"], "kit": "its version"}
 UNTOUCHED = "chidi"  # of every class, the one who handed in the handout as it is
 MAX_LINES = 60
 

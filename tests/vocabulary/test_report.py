@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import autograder
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import (
     VERDICTS,
@@ -74,6 +75,7 @@ def test_the_json_is_what_the_design_says() -> None:
         "assignment": "policy_gradient",
         "submission": {"path": "ada/policy_gradient.py", "sha256": "00ff"},
         "fixtures": "ffee",
+        "kit": autograder.__version__,
         "points": 4.0,
         "max_points": 6.0,
         "status": "graded",
@@ -410,3 +412,9 @@ def test_half_a_report_is_read_as_none(tmp_path: Path) -> None:
         assert read_report(tmp_path / "ada.json") is None
     (tmp_path / "ada.json").write_bytes(whole)
     assert read_report(tmp_path / "ada.json") == report()
+
+
+def test_a_report_from_before_reports_named_their_kit_is_read() -> None:
+    older = through_json(to_json(report()))
+    del older["kit"]
+    assert from_json(older).kit == ""
