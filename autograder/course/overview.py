@@ -20,7 +20,7 @@ from autograder.gradebook.class_statistics import Summary, summary
 from autograder.gradebook.gradebook import name_cell, points_cell
 from autograder.pages.html import render_page, script_and_policy
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.files import file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
@@ -82,11 +82,9 @@ def write_course(folder: Path, graded: Sequence[Graded]) -> None:
     script, policy = script_and_policy()
     rows = [(student, [_cell(one, student) for one in graded], total_of(graded, student)) for student in students]
     page = render_page("course.html", script=script, policy=policy, graded=graded, rows=rows)
-    try:
+    with writing(folder, ""):
         write_atomically(folder / "index.html", page)
         write_atomically(folder / "grades.csv", _to_csv(graded, students))
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written: {error.strerror}.") from error
 
 
 def _folders(folder: Path) -> list[Path]:

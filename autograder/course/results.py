@@ -29,7 +29,7 @@ from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import WRITING, file_stem, replacing, write_atomically
+from autograder.vocabulary.files import WRITING, file_stem, replacing, write_atomically, writing
 from autograder.vocabulary.report import Report, from_bytes, to_bytes
 from autograder.vocabulary.text import visible
 
@@ -64,7 +64,7 @@ class Results:
 
     def __enter__(self) -> Self:
         """Make the folders, rid them of what a killed run left half written, and read the last run's gradebook."""
-        with self._lock, self._writing():
+        with self._lock, writing(self._out):
             for name in FOLDERS:
                 (self._out / name).mkdir(parents=True, exist_ok=True)
             self._lock.enter_context(_alone(self._out))
@@ -106,13 +106,13 @@ class Results:
         reused = digest is not None
         page = self._out / "feedback" / f"{file_stem(submission.student)}.html"
         text = feedback_page(report, submission.notes, details)
-        with self._writing():
+        with writing(self._out):
             if digest is None:
                 data = to_bytes(report)
                 digest = hashlib.sha256(data).digest()
                 write_details(details, self._details(submission.student))
                 path = self._report(submission.student)
-                write_atomically(path, data.decode(), lasting=False)  # last: one that is there has all
+                write_atomically(path, data, lasting=False)  # last: one that is there has all
             if _text(page) != text:  # a run that was killed may have left the page of an earlier report
                 write_atomically(page, text, lasting=False)
         return Kept(submission.student, digest, reused)
@@ -126,7 +126,7 @@ class Results:
         changes: list[Change] | None = [] if self._before else None
         if hasattr(os, "sync"):
             os.sync()  # a gradebook is on the disk only after every report that it counts
-        with self._writing(), replacing(self._out / "grades.csv") as stream:
+        with writing(self._out), replacing(self._out / "grades.csv") as stream:
             gradebook = Gradebook(stream, [item.id for item in self._grader.assignment.items])
             for report in reports:
                 gradebook.add(report)
@@ -141,7 +141,7 @@ class Results:
             described = self._described(made, kept) | run
             with replacing(self._out / "index.html") as index:
                 index.writelines(page.html(reports, described, changes))
-        with self._writing():
+        with writing(self._out):
             write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
         return made
 
@@ -191,14 +191,6 @@ class Results:
                 both = f"{visible(other, 80)} and {visible(student, 80)}"
                 advice = "rename one of them, or give an --out that does"
                 raise UsageError(f"{self._out} does not tell {both} apart, which differ in case alone: {advice}.")
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            out = self._out
-            raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
 
 
 @contextlib.contextmanager

@@ -149,7 +149,7 @@ def from_bytes(data: bytes) -> Report | None:
 
 def write_report(report: Report, path: Path) -> None:
     """Write `report` as JSON, atomically."""
-    write_atomically(path, to_bytes(report).decode())
+    write_atomically(path, to_bytes(report))
 
 
 def read_report(path: Path) -> Report | None:
