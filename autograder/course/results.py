@@ -8,7 +8,6 @@ Reports are on disk and nowhere else: what is of the whole class is made from th
 from __future__ import annotations
 
 import contextlib
-import csv
 import hashlib
 import json
 import math
@@ -31,6 +30,7 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import WRITING, file_stem, replacing, write_atomically, writing
 from autograder.vocabulary.report import Report, from_bytes, to_bytes
+from autograder.vocabulary.rows import table_of
 from autograder.vocabulary.text import visible
 
 FOLDERS = ("reports", "feedback", "details")
@@ -228,10 +228,11 @@ def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 def _scores(gradebook: Path) -> dict[str, float | str]:
     """The students, as a gradebook spells them, with their points; nobody where there is none or it is another's."""
     try:
-        with gradebook.open(encoding="utf-8-sig", newline="") as stream:
-            return {row["student"]: _score(row["points"] or "") for row in csv.DictReader(stream)}
-    except (FileNotFoundError, UnicodeDecodeError, csv.Error, KeyError):
+        table = table_of(gradebook.read_bytes(), gradebook)
+        student, points = map(table.header.index, ("student", "points"))
+    except (FileNotFoundError, UsageError, ValueError):
         return {}
+    return {row[student]: _score(row[points]) for row in table.rows}
 
 
 def _score(cell: str) -> float | str:
