@@ -13,7 +13,7 @@ import pytest
 from house import ENGINE, WORKER, engine_imports, imported, module_names, package_of, source, tree
 from places import KIT
 
-from autograder.authoring.release import STUDENT_PACKAGES
+from autograder.authoring.handout.release import STUDENT_PACKAGES
 
 # From the bottom up: a package imports from those above its own line, and from itself.
 PACKAGES = (

@@ -12,9 +12,9 @@ from autograder.vocabulary.report_text import report_text
 INTRODUCTION = "Public cases only; grading runs more of the same kind."
 
 
-def check(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None) -> int:
+def check(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None, root: Path | None = None) -> int:
     """Print the report on the public cases; 0 where all pass, 1 where one fails, 3 where the checker itself failed."""
-    with Checker(path, assignment) as checker:
+    with Checker(path, assignment, root) as checker:
         report = checked(checker, item_ids)
     print(f"{INTRODUCTION}\n")
     print(report_text(report, checker.notes))

@@ -10,10 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from autograder.grading.assignments import nearest_root
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment, Item, nearest_root
+from autograder.grading.items import Item
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission, find, read
 from autograder.vocabulary.errors import GraderFault, UsageError
@@ -25,14 +26,17 @@ IN_SANDBOX = ("torch", "einops")
 class Checker:
     """Checks one folder, function by function, in one sandbox. Use as a context manager."""
 
-    def __init__(self, path: Path, assignment: str | None = None) -> None:
-        """Read what is checked; raises UsageError where `path` holds no submission or several."""
+    def __init__(self, path: Path, assignment: str | None = None, root: Path | None = None) -> None:
+        """Read what is checked; raises UsageError where `path` holds no submission or several.
+
+        root   the course or handout whose cases count; without it the closest one round `path`
+        """
         _refuse_without_packages()
         self._path = path
         self._sandbox = Sandbox()
         self._sandbox.start()
         try:
-            chosen = _assignment_near(path, assignment)
+            chosen = assignment_of_submissions(root or nearest_root(path), [path], assignment)
             self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
             self.read()
         except BaseException:
@@ -84,7 +88,7 @@ class Checker:
 
 def items_to_check(path: Path, assignment: str | None = None) -> tuple[Item, ...]:
     """The items that `path` is checked for."""
-    return _assignment_near(path, assignment).items
+    return assignment_of_submissions(nearest_root(path), [path], assignment).items
 
 
 def checked(checker: Checker, item_ids: Sequence[str]) -> Report:
@@ -101,13 +105,6 @@ def _refuse_without_packages() -> None:
     if missing:
         advice = "python -m pip install -r requirements.txt, in the folder of the handout"
         raise GraderFault(f"The package {missing[0]} is missing: {advice}.")
-
-
-def _assignment_near(path: Path, name: str | None) -> Assignment:
-    try:
-        return assignment_of_submissions([path], name, nearest_root(path))
-    except PermissionError:  # a folder on the way up that may not be looked into
-        return assignment_of_submissions([path], name)
 
 
 def _only_submission(path: Path, module: str, untouched: str) -> Submission:

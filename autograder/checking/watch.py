@@ -18,13 +18,13 @@ CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen, what has scrolled off it, and the 
 POLL_SECONDS = 0.1
 
 
-def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None) -> int:
+def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None, root: Path | None = None) -> int:
     """Check, and check again whenever a file in the folder is saved, in a sandbox that stays warm, until Ctrl-C.
 
     Returns what `check` would have returned the last time.
     """
     code, before = 0, None
-    with contextlib.suppress(KeyboardInterrupt), Checker(path, assignment) as checker:
+    with contextlib.suppress(KeyboardInterrupt), Checker(path, assignment, root) as checker:
         for _ in _saves(path):
             began = time.perf_counter()
             try:

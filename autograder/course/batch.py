@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.authoring.generator import versions
+from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
 from autograder.course.kept_reports import Kept, Reports
 from autograder.course.results import Results

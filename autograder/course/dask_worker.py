@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.authoring.generator import versions
+from autograder.authoring.fixtures.stored_set import versions
 from autograder.grading.feedback.details import Details
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Isolation, Sandbox

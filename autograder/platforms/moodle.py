@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.authoring.release import zip_bytes
+from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of, plain_heading

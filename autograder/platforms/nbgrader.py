@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.release import notebook_of
-from autograder.authoring.source_notebook import TEXT_STUB, Cell, Notebook, released, to_bytes
+from autograder.authoring.handout.release import notebook_of
+from autograder.authoring.handout.source_notebook import TEXT_STUB, Cell, Notebook, released, to_bytes
 from autograder.grading.items import Assignment
 from autograder.submissions.notebook import MAX_CODE, UNPARSABLE, parsed
 from autograder.submissions.submission import Candidate, read, written_answers

@@ -34,7 +34,7 @@ import pytest
 import torch
 from places import KIT
 
-from autograder.authoring.generator import solution_source
+from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader

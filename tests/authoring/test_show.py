@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autograder.authoring.show import case_lines, item_text
+from autograder.authoring.fixtures.show import case_lines, item_text
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.items import Item, find_assignment

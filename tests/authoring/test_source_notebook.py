@@ -14,8 +14,9 @@ import pytest
 from nbgrader_course import WITH_NOTEBOOK
 from toy_kit import toy_assignment, toy_kit
 
-from autograder.authoring.release import handout_files, notebook_of, refuse_leaks, write_source_notebook
-from autograder.authoring.source_notebook import (
+from autograder.authoring.handout.leaks import refuse_leaks
+from autograder.authoring.handout.release import handout_files, notebook_of, write_source_notebook
+from autograder.authoring.handout.source_notebook import (
     CODE_STUB,
     TEXT_STUB,
     Extras,

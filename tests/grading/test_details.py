@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.authoring.generator import solution_source
+from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import right_places
 from autograder.grading.feedback.details import (

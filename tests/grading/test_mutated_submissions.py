@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring.generator import solution_source
+from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mistakes import MISTAKES
 
-from autograder.authoring.generator import solution_source
+from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.feedback.reasons import explain
 from autograder.grading.fixtures import read_fixtures
