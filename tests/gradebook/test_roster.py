@@ -68,7 +68,7 @@ def test_a_group_is_a_column(tmp_path: Path) -> None:
         ("", "is empty"),
         ("email,section\na@x.edu,1\n", "names no student"),
         ("student\n\n", "names no student"),
-        ("student\nAda\nAda\n", "holds Ada twice"),
+        ("student\nAda\nAda\n", "line 3: Ada stands here twice"),
         ("student\nAda,Ben\n", "line 2: 2 cells, but the first line names 1 columns"),
         ('student\n"Ada\n', "line 2: this is not CSV"),
     ],
