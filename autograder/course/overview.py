@@ -45,6 +45,14 @@ class Graded:
         return f"{_quoted(self.folder)}/feedback/{_quoted(file_stem(student))}.html"
 
 
+@dataclass(frozen=True)
+class Cell:
+    """What a student handed in for one assignment: the page about it, and its points."""
+
+    page: str
+    points: float | None
+
+
 def is_course(folder: Path) -> bool:
     """Whether a folder holds grades of assignments, a folder each, and none of its own."""
     return not (folder / "reports").is_dir() and bool(_folders(folder))
@@ -103,10 +111,9 @@ def _read(path: Path, titles: Mapping[str, str]) -> Graded:
     return Graded(path.name, names[0], title, {report.student: report for report in reports}, summary(reports))
 
 
-def _cell(one: Graded, student: str) -> tuple[str, bool, float | None]:
-    """The student's page, or "" where nothing was handed in; whether something was; the points."""
+def _cell(one: Graded, student: str) -> Cell | None:
     report = one.reports.get(student)
-    return (one.feedback(student), True, report.points) if report else ("", False, None)
+    return Cell(one.feedback(student), report.points) if report else None
 
 
 def _to_csv(graded: Sequence[Graded], students: Sequence[str]) -> str:

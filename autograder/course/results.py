@@ -124,6 +124,7 @@ class Results:
         """
         reports, page, isolation, fault = Reports(self._out / "reports", kept), ClassPage(), None, ""
         changes: list[Change] | None = [] if self._before else None
+        left = dict(self._before)  # those of the last run who have not come yet
         if hasattr(os, "sync"):
             os.sync()  # a gradebook is on the disk only after every report that it counts
         with writing(self._out), replacing(self._out / "grades.csv") as stream:
@@ -134,9 +135,9 @@ class Results:
                 isolation = report.isolation if isolation is None else _both(isolation, report.isolation)
                 fault = fault or next((item.message for item in report.items if item.points is None), "")
                 if changes is not None:
-                    changes += self._change(report)
+                    changes += _change(report, left.pop(name_cell(report.student), ABSENT))
             if changes is not None:
-                changes += [Change(name, score, ABSENT) for name, score in self._before.items()]
+                changes += [Change(name, score, ABSENT) for name, score in left.items()]
             made = Class(reports, page.summary(), isolation or (), fault)
             described = self._described(made, kept) | run
             with replacing(self._out / "index.html") as index:
@@ -155,12 +156,6 @@ class Results:
             "not_graded": made.figures.students - made.figures.graded,
             "reused": sum(one.reused for one in kept),
         }
-
-    def _change(self, report: Report) -> list[Change]:
-        """What differs from the last run's gradebook."""
-        before = self._before.pop(name_cell(report.student), ABSENT)
-        now = _score(points_cell(report.points))
-        return [] if before == now else [Change(report.student, before, now)]
 
     def _report(self, student: str) -> Path:
         return self._out / "reports" / f"{file_stem(student)}.json"
@@ -219,6 +214,12 @@ def _text(path: Path) -> str | None:
     with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
         return path.read_bytes().decode()
     return None
+
+
+def _change(report: Report, before: float | str) -> list[Change]:
+    """What differs from the last run's gradebook."""
+    now = _score(points_cell(report.points))
+    return [] if before == now else [Change(report.student, before, now)]
 
 
 def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def test_every_export_reads_files_however_a_spreadsheet_writes_them(
         return cells, done.stdout + done.stderr.replace(str(folder), "")
 
     for name in options.values():
-        with (PLATFORMS / name).open(encoding="utf-8-sig", newline="") as stream:
+        with (DOWNLOADS / name).open(encoding="utf-8-sig", newline="") as stream:
             rows = list(csv.reader(stream))
         for folder, delimiter in (("as-commas", ","), ("as-written", mark)):
             (tmp_path / folder).mkdir(exist_ok=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from sample_reports import write_report
 from toy_kit import autograder
 
 from autograder.gradebook.final_grades import Final, final_of
@@ -21,7 +22,7 @@ from autograder.grading.items import Assignment, Item
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report, write_report
+from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 DEADLINE = datetime.datetime(2027, 3, 12, 23, 59, tzinfo=BERLIN)
