@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder import __version__
-from autograder.vocabulary.files import write_atomically
-
+from autograder import (
+    __version__,
+)
 SCHEMA = 1
 
 Verdict = Literal[
@@ -135,11 +135,6 @@ def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
     return result
 
 
-def without_times(report: Report) -> Report:
-    """The report with every measured time set to 0, for comparing two runs."""
-    return replace(report, items=tuple(replace(item, seconds=0.0) for item in report.items))
-
-
 def to_bytes(report: Report) -> bytes:
     """What the file of a report holds. A lone surrogate (a file name that is not UTF-8) becomes JSON's escape."""
     text = json.dumps(to_json(report), indent=1, ensure_ascii=False)
@@ -152,11 +147,6 @@ def from_bytes(data: bytes) -> Report | None:
         return from_json(json.loads(data.decode()))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-
-
-def write_report(report: Report, path: Path) -> None:
-    """Write `report` as JSON, atomically."""
-    write_atomically(path, to_bytes(report).decode())
 
 
 def read_report(path: Path) -> Report | None:

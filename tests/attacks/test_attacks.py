@@ -32,8 +32,10 @@ from typing import Any
 import einops
 import pytest
 import torch
+from graded_folder import without_times
 from places import KIT
 from processes import PATIENCE
+from sample_reports import write_report
 
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
@@ -51,7 +53,7 @@ from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import KitError
-from autograder.vocabulary.report import Report, to_json, without_times, write_report
+from autograder.vocabulary.report import Report, to_json
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox has layers on Linux only")
 

@@ -35,9 +35,10 @@ from nbgrader_course import (
     wrong,
 )
 from places import KIT
+from sample_reports import write_report
 
 from autograder.grading.assignments import find_assignment
-from autograder.vocabulary.report import ItemResult, Report, write_report
+from autograder.vocabulary.report import ItemResult, Report
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
 

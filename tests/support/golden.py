@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import places
+from graded_folder import without_times
 from places import KIT
 
 from autograder.course.batch import grade_all
@@ -29,7 +30,7 @@ from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
 from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.report import read_report, to_json, without_times
+from autograder.vocabulary.report import read_report, to_json
 
 RENEW = "If it is meant, renew the golden files and read the difference: python tests/support/golden.py"
 PLACEHOLDERS = {"fixtures": "the manifest's SHA-256", "isolation": ["the machine's layers"], "kit": "its version"}

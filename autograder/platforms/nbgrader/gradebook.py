@@ -173,9 +173,7 @@ class _Entry:
         self._comment(notebook, handed)
         self._gradebook.db.commit()
         self._penalize(submission, notebook)
-        text = to_bytes(filled(template, self._report, handed)).decode()
-        self._shown.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._shown, text)
+        write_atomically(self._shown, to_bytes(filled(template, self._report, handed)))
         exported.students += 1
         if any(grade.needs_manual_grade for grade in notebook.grades):
             exported.waiting.append(self._report.student)
