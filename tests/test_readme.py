@@ -17,7 +17,7 @@ from autograder import __version__
 from autograder.sandbox.inside.isolation import probe
 
 pytestmark = pytest.mark.timeout(1200)
-EXAM = "autograder selfcheck --assignment policy_gradient"
+EXAM = "autograder selfcheck --assignment"
 PROJECT = tomllib.loads((KIT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ALL = [
     pytest.param(run, id=f"{run[0].document}-{run[0].heading}", marks=pytest.mark.long)
@@ -29,7 +29,7 @@ ALL = [
 
 def left_out(command: str) -> bool:
     """Whether this machine, or another test, is why a command is not run here."""
-    if command == EXAM:
+    if command.startswith(EXAM):
         return True  # it takes minutes: test_exam.py runs it, and holds what is shown against that
     layers = {layer for layer, why in probe().items() if why} if command == "autograder doctor" else set()
     return bool(layers - {"cgroup"})  # it is shown for a machine that lacks just a control group of the staff's

@@ -16,6 +16,7 @@ from broken_grpo import broken_grpo_loss
 from grpo_language_model import compute_response_log_probs, grpo_loss
 from grpo_language_model import group_advantages as advantages_of_groups
 from lab import sort_inclusion_ordering_reward
+from places import KIT
 from policy_gradient import compute_loss
 from policy_gradient_theory import (
     clipped_objective,
@@ -33,14 +34,14 @@ from policy_gradient_theory import (
 from sorting_task import sort_inclusion_ordering_reward as reward_of_the_task
 
 from autograder.authoring.fixtures.generator import import_generator
-from autograder.grading.items import find_assignment
+from autograder.grading.assignments import find_assignment
 
-ASSIGNMENT = find_assignment("policy_gradient_theory")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 HALF = README.split("\n## Objectives and rewards\n")[1].split("\n## Experiments\n")[0]
 TEXT = " ".join(HALF.split())
 GENERATOR = import_generator(ASSIGNMENT)
-ORACLE = GENERATOR["oracle"].oracle_objectives
+ORACLE = GENERATOR["oracle"].objectives
 BY_SLUG = {mistake.slug: mistake for mistake in GENERATOR["mistakes"].MISTAKES}
 RATIOS = [0.5, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0]
 
@@ -526,7 +527,7 @@ def test_the_text_counts_the_lines_and_faults_of_the_broken_file() -> None:
     source = (ASSIGNMENT.solution / "broken_grpo.py").read_text()
     body = source.split('"""\n')[-1].strip().splitlines()
     assert len(body) == 8
-    faults = import_generator(ASSIGNMENT)["mistakes"].mistakes_objectives
+    faults = import_generator(ASSIGNMENT)["mistakes"].objectives
     assert "a loss of eight lines with seven faults" in TEXT
     assert "A GRPO loss with seven faults." in source
     assert len([m for m in faults.MISTAKES if re.fullmatch(r"F0[1-7]", m.code)]) == 7

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from places import KIT
 from toy_kit import autograder, change, packages_without
 
-from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.grading.assignments import find_assignment
 
-GUIDE = KIT_ROOT / "fixtures" / "policy_gradient" / "ADDING.md"
+GUIDE = KIT / "fixtures" / "policy_gradient" / "ADDING.md"
 BLOCKS = re.findall(r"^```(?:python|toml)\n(.*?)^```\n", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 MADE = "Oracle and solution agree; every known mistake is separated."
 
@@ -27,9 +28,9 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("adding")
     for name in ("autograder", "solution", "fixtures/policy_gradient"):
         shutil.copytree(
-            KIT_ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "submissions", "right_answers")
+            KIT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "submissions", "right_answers")
         )
-    shutil.copy(KIT_ROOT / "pyproject.toml", root)
+    shutil.copy(KIT / "pyproject.toml", root)
     folder = root / "fixtures/policy_gradient"
     text = (folder / "items.toml").read_text(encoding="utf-8")
     head, *items = re.split(r"(?=^\[\[item\]\])", text, flags=re.MULTILINE)
@@ -83,14 +84,13 @@ def examined(kit: Path, packages: Path, *, fails: bool) -> str:
 
 def test_the_guide_has_the_blocks_that_are_followed_here_and_stays_with_staff() -> None:
     assert len(BLOCKS) == 12
-    assert not list(find_assignment("policy_gradient").handout.rglob(GUIDE.name))
+    assert not list(find_assignment(KIT, "policy_gradient").handout.rglob(GUIDE.name))
 
 
 FOLDER = "fixtures/policy_gradient/"
 KL_START = '    yield kl(secret, "kl-small", '
 
 
-@pytest.mark.timeout(600)
 def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_path: Path) -> None:
     packages = packages_without("mutmut", tmp_path)
     case, listed, mistake, item, item_cases, *_ = BLOCKS

@@ -18,8 +18,9 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.pages.student_page import feedback_page
+from autograder.sandbox.calls import Program, Request
 from autograder.sandbox.inside.isolation import environment, packages
-from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for
+from autograder.sandbox.sandbox import Sandbox, layers_for
 from autograder.submissions.submission import Candidate, read
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.files import write_atomically

@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from places import KIT
 
+from autograder.grading.assignments import find_assignment, find_assignments, find_course, nearest_root, unreadable
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import KIT_ROOT, Assignment, find_assignment, load_assignment, nearest_root
+from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import FixtureError, UsageError
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -105,13 +107,13 @@ def test_a_budget_is_a_number_above_0(tmp_path: Path, budget: str, value: str) -
 
 
 def test_the_real_items_say_what_they_may_use() -> None:
-    text = (find_assignment("policy_gradient").folder / "items.toml").read_text(encoding="utf-8")
+    text = (find_assignment(KIT, "policy_gradient").folder / "items.toml").read_text(encoding="utf-8")
     for budget in ("load_timeout", "cpu", "memory_megabytes", "output_megabytes"):
         assert re.search(rf"^{budget} = \d+$", text, re.MULTILINE)
 
 
 def test_a_case_is_asked_for_within_the_budgets_of_its_item() -> None:
-    assignment = find_assignment("policy_gradient")
+    assignment = find_assignment(KIT, "policy_gradient")
     case = read_fixtures(assignment, hidden=False).cases[0]
     item = replace(assignment.item(case.item), timeout=1.5, cpu=2.5, memory_megabytes=3, output_megabytes=4)
     request = case.request(item)
@@ -124,7 +126,7 @@ def test_a_case_is_asked_for_within_the_budgets_of_its_item() -> None:
 
 @pytest.fixture(scope="module")
 def real() -> Assignment:
-    return find_assignment("policy_gradient")
+    return find_assignment(KIT, "policy_gradient")
 
 
 def test_the_points_sum_to_100(real: Assignment) -> None:
@@ -307,37 +309,33 @@ def test_points_and_timeouts_are_numbers_above_0(tmp_path: Path, key: str, numbe
 
 def test_the_only_assignment_needs_no_name(tmp_path: Path) -> None:
     write(tmp_path)
-    assert find_assignment(None, tmp_path).name == "demo"
-
-
-def test_the_kit_itself_is_searched_where_no_root_is_given(real: Assignment) -> None:
-    assert real.folder == KIT_ROOT / "fixtures" / "policy_gradient"
+    assert find_assignment(tmp_path, None).name == "demo"
 
 
 def test_one_of_several_assignments_is_found_by_its_name(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path, (HEAD + FIRST).replace("demo", "grpo"), name="grpo")
-    assert find_assignment("grpo", tmp_path).name == "grpo"
+    assert find_assignment(tmp_path, "grpo").name == "grpo"
 
 
 def test_several_assignments_without_a_name_are_refused_with_their_names(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path, (HEAD + FIRST).replace("demo", "grpo"), name="grpo")
     with pytest.raises(UsageError, match=r"several assignments\. .*--assignment: demo, grpo\."):
-        find_assignment(None, tmp_path)
+        find_assignment(tmp_path, None)
 
 
 @pytest.mark.parametrize("name", ["deom", "../fixtures/demo", "demo/"])
 def test_an_unknown_assignment_is_refused_with_the_names_there_are(tmp_path: Path, name: str) -> None:
     write(tmp_path)
     with pytest.raises(UsageError, match=rf"no assignment '{re.escape(name)}'.*: demo\."):
-        find_assignment(name, tmp_path)
+        find_assignment(tmp_path, name)
 
 
 def test_a_root_without_assignments_is_the_kit_s_fault(tmp_path: Path) -> None:
     (tmp_path / "fixtures" / "empty").mkdir(parents=True)
     with pytest.raises(FixtureError, match=r"no assignment under .*fixtures: no folder there holds items\.toml\."):
-        find_assignment(None, tmp_path)
+        find_assignment(tmp_path, None)
 
 
 def test_the_nearest_root_is_the_closest_folder_upwards_that_holds_fixtures(tmp_path: Path) -> None:
@@ -353,8 +351,37 @@ def test_the_nearest_root_is_the_closest_folder_upwards_that_holds_fixtures(tmp_
     assert nearest_root(tmp_path / "elsewhere") == tmp_path
 
 
-def test_where_nothing_upwards_holds_fixtures_the_kit_is_the_root(tmp_path: Path) -> None:
-    assert nearest_root(tmp_path) == KIT_ROOT
+def test_where_nothing_upwards_holds_fixtures_those_around_the_current_folder_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "alone").mkdir()
+    monkeypatch.chdir(KIT / "solution")
+    assert nearest_root(tmp_path / "alone") == KIT
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"There is no course here: neither .* nor a folder above it"):
+        nearest_root(tmp_path / "alone")
+
+
+def test_a_course_is_the_closest_folder_upwards_with_solutions_too(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "solution").mkdir()
+    handout = tmp_path / "handout" / "demo"
+    write(handout)
+    assert nearest_root(handout) == handout
+    assert find_course(handout) == tmp_path
+    assert find_course(tmp_path / "solution") == tmp_path
+    with pytest.raises(UsageError, match=r"There is no course here: .* name it: --course DIR\."):
+        find_course(Path("/"))
+
+
+def test_a_half_written_assignment_stops_nothing_about_another_and_is_named(tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path, "title = 'half", name="half")
+    assert [one.name for one in find_assignments(tmp_path)] == ["demo"]
+    assert find_assignment(tmp_path, "demo").name == "demo"
+    assert list(unreadable(tmp_path)) == ["half"]
+    with pytest.raises(FixtureError):
+        find_assignments(tmp_path, "half")
 
 
 def test_the_nearest_root_of_a_relative_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

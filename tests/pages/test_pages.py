@@ -11,12 +11,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from places import KIT
 
 import autograder
 from autograder.course.batch import grade_all
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, index_page, without_times
 from autograder.pages.html import discrimination_word
 from autograder.pages.student_page import feedback_page
@@ -159,9 +160,7 @@ def report(student: str = "ada", *items: ItemResult) -> Report:
 
 
 def faulty(student: str = "bob") -> Report:
-    return report(
-        student, passed("reward-lists"), item("run-exact", "not_graded", None, message="The sandbox failed.")
-    )
+    return report(student, passed("reward-lists"), item("run-exact", "not_graded", None, message="The sandbox failed."))
 
 
 def pages_with(text: str) -> list[str]:
@@ -297,9 +296,7 @@ def test_every_table_head_has_a_scope_and_every_reference_a_target(page: str) ->
     elements = list(tree(page).walk())
     ids = [element.attributes["id"] for element in elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
-    assert all(
-        element.attributes.get("scope") in ("col", "row") for element in elements if element.tag == "th"
-    )
+    assert all(element.attributes.get("scope") in ("col", "row") for element in elements if element.tag == "th")
     for element in elements:
         address = element.attributes.get("href", "")
         assert not address.startswith("#") or unquote(address[1:]) in ids
@@ -313,9 +310,7 @@ def _colours(block: str) -> dict[str, str]:
 def _contrast(first: str, second: str) -> float:
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        red, green, blue = (
-            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-        )
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
     low, high = sorted((luminance(first), luminance(second)))
@@ -420,9 +415,7 @@ def test_a_long_list_of_open_items_is_folded() -> None:
 
 
 def test_notes_from_reading_the_submission_are_shown() -> None:
-    assert [note.text for note in tree(BOTH["feedback"]).find(class_="notes")[0].find("li")] == [
-        "Found a zip."
-    ]
+    assert [note.text for note in tree(BOTH["feedback"]).find(class_="notes")[0].find("li")] == ["Found a zip."]
     assert not tree(feedback_page(report())).find(class_="notes")
 
 
@@ -596,7 +589,7 @@ def test_changes_are_of_one_run_alone() -> None:
 def test_a_run_tells_what_differs_from_the_gradebook_of_the_last(
     tmp_path: Path, left: str | None, told: list[list[str]] | None
 ) -> None:
-    assignment = find_assignment("policy_gradient")
+    assignment = find_assignment(KIT, "policy_gradient")
     (tmp_path / "empty.py").write_text("")
     (tmp_path / "out").mkdir()
     if left is not None:
@@ -632,12 +625,8 @@ def test_a_run_tells_what_differs_from_the_gradebook_of_the_last(
         ([report(), report()], RUN, "A student has more than one report"),
     ],
 )
-def test_what_spoils_the_grades_of_a_class_is_told(
-    reports: list[Report], run: dict[str, object], title: str
-) -> None:
-    assert [box.find("h2")[0].text for box in tree(index_page(reports, run)).find(class_="fault-box")] == [
-        title
-    ]
+def test_what_spoils_the_grades_of_a_class_is_told(reports: list[Report], run: dict[str, object], title: str) -> None:
+    assert [box.find("h2")[0].text for box in tree(index_page(reports, run)).find(class_="fault-box")] == [title]
 
 
 def test_the_slowest_submissions_come_first() -> None:

@@ -21,21 +21,21 @@ from typing import Any, NamedTuple
 import pytest
 import toy_kit
 import yaml
+from formats import validate
 from house import engine_imports, imported
-from places import GOLDEN
-from test_exports import validate
+from places import GOLDEN, KIT
 
 from autograder.authoring.handout.leaks import answer_lines, secret_arrays
 from autograder.authoring.handout.release import zip_bytes
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import find_assignment
 from autograder.platforms import bundles
 from autograder.platforms.harness import GUARDS, students_of
 from autograder.sandbox.inside.isolation import probe
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import read_report
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 SUBMISSIONS = ASSIGNMENT.folder / "submissions"
 MODULE = f"{ASSIGNMENT.module}.py"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache")
@@ -70,7 +70,6 @@ class Container:
             cwd=None if around else self.folder,
             capture_output=True,
             text=True,
-            timeout=280,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -428,7 +427,7 @@ def run_step(repository: Path, command: str, output: Path) -> Done:
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(repository), "GITHUB_OUTPUT": str(output),
     }  # fmt: skip
     line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
-    done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -89,16 +89,10 @@ def steps(text: str) -> Iterator[Step]:
             yield Step(command, output)
 
 
-def shown_output(command: str) -> str:
-    """What the one step with this command shows."""
-    (output,) = [
-        step.output
-        for document in documents()
-        for section in sections(document)
-        for step in section.steps
-        if step.command == command
-    ]
-    return output
+def shown_outputs(command: str) -> list[str]:
+    """What the documents show that this command prints."""
+    every = [step for document in documents() for section in sections(document) for step in section.steps]
+    return [step.output for step in every if step.command == command]
 
 
 @dataclass
