@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from autograder import (
     __version__,
 )
+
 SCHEMA = 1
 
 Verdict = Literal[
