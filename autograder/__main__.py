@@ -11,7 +11,7 @@ def main() -> int:
     whole = Path(__file__).with_name("cli").is_dir()
     try:
         if not whole:
-            from autograder.checking.check import main as check
+            from autograder.checking.command_line import main as check
 
             return check()
         from autograder.cli.main import main as cli

@@ -9,13 +9,13 @@ autograded/, feedback/ and gradebook.db stand beside them.
 import sys
 from pathlib import Path
 
-from autograder.authoring.release import finish_release
-from autograder.authoring.source_notebook import CODE_STUB, TEXT_STUB
-from autograder.grading.items import find_assignment, find_assignments
+from autograder.authoring.handout.release import finish_release
+from autograder.authoring.handout.source_notebook import CODE_STUB, TEXT_STUB
+from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.vocabulary.errors import KitError
 
 ROOT = Path(__file__).resolve().parent.parent
-ASSIGNMENTS = find_assignments(root=ROOT)
+ASSIGNMENTS = find_assignments(ROOT)
 SOLVED = {f"{assignment.module}{suffix}" for assignment in ASSIGNMENTS for suffix in (".py", ".ipynb")}
 GIVEN = {f"{name}.py" for assignment in ASSIGNMENTS for name in assignment.given}
 GIVEN |= {Path(name).parts[0] for assignment in ASSIGNMENTS for name in assignment.also}
@@ -24,7 +24,7 @@ GIVEN |= {Path(name).parts[0] for assignment in ASSIGNMENTS for name in assignme
 def finish(assignment, student, notebooks):
     """Put the rest of the handout beside the notebook that nbgrader made, and nothing but what students get."""
     try:
-        finish_release(find_assignment(assignment, ROOT))
+        finish_release(find_assignment(ROOT, assignment))
     except KitError as error:
         print(f"autograder: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None  # nbgrader goes on after an Exception

@@ -13,7 +13,7 @@ import pytest
 from house import ENGINE, WORKER, engine_imports, imported, module_names, package_of, source, tree
 from places import KIT
 
-from autograder.authoring.release import STUDENT_PACKAGES
+from autograder.authoring.handout.release import STUDENT_PACKAGES
 
 # From the bottom up: a package imports from those above its own line, and from itself.
 PACKAGES = (
@@ -81,7 +81,8 @@ def test_what_runs_beside_student_code_imports_nothing_else_of_the_kit() -> None
 
 
 def test_only_the_warm_server_and_what_runs_in_a_notebook_import_the_worker() -> None:
-    assert [module for module in MODULES if WORKER in engine_imports(module)] == ["checking.live", "sandbox.inside.server"]
+    importers = [module for module in MODULES if WORKER in engine_imports(module)]
+    assert importers == ["checking.live", "sandbox.inside.server"]
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name != WORKER])

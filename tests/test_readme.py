@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.authoring.exam import known_mistakes, right_answer_paths
+from autograder.authoring.exam.exam import known_mistakes, right_answer_paths
 from autograder.grading.items import find_assignment, find_assignments
 from autograder.sandbox.layers import probe
 

@@ -15,6 +15,19 @@ from autograder.grading.items import Assignment
 from autograder.sandbox.observation import Array
 from autograder.vocabulary.errors import FixtureError
 
+__all__ = [  # what the cases of an assignment need
+    "OPEN_SECRET",
+    "Draft",
+    "Expectation",
+    "Showing",
+    "error",
+    "fact",
+    "generator_for",
+    "gradient",
+    "unchanged",
+    "value",
+]
+
 OPEN_SECRET = "open fixtures: a course that publishes its repository draws its own"
 TOLERANCES = {"float64": (1e-6, 1e-8), "float32": (1e-4, 1e-6), "int64": (0.0, 0.0)}
 Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]

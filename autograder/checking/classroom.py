@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.checking.check import Checker, print_anything
+from autograder.checking.checker import Checker
+from autograder.checking.command_line import print_anything
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines, report_text

@@ -25,9 +25,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.cases import read_fixtures
+from autograder.grading.assignments import find_assignment, nearest_root
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment, nearest_root
 from autograder.sandbox.calls import Outcome, Program, Request, read_answer
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault
@@ -85,7 +85,7 @@ def result_of(assignment: str, item_id: str) -> ItemResult:
 
 @functools.cache
 def _grader(root: Path, assignment: str) -> Grader:
-    chosen = find_assignment(assignment, root)
+    chosen = find_assignment(root, assignment)
     return Grader.of(chosen, read_fixtures(chosen, hidden=(chosen.folder / "hidden").is_dir()))
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import re
-import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from autograder.authoring.exam import stale_handout
-from autograder.authoring.generator import observe
-from autograder.grading.cases import Case, read_fixtures
-from autograder.grading.items import KIT_ROOT, Assignment
+from autograder.authoring.exam.exam import stale_handout
+from autograder.authoring.fixtures.agreement import observe
+from autograder.authoring.handout.requirements import installed_requirements
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.items import Assignment
 from autograder.sandbox.cgroup import VARIABLE
 from autograder.sandbox.inside.isolation import AROUND
 from autograder.sandbox.layers import probe
@@ -51,15 +52,19 @@ class Examined:
     advice: str = ""
 
 
-def examine(assignments: Sequence[Assignment]) -> list[Examined]:
-    """Everything that grading needs, in the order in which it needs it."""
-    of_each = [one for assignment in assignments for one in (_fixtures(assignment), _handout(assignment))]
-    return [*_packages(), _machine(), *_sandbox(assignments[0]), *of_each]
+def examine(course: Path, assignments: Sequence[Assignment], broken: Mapping[str, str]) -> list[Examined]:
+    """Everything that grading needs, in the order in which it needs it.
+
+    broken   assignments of the course that cannot be read: folder → what is wrong
+    """
+    of_each = [one for assignment in assignments for one in (_fixtures(assignment), _handout(course, assignment))]
+    half = [Examined(name, "missing", why, "Other assignments are not concerned.") for name, why in broken.items()]
+    return [*_packages(), _machine(), *_sandbox(assignments[0]), *of_each, *half]
 
 
 def _packages() -> list[Examined]:
-    project = tomllib.loads((KIT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [package(requirement) for requirement in project["dependencies"]]
+    base = [entry for entry in installed_requirements() if ";" not in entry]  # the others are those of extras
+    return [package(requirement) for requirement in base]
 
 
 def package(requirement: str) -> Examined:
@@ -122,11 +127,11 @@ def _fixtures(assignment: Assignment) -> Examined:
     return Examined("fixtures", state, found.removeprefix("ok: "))
 
 
-def _handout(assignment: Assignment) -> Examined:
+def _handout(course: Path, assignment: Assignment) -> Examined:
     complaints = _stale(assignment)
     if complaints:
         return Examined("handout", "warning", complaints[0])
-    return Examined("handout", "ok", _below(assignment.handout))
+    return Examined("handout", "ok", _below(assignment.handout, course))
 
 
 def _stale(assignment: Assignment) -> list[str]:
@@ -136,5 +141,5 @@ def _stale(assignment: Assignment) -> list[str]:
         return [str(error)]
 
 
-def _below(path: Path) -> str:
-    return path.relative_to(KIT_ROOT).as_posix() if path.is_relative_to(KIT_ROOT) else str(path)
+def _below(path: Path, course: Path) -> str:
+    return path.relative_to(course).as_posix() if path.is_relative_to(course) else str(path)

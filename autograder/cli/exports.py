@@ -11,17 +11,19 @@ from typing import Annotated, Any
 
 import typer
 
-from autograder.authoring.release import Files, zip_bytes
+from autograder.authoring.handout.release import Files, zip_bytes
 from autograder.checking import classroom
-from autograder.cli.options import AssignmentOption, FixturesOption
+from autograder.cli.options import AssignmentOption, FixturesOption, course
 from autograder.gradebook.class_reports import named, read_grades, to_json
-from autograder.gradebook.roster import Roster, read_roster, read_table
-from autograder.grading.items import find_assignment, nearest_root
+from autograder.gradebook.roster import Roster, read_roster
+from autograder.grading.assignments import find_assignment
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.containers import bundles
 from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import Report, file_stem, write_atomically
+from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import read_table
 from autograder.vocabulary.text import visible
 
 export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")
@@ -155,18 +157,14 @@ def export_nbgrader(
     database: Annotated[
         str, typer.Option("--db", help="The gradebook, a file or a URL; without it the one in nbgrader's settings.")
     ] = "",
-    course: Annotated[
-        Path | None, typer.Option("--course", readable=False, help="The folder that holds nbgrader_config.py.")
-    ] = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
     from autograder.platforms.nbgrader import gradebook
 
-    name = assignment or read_grades(grades)[0].assignment
-    chosen = find_assignment(name, *([] if course is None else [nearest_root(course)]))
+    chosen = find_assignment(course(), assignment or read_grades(grades)[0].assignment)
     reports = gradebook.read_reports(grades, chosen)
-    done = gradebook.export(reports, chosen, course or chosen.solution.parent, database)
+    done = gradebook.export(reports, chosen, chosen.solution.parent, database)
     print(f"{done.database}: {done.students} students, {len(done.waiting)} of them with something to mark by hand.")
     if done.changed:
         names = ", ".join(visible(student, 40) for student in done.changed)
@@ -181,7 +179,7 @@ def bundle_gradescope(
     assignment: AssignmentOption = None,
 ) -> None:
     """The autograder to upload: hidden cases are in it, for Gradescope's container alone."""
-    chosen = find_assignment(assignment)
+    chosen = find_assignment(course(), assignment)
     _write_bundle(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases.value), "")
     print(f"The assignment in Gradescope is worth {chosen.max_points:g} points, on the base image Ubuntu 24.04.")
 
@@ -194,14 +192,14 @@ def bundle_prairielearn(
     assignment: AssignmentOption = None,
 ) -> None:
     """A question directory: hidden cases are in its tests/, which PrairieLearn shows to nobody."""
-    chosen = find_assignment(assignment)
+    chosen = find_assignment(course(), assignment)
     _write_bundle(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name)
 
 
 @bundle_app.command("classroom")
 def bundle_classroom(zip_file: ZipOption, assignment: AssignmentOption = None) -> None:
     """A template repository for GitHub Classroom: the handout and a workflow. No hidden case is in it."""
-    chosen = find_assignment(assignment)
+    chosen = find_assignment(course(), assignment)
     _write_bundle(zip_file, bundles.classroom_files(chosen), chosen.name)
     print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
 

@@ -10,16 +10,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from autograder.authoring.diff import difference_text, read_set, sample_differences
-from autograder.authoring.show import item_text
-from autograder.authoring.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
-from autograder.authoring.variants import OWN, Variants, read_variants
-from autograder.authoring.verify import Movement, Verification, regenerate_into, regenerate_term_into
-from autograder.authoring.verify import verify as verify_fixtures
-from autograder.cli.options import AssignmentOption, FixturesOption
-from autograder.grading.cases import MANIFEST, Fixtures, read_fixtures
+from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences
+from autograder.authoring.fixtures.show import item_text
+from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
+from autograder.authoring.fixtures.variants import OWN, Variants, read_variants
+from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_into, regenerate_term_into
+from autograder.authoring.fixtures.verify import verify as verify_fixtures
+from autograder.cli.options import AssignmentOption, FixturesOption, course
+from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item
-from autograder.grading.items import Assignment, find_assignment, find_assignments
+from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
+from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import visible
 
@@ -64,7 +65,7 @@ def fixtures_regenerate(
     if secret_file is not None and (warning := secret_warning(secret_file)):
         print(f"autograder: {visible(warning)}", file=sys.stderr)
     one_alone = out is not None or drawn_from is not None
-    for chosen in [find_assignment(assignment)] if one_alone else find_assignments(assignment):
+    for chosen in [find_assignment(course(), assignment)] if one_alone else find_assignments(course(), assignment):
         _regenerate(chosen, out or chosen.folder, drawn_from, variants)
 
 
@@ -96,7 +97,8 @@ def fixtures_verify(
     fixtures: FixturesOption = None, secret_file: SecretOption = None, assignment: AssignmentOption = None
 ) -> None:
     """Check every stored hash, make all fixtures anew elsewhere, and compare bytes, or else how far values moved."""
-    several = [assignment_of_fixtures([fixtures], assignment)] if fixtures else find_assignments(assignment)
+    here = course()
+    several = [assignment_of_fixtures(here, [fixtures], assignment)] if fixtures else find_assignments(here, assignment)
     secret = b"" if secret_file is None else read_secret(secret_file)
     harmful = [one for one in several if not _verified(one, fixtures, secret, f" of {one.name}" * (len(several) > 1))]
     if harmful:
@@ -153,7 +155,7 @@ def fixtures_diff(
     assignment: AssignmentOption = None,
 ) -> None:
     """Say in words what changed from A to B, and whose score among some submissions would change."""
-    chosen = assignment_of_fixtures([before, after], assignment)
+    chosen = assignment_of_fixtures(course(), [before, after], assignment)
     one, other = read_set(chosen, before), read_set(chosen, after)
     print(difference_text(one, other), end="")
     paths = [submissions or chosen.folder / "submissions"]
@@ -171,5 +173,5 @@ def fixtures_show(
     assignment: AssignmentOption = None,
 ) -> None:
     """Print the cases of an item, hidden ones too, as a person would want to read them."""
-    chosen = assignment_of_item(item, assignment)
+    chosen = assignment_of_item(course(), item, assignment)
     print(item_text(chosen.item(item), chosen_fixtures(chosen, fixtures)), end="")

@@ -9,22 +9,18 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.options import AssignmentOption
+from autograder.cli.options import AssignmentOption, course
 from autograder.course.overview import is_course, read_course, students_of, told, write_course
 from autograder.course.similarity import compare_class, page
-from autograder.gradebook.final_grades import (
-    ADJUSTMENTS,
-    Final,
-    Rules,
-    read_rules,
-    stored_reports,
-    without_finals,
-    write_finals,
-)
+from autograder.gradebook.final_grades import Final
+from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports, without_finals, write_finals
+from autograder.gradebook.rules import Rules, read_rules
+from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_submissions
-from autograder.grading.items import Assignment, find_assignment, find_assignments
+from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.report import Report, write_atomically
+from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number, visible
 
 PolicyOption = Annotated[
@@ -57,7 +53,7 @@ def gradebook(
         _write_course(grades, rules_given=any((policy, overrides, timestamps, assignment)))
         return
     reports = stored_reports(grades)
-    chosen = find_assignment(assignment or reports[0].assignment)
+    chosen = find_assignment(course(), assignment or reports[0].assignment)
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     rules = chosen_rules(grades, chosen, policy, overrides, timestamps, [report.student for report in reports])
@@ -67,7 +63,7 @@ def gradebook(
 def _write_course(grades: Path, *, rules_given: bool) -> None:
     if rules_given:
         raise UsageError(f"{grades} holds several assignments: rules are applied in the folder of each.")
-    graded = read_course(grades, {one.name: one.title for one in find_assignments()})
+    graded = read_course(grades, {one.name: one.title for one in find_assignments(course())})
     write_course(grades, graded)
     print(f"{len(students_of(graded))} students, {len(graded)} assignments:")
     print("\n".join(told(graded)))
@@ -81,7 +77,7 @@ def similar(
     assignment: AssignmentOption = None,
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
-    chosen = assignment_of_submissions(paths, assignment)
+    chosen = assignment_of_submissions(course(), paths, assignment)
     found = compare_class(chosen, paths)
     try:
         write_atomically(out, page(found, chosen.title))

@@ -1,11 +1,20 @@
-"""Options that several verbs have in common."""
+"""Options that several verbs have in common, and the course that a command is about."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from contextvars import ContextVar
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from autograder.grading.assignments import find_course, nearest_root
+from autograder.vocabulary.errors import UsageError
+
+COURSE = "--course"
 
 AssignmentOption = Annotated[
     str | None,
@@ -14,3 +23,66 @@ AssignmentOption = Annotated[
 FixturesOption = Annotated[
     Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
 ]
+CourseOption = Annotated[
+    Path | None,
+    typer.Option(COURSE, readable=False, help="The course's folder; else found upwards from here. May stand anywhere."),
+]
+
+
+class VariantBy(StrEnum):
+    """Whose own public cases a submission is held against."""
+
+    student = "student"
+
+
+CORES = max(1, os.cpu_count() or 1)
+VariantByOption = Annotated[
+    VariantBy | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
+]
+
+
+def _at_least_one(jobs: int) -> int:
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs} would grade nothing: give 1 or more.")
+    return jobs
+
+
+JobsOption = Annotated[int, typer.Option("--jobs", callback=_at_least_one, help="Submissions at a time, 1 or more.")]
+
+_named: ContextVar[Path | None] = ContextVar("the course that --course names", default=None)
+
+
+def name_course(folder: Path | None) -> None:
+    """Let `course` answer for this folder from now on; UsageError where it lies in no course."""
+    _named.set(None if folder is None else _course_at(folder))
+
+
+def course() -> Path:
+    """The course that --course names, or the one that the current folder lies in; UsageError where there is none."""
+    return _named.get() or find_course(Path.cwd())
+
+
+def root_for(path: Path) -> Path:
+    """Where a student's own check looks for its cases: the course that is named, else the handout round `path`."""
+    return _named.get() or nearest_root(path)
+
+
+def course_first(arguments: Sequence[str]) -> list[str]:
+    """The same arguments with --course before the verb, so that it may stand anywhere before a `--`."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    moved: list[str] = []
+    rest: list[str] = []
+    waiting = list(arguments[:end])
+    while waiting:
+        one = waiting.pop(0)
+        if one == COURSE and waiting:
+            moved += [one, waiting.pop(0)]
+        else:
+            (moved if one.startswith(f"{COURSE}=") else rest).append(one)
+    return [*moved, *rest, *arguments[end:]]
+
+
+def _course_at(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}: give --course the folder of a course.")
+    return find_course(folder)

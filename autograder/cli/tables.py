@@ -8,9 +8,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from autograder.authoring.exam import Exam, Finding
+from autograder.authoring.exam.exam import Exam, Finding
 from autograder.cli.doctor import Examined
-from autograder.gradebook.gradebook import Summary
+from autograder.gradebook.class_statistics import Summary
 from autograder.grading.items import Assignment
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import VERDICT_WORDS, number, visible

@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.authoring.generator import versions
+from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
-from autograder.course.results import Kept, Reports, Results
-from autograder.gradebook.gradebook import Summary
-from autograder.grading.cases import Fixtures
+from autograder.course.kept_reports import Kept, Reports
+from autograder.course.results import Results
+from autograder.gradebook.class_statistics import Summary
 from autograder.grading.feedback.details import Details
+from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Isolation, Sandbox

@@ -10,133 +10,33 @@ What a killed worker had under way, the scheduler gives to another.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import hashlib
 import itertools
 import logging
 import queue
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from autograder.authoring.generator import versions
 from autograder.grading.feedback.details import Details
 from autograder.grading.grader import Grader, not_graded
-from autograder.sandbox.sandbox import Isolation, Sandbox
+from autograder.sandbox.sandbox import Isolation
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.errors import GraderFault, KitError, UsageError
-from autograder.vocabulary.report import Report, SubmissionInfo, from_bytes, to_bytes
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.report import Report, SubmissionInfo, from_bytes
 from autograder.vocabulary.text import visible
 
 if TYPE_CHECKING:
     import distributed
+from autograder.course.dask_worker import dismiss, grade_here, introduce, kit
 
 GO_ON = "Run the same command again to go on where it stopped."
 CONNECT_SECONDS = 10.0
 WORKER_SECONDS = 60.0
 ALONE_SECONDS = 600.0  # without a single worker, once there was one
 LOOK_SECONDS = 1.0
-IDLE_SECONDS = 120.0
 AHEAD = 2  # submissions that wait at each thread of the cluster, the one it grades included
-
-
-# In a Dask worker
-
-
-class Bench:
-    """What a Dask worker keeps for one run: the grader's data, and as many sandboxes as it has threads at work."""
-
-    def __init__(self, grader: Grader, isolation: Isolation) -> None:
-        """Start no server yet; raises SandboxError where this machine cannot give the isolation asked for."""
-        self._grader, self._isolation = grader, isolation
-        self.layers = Sandbox(isolation=isolation).layers
-        self._free: list[Sandbox] = []
-        self._lock = threading.Lock()
-        self._closed = False
-        self._idle = threading.Timer(IDLE_SECONDS, self._rest)
-
-    def grade(self, submission: Submission) -> tuple[Report, Details]:
-        """The report of one submission, and what its page shows besides."""
-        with self._sandbox() as sandbox:
-            return self._grader.grade_and_show(submission, sandbox)
-
-    def close(self) -> None:
-        """Stop every server that is not at work, and each of the others once it has nothing to do."""
-        self._closed = True
-        self._rest()
-
-    @contextlib.contextmanager
-    def _sandbox(self) -> Iterator[Sandbox]:
-        with self._lock:
-            self._idle.cancel()
-            sandbox = self._free.pop() if self._free else Sandbox(isolation=self._isolation)
-        try:
-            yield sandbox
-        finally:
-            with self._lock:
-                self._free.append(sandbox)
-                self._idle.cancel()
-                self._idle = threading.Timer(0 if self._closed else IDLE_SECONDS, self._rest)
-                self._idle.daemon = True
-                self._idle.start()
-
-    def _rest(self) -> None:
-        """Stop the servers that have nothing to do: the run has ended, or its grader was killed."""
-        with self._lock:
-            self._idle.cancel()
-            free, self._free = self._free, []
-        for sandbox in free:
-            sandbox.close()
-
-
-_benches: dict[str, Bench] = {}
-
-
-def kit() -> dict[str, str]:
-    """What a report depends on besides submission and fixtures: the engine's own code, and versions."""
-    engine = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        engine.update(path.read_bytes())
-    return {"kit": engine.hexdigest()[:12], **versions()}
-
-
-def introduce(run: str, grader: Grader, isolation: Isolation) -> tuple[str, ...] | str:
-    """Make ready for the submissions of a run: the layers that they get here, or one sentence why they cannot."""
-    if not _benches:
-        atexit.register(_dismiss_all)
-    try:
-        if run not in _benches:
-            _benches[run] = Bench(grader, isolation)
-        return _benches[run].layers
-    except KitError as fault:
-        return str(fault)
-
-
-def grade_here(run: str, submission: Submission) -> tuple[str, tuple[bytes, Details] | None]:
-    """This worker's address, the report as JSON and its details; None where it has not been introduced to the run."""
-    from distributed import get_worker
-
-    bench = _benches.get(run)
-    if bench is None:
-        return get_worker().address, None
-    report, details = bench.grade(submission)
-    return get_worker().address, (to_bytes(report), details)
-
-
-def dismiss(run: str) -> None:
-    """Forget a run and stop its servers."""
-    bench = _benches.pop(run, None)
-    if bench is not None:
-        bench.close()
-
-
-def _dismiss_all() -> None:
-    for run in list(_benches):
-        dismiss(run)
 
 
 # In the grader

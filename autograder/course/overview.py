@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.gradebook import Summary, name_cell, points_cell, summary
-from autograder.pages.pages import render_page, script_and_policy
+from autograder.gradebook.class_statistics import Summary, summary
+from autograder.gradebook.gradebook import name_cell, points_cell
+from autograder.pages.html import render_page, script_and_policy
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.report import Report, file_stem, write_atomically
+from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
 

@@ -19,60 +19,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from autograder.gradebook.gradebook import Gradebook, Summary, name_cell, points_cell
-from autograder.grading.cases import Fixtures
+from autograder.course.kept_reports import Kept, Reports
+from autograder.gradebook.class_statistics import Summary
+from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
 from autograder.grading.feedback.details import Details, read_details, write_details
+from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
-from autograder.pages.pages import ABSENT, NOT_GRADED, Change, ClassPage, feedback_page
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
+from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import WRITING, Report, file_stem, from_bytes, replacing, to_bytes, write_atomically
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import WRITING, file_stem, replacing, write_atomically
+from autograder.vocabulary.report import Report, from_bytes, to_bytes
 from autograder.vocabulary.text import visible
 
 FOLDERS = ("reports", "feedback", "details")
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """All that a run remembers of a report that lies on disk.
-
-    digest   SHA-256 of the file's bytes
-    reused   whether the file was there before the run
-    """
-
-    student: str
-    digest: bytes
-    reused: bool
-
-
-class Reports:
-    """The reports of a run in the order of its students, read from their files one at a time, as often as wanted."""
-
-    def __init__(self, folder: Path, kept: Sequence[Kept]) -> None:
-        """Read nothing yet; `folder` is where the run wrote them."""
-        self._folder, self._kept = folder, kept
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._kept)
-
-    def __iter__(self) -> Iterator[Report]:
-        """Each report; raises GraderFault where a file is not the one that the run kept."""
-        for kept in self._kept:
-            path = self._folder / f"{file_stem(kept.student)}.json"
-            try:
-                data = path.read_bytes()
-            except OSError as error:
-                raise _changed(path, f"cannot be read any more ({error.strerror})") from error
-            report = from_bytes(data) if hashlib.sha256(data).digest() == kept.digest else None
-            if report is None:
-                raise _changed(path, "is not what the run wrote there")
-            yield report
-
-
-def _changed(path: Path, what: str) -> GraderFault:
-    advice = "Nothing of the whole class was written from it. Run the same command again."
-    return GraderFault(f"{visible(str(path))} {what}: somebody changed it meanwhile. {advice}")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.items import Assignment
-from autograder.pages.pages import render_page
+from autograder.pages.html import render_page
 from autograder.sandbox.apart import apart
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read

@@ -1,4 +1,4 @@
-"""Reports and a course's rules → final grades, each change with its reason, into gradebook, reports and pages.
+"""A report and a course's rules → the final grade, each change with its reason.
 
 The rules act in this order: overrides of items, excused items, the lowest items, the late days, an override of the
 whole, an excuse of the whole. Points of items and `points` in grades.csv stay what the grader gave; what the rules
@@ -7,31 +7,16 @@ make of them is `final`, beside its reasons.
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import datetime
-import io
-import json
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from markupsafe import Markup
+from autograder.gradebook.overrides import Override
+from autograder.gradebook.rules import Late, Rules
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.text import number
 
-from autograder.gradebook.gradebook import to_csv
-from autograder.gradebook.rules import Late, Override, Policy, read_overrides, read_policy, read_times
-from autograder.grading.items import Assignment
-from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.report import Report, file_stem, read_report, to_json, write_atomically
-from autograder.vocabulary.text import number, visible
-
-ADJUSTMENTS = "adjustments.json"
-SOURCES = ("policy.toml", "overrides.csv", "timestamps.csv")
-BEGIN, END = "<!-- final grade -->", "<!-- end of final grade -->"
-MAIN = "<main>\n"
 DAY = datetime.timedelta(days=1)
 
 
@@ -57,61 +42,6 @@ class Final:
     def reasons(self) -> str:
         """All reasons in one line."""
         return "; ".join(one.reason for one in self.adjustments)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What a course decided. `given` holds the files that are to be kept beside the grades."""
-
-    policy: Policy = field(default_factory=Policy)
-    overrides: Sequence[Override] = ()
-    times: Mapping[str, datetime.datetime] | None = None
-    given: Mapping[str, bytes] = field(default_factory=dict)
-
-    def check_students(self, known: Iterable[str], out: Path) -> list[str]:
-        """Raise UsageError for an override of nobody; those of the policy who handed in nothing.
-
-        Somebody is who is `known`, or has a report in `out`.
-        """
-        named = {*self.policy.students, *(override.student for override in self.overrides)}
-        everybody = {*known, *(name for name in named if (out / "reports" / f"{file_stem(name)}.json").is_file())}
-        for override in self.overrides:
-            if override.student not in everybody:
-                raise UsageError(f"{override.place}: nobody called {visible(override.student, 80)} handed in.")
-        return sorted(self.policy.students - everybody)
-
-
-def read_rules(
-    out: Path, assignment: Assignment, policy: Path | None, overrides: Path | None, times: Path | None
-) -> Rules | None:
-    """The rules in these files, else in those of an earlier run that `out` keeps; None where there are none."""
-    named = dict(zip(SOURCES, (policy, overrides, times), strict=True))
-    paths = {name: given or out / name for name, given in named.items() if given or (out / name).is_file()}
-    if not paths:
-        return None
-    rules = read_policy(paths["policy.toml"], assignment) if "policy.toml" in paths else Policy()
-    rows = read_overrides(paths["overrides.csv"], assignment) if "overrides.csv" in paths else []
-    when = read_times(paths["timestamps.csv"], assignment, rules.zone) if "timestamps.csv" in paths else None
-    if rules.late and when is None:
-        raise UsageError(
-            f"{paths['policy.toml']} has late rules, but nothing says when students handed in: give --timestamps, a "
-            "CSV (student,submitted) or nbgrader's folder `submitted`. No date of a file is taken: anyone can set it."
-        )
-    given = {name: _to_keep(name, path, when) for name, path in paths.items()}
-    return Rules(rules, rows, when, given)
-
-
-def _to_keep(name: str, path: Path, times: Mapping[str, datetime.datetime] | None) -> bytes:
-    if not path.is_dir():
-        return path.read_bytes()
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("student", "submitted"))
-    writer.writerows((student, when.isoformat()) for student, when in sorted((times or {}).items()))
-    return stream.getvalue().encode()
-
-
-# The rules
 
 
 def final_of(report: Report, rules: Rules) -> Final:
@@ -217,81 +147,3 @@ def _after_late(
 
 def _shown(points: float | None) -> str:
     return "not graded" if points is None else number(points)
-
-
-# Into the files
-
-
-def stored_reports(out: Path) -> list[Report]:
-    """Every report in a folder of grades; raises UsageError where there is none, or one cannot be read."""
-    paths = sorted((out / "reports").glob("*.json"))
-    reports = [(path, read_report(path)) for path in paths]
-    if broken := [path for path, report in reports if report is None]:
-        raise UsageError(f"{broken[0]} is no report: grade again with --fresh.")
-    if not reports:
-        raise UsageError(f"{out} holds no reports: `autograder grade … --out {out}` makes them.")
-    return sorted((report for _, report in reports if report is not None), key=lambda report: report.student)
-
-
-def without_finals(out: Path, reports: Sequence[Report], assignment: Assignment) -> None:
-    """Write gradebook, reports and pages as they are without rules, where an earlier run had some."""
-    for report in reports:
-        _write_final(out, report, None)
-    _write_if_new(out / "grades.csv", to_csv(reports, [item.id for item in assignment.items]))
-    (out / ADJUSTMENTS).unlink(missing_ok=True)
-
-
-def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules) -> dict[str, Final]:
-    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student."""
-    finals = {report.student: final_of(report, rules) for report in reports}
-    for name, data in rules.given.items():
-        _write_if_new(out / name, data.decode("utf-8-sig"))
-    for report in reports:
-        _write_final(out, report, finals[report.student])
-    columns: dict[str, Callable[[str], str]] = {
-        "final": lambda student: "" if (points := finals[student].points) is None else number(points),
-        "adjustments": lambda student: finals[student].reasons,
-    }
-    items = [item.id for item in assignment.items]
-    _write_if_new(out / "grades.csv", to_csv(reports, items, columns))
-    students = {student: {"final": one.points, "adjustments": _listed(one)} for student, one in sorted(finals.items())}
-    described = {"schema": 1, "assignment": assignment.name, "students": students}
-    _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
-    return finals
-
-
-def _write_final(out: Path, report: Report, final: Final | None) -> None:
-    stem = file_stem(report.student)
-    data = to_json(report)
-    if final is not None:
-        data |= {"final": final.points, "adjustments": _listed(final)}
-    text = json.dumps(data, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
-    _write_if_new(out / "reports" / f"{stem}.json", text + "\n")
-    page = out / "feedback" / f"{stem}.html"
-    with contextlib.suppress(FileNotFoundError):
-        _write_if_new(page, with_final(page.read_bytes().decode(), final or Final(None, ()), report.max_points))
-
-
-def _listed(final: Final) -> list[dict[str, Any]]:
-    return [asdict(one) for one in final.adjustments]
-
-
-def _write_if_new(path: Path, text: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        if path.read_bytes() == text.encode():
-            return
-    write_atomically(path, text)
-
-
-def with_final(page: str, final: Final, max_points: float) -> str:
-    """A feedback page that says first what the rules made of the grade; instead of what it said of it before."""
-    page = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}\n", "", page, count=1, flags=re.DOTALL)
-    if not final.adjustments:
-        return page
-    points = "no grade yet" if final.points is None else f"{number(final.points)} of {number(max_points)} points"
-    rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(one.reason)) for one in final.adjustments)
-    section = Markup(
-        '{begin}<section class="look" aria-labelledby="final">\n<h2 id="final">Final grade: {points}</h2>\n'
-        "<ul>\n{rows}</ul>\n</section>{end}\n"
-    ).format(begin=Markup(BEGIN), end=Markup(END), points=points, rows=rows)
-    return page.replace(MAIN, f"{MAIN}{section}", 1)

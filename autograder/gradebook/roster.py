@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.rows import read_table
 from autograder.vocabulary.text import INVISIBLE, visible
-
-MAX_BYTES = 32 * 2**20
-DELIMITERS = ",;\t"
 
 # Headings as the platforms write them, in small letters and with spaces for underscores and points.
 NAMES = ("student", "name", "full name", "display name")
@@ -24,27 +20,6 @@ IDENTITIES = (
     "sis user id", "sis login id", "login", "login id", "user", "username", "user name", "netid", "email",
     "email address", "e-mail", "mail", "github", "github username", "github id",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Table:
-    """A CSV file as a platform wrote it: its cells, and what it takes to write it the same way."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    delimiter: str = ","
-    newline: str = "\n"
-    bom: bool = False
-
-    def text(self, rows: Iterable[Sequence[str]]) -> str:
-        """These rows in the manner of the file, header included where it is among them."""
-        lines = [self._line(row) + self.newline for row in rows]
-        return ("\N{BYTE ORDER MARK}" if self.bom else "") + "".join(lines)
-
-    def _line(self, row: Sequence[str]) -> str:
-        stream = io.StringIO()
-        csv.writer(stream, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)  # so that it quotes both
-        return stream.getvalue().removesuffix("\r\n")
 
 
 @dataclass(frozen=True)
@@ -66,35 +41,6 @@ class Roster:
         """Whoever is meant by the first of `names` that means somebody; None where nobody, or two, are meant."""
         found = match(names, index(person.keys for person in self.people))
         return None if found is None else self.people[found]
-
-
-def read_table(path: Path) -> Table:
-    """The CSV file at `path`: UTF-8, with commas, semicolons or tabs. Raises UsageError where it is not one."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES // 2**20} MiB: is it the right file?")
-        text = data.decode("utf-8-sig")
-        return _table(text, bom=data.startswith(b"\xef\xbb\xbf"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}): check the path.") from None
-    except (UnicodeDecodeError, csv.Error, ValueError) as error:
-        raise UsageError(f"{path} is not a CSV file in UTF-8 ({error}): save it as one.") from None
-
-
-def _table(text: str, *, bom: bool) -> Table:
-    first = re.match(r'(?:[^"\r\n]|"(?:[^"]|"")*")*', text)
-    bare = re.sub(r'"(?:[^"]|"")*"', "", first[0] if first else "")
-    delimiter = max(DELIMITERS, key=bare.count)
-    rows = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
-    if not rows:
-        raise ValueError("it is empty")
-    width = len(rows[0])
-    if long := next((number for number, row in enumerate(rows, 1) if len(row) > width and any(row[width:])), 0):
-        raise ValueError(f"row {long} has more cells than the first")
-    even = tuple((*row, *[""] * (width - len(row)))[:width] for row in rows)
-    return Table(even[0], even[1:], delimiter, "\r\n" if "\r\n" in text else "\n", bom)
 
 
 def read_roster(path: Path) -> Roster:

@@ -13,21 +13,26 @@ written: a grade by half a policy would be worse than none.
 
 from __future__ import annotations
 
+import csv
 import datetime
-import math
+import io
 import re
 import tomllib
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.gradebook.hand_in_times import read_times
+from autograder.gradebook.overrides import Override, read_overrides
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.rows import Row, read_rows, read_text
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.rows import read_text
 from autograder.vocabulary.text import visible
 
+SOURCES = ("policy.toml", "overrides.csv", "timestamps.csv")
 KNOWN = {
     "": {"timezone", "late", "drop", "excused"},
     "late": {"deadline", "grace_minutes", "per_day", "of", "cutoff_days", "extensions"},
@@ -70,20 +75,6 @@ class Policy:
     def students(self) -> set[str]:
         """Everybody whom a rule names."""
         return {*self.excused, *self.excused_items, *(self.late.extensions if self.late else ())}
-
-
-@dataclass(frozen=True)
-class Override:
-    """What a person decided: points for an item, or for the whole where `item` is ""; None for a comment alone."""
-
-    student: str
-    item: str
-    points: float | None
-    comment: str
-    place: str
-
-
-# The policy
 
 
 def read_policy(path: Path, assignment: Assignment) -> Policy:
@@ -188,77 +179,53 @@ def _excused_items(table: object, assignment: Assignment) -> dict[str, frozenset
     return {student: frozenset(items) for student, items in table.items()}
 
 
-# Overrides
+@dataclass(frozen=True)
+class Rules:
+    """What a course decided. `given` holds the files that are to be kept beside the grades."""
+
+    policy: Policy = field(default_factory=Policy)
+    overrides: Sequence[Override] = ()
+    times: Mapping[str, datetime.datetime] | None = None
+    given: Mapping[str, bytes] = field(default_factory=dict)
+
+    def check_students(self, known: Iterable[str], out: Path) -> list[str]:
+        """Raise UsageError for an override of nobody; those of the policy who handed in nothing.
+
+        Somebody is who is `known`, or has a report in `out`.
+        """
+        named = {*self.policy.students, *(override.student for override in self.overrides)}
+        everybody = {*known, *(name for name in named if (out / "reports" / f"{file_stem(name)}.json").is_file())}
+        for override in self.overrides:
+            if override.student not in everybody:
+                raise UsageError(f"{override.place}: nobody called {visible(override.student, 80)} handed in.")
+        return sorted(self.policy.students - everybody)
 
 
-def read_overrides(path: Path, assignment: Assignment) -> list[Override]:
-    """The rows of an overrides file, in its order; raises UsageError naming the line of what cannot be used."""
-    overrides: dict[tuple[str, str], Override] = {}
-    for row in read_rows(path, ("student", "item", "points", "comment")):
-        found = _override(row, assignment)
-        if (found.student, found.item) in overrides:
-            what = found.item or "the whole"
-            raise row.wrong(f"{visible(found.student, 80)} has another row for {what}: keep one of them.")
-        overrides[found.student, found.item] = found
-    return list(overrides.values())
-
-
-def _override(row: Row, assignment: Assignment) -> Override:
-    most = {item.id: item.points for item in assignment.items} | {"": assignment.max_points}
-    if not row["student"]:
-        raise row.wrong("a row without a student.")
-    if row["item"] not in most:
-        raise row.wrong(f"there is no item {visible(row['item'], 80)!r}; leave it empty for the whole grade.")
-    if not row["comment"]:
-        raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
-    points = _points(row) if row["points"] else None
-    if points is not None and points > most[row["item"]]:
-        raise row.wrong(f"{points:g} points, but {row['item'] or 'the assignment'} has {most[row['item']]:g}.")
-    return Override(row["student"], row["item"], points, row["comment"], row.place)
-
-
-def _points(row: Row) -> float:
-    if not re.fullmatch(r"\d{1,6}([.,]\d{1,4})?", row["points"]):
-        raise row.wrong(f"{visible(row['points'], 40)!r} is no number of points: 4 or 3.5, or nothing for a comment.")
-    found = float(row["points"].replace(",", "."))
-    assert math.isfinite(found)
-    return found
-
-
-# Times
-
-
-def read_times(path: Path, assignment: Assignment, zone: datetime.tzinfo | None) -> dict[str, datetime.datetime]:
-    """When each student handed in; of several times of one student the last. Raises UsageError as the others do."""
-    if path.is_dir():
-        return _nbgrader_times(path, assignment, zone)
-    times: dict[str, datetime.datetime] = {}
-    for row in read_rows(path, ("student", "submitted"), others=True):
-        if not row["student"]:
-            raise row.wrong("a row without a student.")
-        found = _time(row["submitted"], row.place, zone)
-        times[row["student"]] = max(found, times.get(row["student"], found))
-    return times
-
-
-def _nbgrader_times(folder: Path, assignment: Assignment, zone: datetime.tzinfo | None) -> dict[str, datetime.datetime]:
-    """The times that nbgrader's exchange noted: submitted/<student>/<assignment>/timestamp.txt."""
-    paths = sorted(folder.glob(f"*/{assignment.name}/timestamp.txt"))
+def read_rules(
+    out: Path, assignment: Assignment, policy: Path | None, overrides: Path | None, times: Path | None
+) -> Rules | None:
+    """The rules in these files, else in those of an earlier run that `out` keeps; None where there are none."""
+    named = dict(zip(SOURCES, (policy, overrides, times), strict=True))
+    paths = {name: given or out / name for name, given in named.items() if given or (out / name).is_file()}
     if not paths:
-        raise UsageError(f"{folder} holds no <student>/{assignment.name}/timestamp.txt, as nbgrader writes them.")
-    return {path.parent.parent.name: _time(read_text(path).strip(), f"{path}, line 1", zone) for path in paths}
+        return None
+    rules = read_policy(paths["policy.toml"], assignment) if "policy.toml" in paths else Policy()
+    rows = read_overrides(paths["overrides.csv"], assignment) if "overrides.csv" in paths else []
+    when = read_times(paths["timestamps.csv"], assignment, rules.zone) if "timestamps.csv" in paths else None
+    if rules.late and when is None:
+        raise UsageError(
+            f"{paths['policy.toml']} has late rules, but nothing says when students handed in: give --timestamps, a "
+            "CSV (student,submitted) or nbgrader's folder `submitted`. No date of a file is taken: anyone can set it."
+        )
+    given = {name: _to_keep(name, path, when) for name, path in paths.items()}
+    return Rules(rules, rows, when, given)
 
 
-def _time(text: str, place: str, zone: datetime.tzinfo | None) -> datetime.datetime:
-    """`2027-03-12 23:59`, `2027-03-12T22:59:00Z`, `2027-03-12 23:59:00.000000 Europe/Berlin`."""
-    named = re.fullmatch(r"(.*\d)\s+([A-Za-z][A-Za-z0-9_+/-]*)", text)
-    try:
-        found = datetime.datetime.fromisoformat(named[1] if named else text)
-        own = zoneinfo.ZoneInfo(named[2]) if named else None
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise UsageError(f"{place}: {visible(text, 60)!r} is no time, as 2027-03-12 23:59:00 is one.") from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=own or zone)
-    if found.tzinfo is None:
-        raise UsageError(f"{place}: {visible(text, 60)!r} has no time zone: end it in one, or give `timezone`.")
-    return found
+def _to_keep(name: str, path: Path, times: Mapping[str, datetime.datetime] | None) -> bytes:
+    if not path.is_dir():
+        return path.read_bytes()
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("student", "submitted"))
+    writer.writerows((student, when.isoformat()) for student, when in sorted((times or {}).items()))
+    return stream.getvalue().encode()

@@ -4,16 +4,12 @@ One safetensors file holds the cases of one item and visibility: `public/<item>.
 `cases` is sorted JSON (with one key the bytes are reproducible); its tensors are named
 
     <case>/input/<name>      <case>/expected/<name>      <case>/mistake/<slug>/<name>
-
-`manifest.json` lists every file with its SHA-256; a file that differs is never graded with.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,16 +19,13 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from autograder.grading.items import Assignment, Item
+from autograder.grading.items import Item
 from autograder.sandbox.calls import Request
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import Visibility
 
-SCHEMA = 1
-MANIFEST = "manifest.json"
 METADATA_KEY = "cases"
-STORED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")  # no way up, no way out, no second spelling of a folder
 Kind = Literal["value", "gradient", "unchanged", "error", "fact"]
 
 
@@ -96,55 +89,6 @@ class Case:
         return safetensors.numpy.save({name: np.array(array, order="C") for name, array in self.inputs.items()})
 
 
-@dataclass(frozen=True)
-class Fixtures:
-    """All stored cases of an assignment that this copy of the kit holds.
-
-    curves      what is shown and not judged: they expect the solution's own series
-    hints       mistake slug → its hint
-    sha256      of the manifest: one name for the whole set
-    """
-
-    cases: tuple[Case, ...]
-    hints: Mapping[str, str]
-    sha256: str
-    curves: tuple[Case, ...] = ()
-
-    def of_item(self, item_id: str) -> tuple[Case, ...]:
-        """The cases of one item."""
-        return tuple(case for case in self.cases if case.item == item_id)
-
-
-def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path | None = None) -> Fixtures:
-    """The stored cases, public ones only where `hidden` is false; `folder` may hold another term's set.
-
-    Raises FixtureError where a file is missing, is not what the manifest says, or lacks a case that an item lists.
-    Files that are no tensors (items.toml, probes.py) are the assignment's own: another term's set must fit them.
-    """
-    folder = folder or assignment.folder
-    manifest_bytes = _read(folder / MANIFEST)
-    manifest = _parse(manifest_bytes, folder / MANIFEST)
-    if manifest["assignment"] != assignment.name:
-        raise FixtureError(f"{folder} holds fixtures of {manifest['assignment']!r}, not of {assignment.name!r}.")
-    names = [name for name in manifest["files"] if hidden or not name.startswith("hidden/")]
-    cases: list[Case] = []
-    for name in names:
-        stored = name.endswith(".safetensors")
-        path = (folder if stored else assignment.folder) / name
-        data = _read(path)
-        if hashlib.sha256(data).hexdigest() != manifest["files"][name]:
-            raise FixtureError(
-                f"{path} is not the file that {folder / MANIFEST} lists (its SHA-256 differs). "
-                "Restore it, or run `autograder fixtures regenerate`."
-            )
-        if stored:
-            cases += decode(data, path)
-    _check_complete(assignment, cases, hidden=hidden)
-    graded, shown = _in_order(assignment.items, cases), _in_order(assignment.curves, cases)
-    sha256 = hashlib.sha256(manifest_bytes).hexdigest()
-    return Fixtures(tuple(graded), manifest["hints"], sha256, tuple(shown))
-
-
 def encode(cases: Iterable[Case]) -> bytes:
     """The safetensors file of these cases; the same cases give the same bytes."""
     tensors: dict[str, Array] = {}
@@ -169,53 +113,6 @@ def _metadata(data: bytes) -> dict[str, str]:
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     return dict(header["__metadata__"])
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FixtureError(
-            f"{path} cannot be read: {error.strerror}. Run `autograder fixtures regenerate` to make the fixtures."
-        ) from error
-
-
-def _parse(data: bytes, path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads(data)
-    except (ValueError, RecursionError):
-        manifest = None
-    if not _is_manifest(manifest):
-        raise FixtureError(
-            f"{path} is not a manifest of fixtures. Restore it, or run `autograder fixtures regenerate`."
-        )
-    if strange := [name for name in manifest["files"] if not STORED_NAME.fullmatch(name)]:
-        raise FixtureError(f"{path} lists {strange[0]!r}, which is not the name of a file in its folder. Restore it.")
-    return dict(manifest)
-
-
-def _is_manifest(found: Any) -> bool:
-    kinds = {"schema": int, "assignment": str, "files": dict, "hints": dict}
-    return (
-        isinstance(found, dict)
-        and all(isinstance(found.get(key), kind) for key, kind in kinds.items())
-        and found["schema"] == SCHEMA
-        and found["files"].keys() >= {"items.toml", "probes.py"}
-    )
-
-
-def _check_complete(assignment: Assignment, cases: list[Case], *, hidden: bool) -> None:
-    found = {(case.item, case.visibility, case.id) for case in cases}
-    for item in (*assignment.items, *assignment.curves):
-        listed = [("public", name) for name in item.public] + [("hidden", name) for name in item.hidden if hidden]
-        for visibility, name in listed:
-            if (item.id, visibility, name) not in found:
-                raise FixtureError(f"Item {item.id} lists the {visibility} case {name}, which no stored file holds.")
-
-
-def _in_order(items: Iterable[Item], cases: list[Case]) -> list[Case]:
-    order = [name for item in items for name in (*item.public, *item.hidden)]
-    return sorted((case for case in cases if case.id in order), key=lambda case: order.index(case.id))
 
 
 # Encoding

@@ -14,8 +14,9 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from autograder.grading.cases import MANIFEST
-from autograder.grading.items import KIT_ROOT, Assignment, find_assignments
+from autograder.grading.assignments import find_assignments
+from autograder.grading.fixtures import MANIFEST
+from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
 from autograder.vocabulary.errors import UsageError
 
@@ -26,12 +27,12 @@ MAX_FILES_READ = 200
 SOURCES = (".py", ".ipynb")
 
 
-def assignment_of_submissions(paths: Sequence[Path], name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | None = None) -> Assignment:
     """The assignment `name` under `root`, the only one there, or the one that the submissions at `paths` are of.
 
     Raises UsageError where they are of several, or do not say of which.
     """
-    known = find_assignments(name, root)
+    known = find_assignments(root, name)
     if len(known) == 1:
         return known[0]
     files = [file for path in paths for file in _files_below(path)]
@@ -44,9 +45,9 @@ def assignment_of_submissions(paths: Sequence[Path], name: str | None = None, ro
     raise UsageError(f"{asked}. Name one with --assignment: {_names(found or known)}.")
 
 
-def assignment_of_item(item_id: str, name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+def assignment_of_item(root: Path, item_id: str, name: str | None = None) -> Assignment:
     """The assignment `name`, or the one that has an item of this id; raises UsageError where it is not clear which."""
-    known = find_assignments(name, root)
+    known = find_assignments(root, name)
     found = [assignment for assignment in known if any(item.id == item_id for item in assignment.items)]
     if len(found) == 1 or len(known) == 1:
         return (found or known)[0]
@@ -56,9 +57,9 @@ def assignment_of_item(item_id: str, name: str | None = None, root: Path = KIT_R
     raise UsageError(f"There is no item {item_id!r}. The items are, {items}.")
 
 
-def assignment_of_fixtures(folders: Sequence[Path], name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
+def assignment_of_fixtures(root: Path, folders: Sequence[Path], name: str | None = None) -> Assignment:
     """The assignment `name`, the only one, or the one that the manifests in `folders` are of; else UsageError."""
-    known = find_assignments(name, root)
+    known = find_assignments(root, name)
     told = {_told_by(folder / MANIFEST) for folder in folders}
     found = [assignment for assignment in known if assignment.name in told]
     if len(found) == 1 or len(known) == 1:
@@ -78,9 +79,9 @@ def _told_by(manifest: Path) -> str:
     return name if isinstance(name, str) else ""
 
 
-def assignments_to_release(zip_file: Path | None, name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
+def assignments_to_release(root: Path, zip_file: Path | None, name: str | None = None) -> list[Assignment]:
     """The assignment `name`, or all; of those, for a zip, the one that it is named for. Raises UsageError else."""
-    known = find_assignments(name, root)
+    known = find_assignments(root, name)
     if zip_file is None or len(known) == 1:
         return known
     found = [assignment for assignment in known if assignment.name == zip_file.stem]

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from autograder.grading.cases import Case, Fixtures
+from autograder.grading.cases import Case
 from autograder.grading.compare import compare, matching_mistakes
 from autograder.grading.feedback.details import Details
 from autograder.grading.feedback.pictures import curve_of, picture_of
 from autograder.grading.feedback.reasons import explain
 from autograder.grading.feedback.wording import about_exception, about_mismatch, about_outcome, hint_for
+from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Observation, Raised

@@ -12,7 +12,6 @@ from typing import Any
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES
 from autograder.vocabulary.errors import FixtureError, UsageError
 
-KIT_ROOT = Path(__file__).resolve().parents[2]
 UNTOUCHED = "untouched.py"
 ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "also", "load_timeout", "item", "curve"})
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
@@ -128,36 +127,6 @@ def load_assignment(folder: Path) -> Assignment:
         raise FixtureError(f"{path} is not TOML: {error}.") from error
     except ValueError as error:
         raise FixtureError(f"{path} cannot be used: {error}.") from error
-
-
-def find_assignments(name: str | None = None, root: Path = KIT_ROOT) -> list[Assignment]:
-    """All assignments under `root`, or `name` alone; raises UsageError where there is none of that name."""
-    folders = sorted(path.parent for path in (root / "fixtures").glob("*/items.toml"))
-    names = [folder.name for folder in folders]
-    if not folders:
-        raise FixtureError(f"There is no assignment under {root / 'fixtures'}: no folder there holds items.toml.")
-    if name is None:
-        return [load_assignment(folder) for folder in folders]
-    if name not in names:
-        raise UsageError(f"There is no assignment {name!r}. Name one with --assignment: {', '.join(names)}.")
-    return [load_assignment(folders[names.index(name)])]
-
-
-def find_assignment(name: str | None = None, root: Path = KIT_ROOT) -> Assignment:
-    """The assignment `name` under `root`, or the only one there; raises UsageError where it is not clear which."""
-    found = find_assignments(name, root)
-    if len(found) > 1:
-        names = ", ".join(assignment.name for assignment in found)
-        raise UsageError(f"There are several assignments. Name one with --assignment: {names}.")
-    return found[0]
-
-
-def nearest_root(start: Path) -> Path:
-    """The closest folder from `start` upwards that holds fixtures (a handout or the kit), else the kit itself."""
-    for folder in (start.resolve(), *start.resolve().parents):
-        if any((folder / "fixtures").glob("*/items.toml")):
-            return folder
-    return KIT_ROOT
 
 
 def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:

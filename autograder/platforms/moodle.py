@@ -12,14 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.authoring.release import zip_bytes
+from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Roster, Table, keys_of, plain_heading
+from autograder.gradebook.roster import Roster, keys_of, plain_heading
 from autograder.platforms.hand_in import HandIn, is_folder, module_and_notebook
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.report import Report, file_stem
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import number, visible
 
 NAMED_BY = ("full name", "username", "id number", "email address")

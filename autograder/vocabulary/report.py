@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import math
-import os
-import re
-import tempfile
-import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TextIO, get_args
+from typing import Any, Literal, get_args
+
+from autograder.vocabulary.files import write_atomically
 
 SCHEMA = 1
-WRITING = ".writing-"
 
 Verdict = Literal[
     "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Visibility = Literal["public", "hidden"]
-RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)  # devices to Windows
 
 
 @dataclass(frozen=True)
@@ -137,58 +131,6 @@ def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
 def without_times(report: Report) -> Report:
     """The report with every measured time set to 0, for comparing two runs."""
     return replace(report, items=tuple(replace(item, seconds=0.0) for item in report.items))
-
-
-def file_stem(student: str) -> str:
-    """A file name for any student name: readable where it can be, different for different names, never a path.
-
-    Letters of any script are kept; the rest is percent-encoded, a name that would not do as a file's whole (spaces or
-    dots at its ends, a device of Windows). A name that would be too long for a file system ends in 16 digits of its
-    SHA-256. `%x` and `%h` cannot come from percent-encoding, so no other name gets the same stem. Names that differ
-    in case alone stay apart only where the file system tells case apart.
-    """
-    raw = student.encode("utf-8", "surrogatepass")
-    kept = "".join(
-        character
-        if character.isalnum() or character in " -_.@+,'"
-        else urllib.parse.quote(character, safe="", errors="surrogatepass")
-        for character in student
-    )
-    if not kept or kept != kept.strip(" .") or RESERVED.fullmatch(kept):
-        kept = f"%x{raw.hex()}"
-    if len(kept.encode()) > 200:
-        kept = f"{kept.encode()[:150].decode(errors='ignore')}%h{hashlib.sha256(raw).hexdigest()[:16]}"
-    return kept
-
-
-@contextlib.contextmanager
-def replacing(path: Path, *, lasting: bool = True) -> Iterator[TextIO]:
-    """A stream (UTF-8) for what is to stand at `path`: a reader sees the old file or the whole new one, never a part.
-
-    Where the writer is killed, a file beside `path` stays behind whose name begins with `WRITING`.
-
-    lasting   wait until the disk has it; without, a power cut soon after may leave a file that is empty
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
-            yield stream
-            stream.flush()
-            if lasting:
-                os.fsync(stream.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
-    """Write `text` as `replacing` does."""
-    with replacing(path, lasting=lasting) as stream:
-        stream.write(text)
 
 
 def to_bytes(report: Report) -> bytes:

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import visible
 
-MAX_BYTES = 8 * 2**20
+MAX_BYTES = 32 * 2**20
+DELIMITERS = ",;\t"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file as a platform wrote it: its cells, and what it takes to write it the same way."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    delimiter: str = ","
+    newline: str = "\n"
+    bom: bool = False
+
+    def text(self, rows: Iterable[Sequence[str]]) -> str:
+        """These rows in the manner of the file, header included where it is among them."""
+        lines = [self._line(row) + self.newline for row in rows]
+        return ("\N{BYTE ORDER MARK}" if self.bom else "") + "".join(lines)
+
+    def _line(self, row: Sequence[str]) -> str:
+        stream = io.StringIO()
+        csv.writer(stream, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)  # so that it quotes both
+        return stream.getvalue().removesuffix("\r\n")
 
 
 @dataclass(frozen=True)
@@ -28,6 +51,35 @@ class Row:
     def wrong(self, sentence: str) -> UsageError:
         """What to raise where this row cannot be used."""
         return UsageError(f"{self.place}: {sentence}")
+
+
+def read_table(path: Path) -> Table:
+    """The CSV file at `path`: UTF-8, with commas, semicolons or tabs. Raises UsageError where it is not one."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"{path} is larger than {MAX_BYTES // 2**20} MiB: is it the right file?")
+        text = data.decode("utf-8-sig")
+        return _table(text, bom=data.startswith(b"\xef\xbb\xbf"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}): check the path.") from None
+    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+        raise UsageError(f"{path} is not a CSV file in UTF-8 ({error}): save it as one.") from None
+
+
+def _table(text: str, *, bom: bool) -> Table:
+    first = re.match(r'(?:[^"\r\n]|"(?:[^"]|"")*")*', text)
+    bare = re.sub(r'"(?:[^"]|"")*"', "", first[0] if first else "")
+    delimiter = max(DELIMITERS, key=bare.count)
+    rows = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
+    if not rows:
+        raise ValueError("it is empty")
+    width = len(rows[0])
+    if long := next((number for number, row in enumerate(rows, 1) if len(row) > width and any(row[width:])), 0):
+        raise ValueError(f"row {long} has more cells than the first")
+    even = tuple((*row, *[""] * (width - len(row)))[:width] for row in rows)
+    return Table(even[0], even[1:], delimiter, "\r\n" if "\r\n" in text else "\n", bom)
 
 
 def read_rows(path: Path, columns: Sequence[str], *, others: bool = False) -> list[Row]:

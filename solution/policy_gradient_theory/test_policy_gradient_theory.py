@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.checking.check import Checker, items_to_check
+from autograder.checking.checker import Checker, items_to_check
 from autograder.vocabulary.report_text import item_lines
 
 HERE = Path(__file__).resolve().parent

@@ -18,12 +18,7 @@ import numpy as np
 import policy_gradient
 import pytest
 import torch
-from sorting_task import (
-    DEFAULT_PROMPTS,
-    generate_responses,
-    sort_distance_reward,
-    sort_inclusion_ordering_reward,
-)
+from sorting_task import DEFAULT_PROMPTS, generate_responses, sort_distance_reward, sort_inclusion_ordering_reward
 
 SOLUTION = Path(policy_gradient.__file__).parent
 README = (SOLUTION / "README.md").read_text(encoding="utf-8")

@@ -35,9 +35,10 @@ from grpo_language_model import compute_response_log_probs, group_advantages, gr
 from language_model import CausalLM, CausalLMConfig, CharTokenizer
 from pretrain import bare, pretrain, worked
 
-from autograder.authoring.generator import import_generator, solution_source
-from autograder.authoring.release import handout_files, zip_bytes
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.generator import import_generator
+from autograder.authoring.handout.release import handout_files, zip_bytes
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox

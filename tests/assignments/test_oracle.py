@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from mistakes import MISTAKES
 from places import KIT
 
-from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import compare
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import find_assignment
 from autograder.sandbox.observation import Array, Observation, Raised
 

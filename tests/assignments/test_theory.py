@@ -29,9 +29,10 @@ from policy_gradient_theory import (
     score_table,
 )
 
-from autograder.authoring.generator import import_generator, solution_source
-from autograder.authoring.release import handout_files, zip_bytes
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.generator import import_generator
+from autograder.authoring.handout.release import handout_files, zip_bytes
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox

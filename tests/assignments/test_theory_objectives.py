@@ -32,7 +32,7 @@ from policy_gradient_theory import (
 )
 from sorting_task import sort_inclusion_ordering_reward as reward_of_the_task
 
-from autograder.authoring.generator import import_generator
+from autograder.authoring.fixtures.generator import import_generator
 from autograder.grading.items import find_assignment
 
 ASSIGNMENT = find_assignment("policy_gradient_theory")

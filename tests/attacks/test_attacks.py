@@ -34,11 +34,12 @@ import pytest
 import torch
 from places import KIT
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
-from autograder.pages.pages import feedback_page
+from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import packages
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.finding import find

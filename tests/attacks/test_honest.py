@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment, find_assignments
 from autograder.sandbox.calls import Outcome, Program, Request

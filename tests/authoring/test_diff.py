@@ -8,9 +8,9 @@ import pytest
 import toy_kit
 from toy_kit import autograder, change, toy_assignment
 
-from autograder.authoring.diff import difference_text, read_set, sample_differences
-from autograder.authoring.terms import Term
-from autograder.authoring.verify import regenerate_into, regenerate_term_into
+from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences
+from autograder.authoring.fixtures.terms import Term
+from autograder.authoring.fixtures.verify import regenerate_into, regenerate_term_into
 
 ALMOST = """\
 import torch

@@ -15,11 +15,19 @@ import toy_kit
 from test_readme import EXAM, comparable, sections
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.exam import Exam, Finding, Known, known_mistakes, right_answer_paths, selfcheck, stale_handout
-from autograder.authoring.generator import solution_source
-from autograder.authoring.mutants import EQUIVALENT, mutants_of
+from autograder.authoring.exam.exam import (
+    Exam,
+    Finding,
+    Known,
+    known_mistakes,
+    right_answer_paths,
+    selfcheck,
+    stale_handout,
+)
+from autograder.authoring.exam.mutants import EQUIVALENT, mutants_of
+from autograder.authoring.fixtures.agreement import solution_source
 from autograder.cli.tables import exam_table
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.vocabulary.errors import FixtureError
 

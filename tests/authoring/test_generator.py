@@ -13,16 +13,11 @@ import numpy as np
 import oracle as real_oracle
 import pytest
 
-from autograder.authoring.generator import (
-    OPEN_SECRET,
-    Draft,
-    generator_for,
-    import_generator,
-    observe,
-    regenerate,
-    versions,
-)
-from autograder.grading.cases import MANIFEST, Case, read_fixtures
+from autograder.authoring.fixtures.agreement import observe
+from autograder.authoring.fixtures.generator import OPEN_SECRET, Draft, generator_for, import_generator, regenerate
+from autograder.authoring.fixtures.stored_set import versions
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import Assignment, find_assignment, load_assignment
 from autograder.sandbox.observation import Array, Observation, Raised
 from autograder.sandbox.sandbox import Sandbox
@@ -62,7 +57,7 @@ def ramp(x, factor):
 CASES = """\
 import numpy as np
 import oracle
-from autograder.authoring.generator import Draft, fact, generator_for, unchanged, value
+from autograder.authoring.fixtures.generator import Draft, fact, generator_for, unchanged, value
 
 
 def answer(inputs, params):

@@ -17,19 +17,13 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pytest
 
-from autograder.authoring.release import (
-    STUDENT_REQUIREMENTS,
-    answer_lines,
-    handout_files,
-    points_table,
-    refuse_leaks,
-    requirements,
-    stub,
-    with_points,
-    write_handout,
-    zip_bytes,
-)
-from autograder.grading.cases import Case, Fixtures, decode, read_fixtures
+from autograder.authoring.handout.leaks import answer_lines, refuse_leaks
+from autograder.authoring.handout.points import points_table, with_points
+from autograder.authoring.handout.release import handout_files, write_handout, zip_bytes
+from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
+from autograder.authoring.handout.stubs import stub
+from autograder.grading.cases import Case, decode
+from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.items import KIT_ROOT, Assignment, find_assignment, load_assignment
 from autograder.vocabulary.errors import ReleaseError
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autograder.authoring.show import case_lines, item_text
-from autograder.grading.cases import Case, Expectation, Fixtures, read_fixtures
+from autograder.authoring.fixtures.show import case_lines, item_text
+from autograder.grading.cases import Case, Expectation
+from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.items import Item, find_assignment
 from autograder.sandbox.observation import Observation, Raised
 

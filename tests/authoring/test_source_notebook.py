@@ -14,8 +14,9 @@ import pytest
 from nbgrader_course import WITH_NOTEBOOK
 from toy_kit import toy_assignment, toy_kit
 
-from autograder.authoring.release import handout_files, notebook_of, refuse_leaks, write_source_notebook
-from autograder.authoring.source_notebook import (
+from autograder.authoring.handout.leaks import refuse_leaks
+from autograder.authoring.handout.release import handout_files, notebook_of, write_source_notebook
+from autograder.authoring.handout.source_notebook import (
     CODE_STUB,
     TEXT_STUB,
     Extras,
@@ -186,7 +187,7 @@ def test_no_answer_and_no_guide_is_in_what_students_get(assignment: Assignment, 
 
 
 def test_release_refuses_a_notebook_that_holds_an_answer_or_a_guide(assignment: Assignment, notebook: Notebook) -> None:
-    from autograder.grading.cases import Fixtures
+    from autograder.grading.fixtures import Fixtures
 
     solution = (assignment.solution / f"{assignment.module}.py").read_text(encoding="utf-8")
     fixtures, guides = Fixtures((), {}, ""), read_extras(assignment).guides

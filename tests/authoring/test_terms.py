@@ -14,12 +14,12 @@ import toy_kit
 from toy_kit import autograder, change, toy_assignment
 
 from autograder.authoring.declarations import OPEN_SECRET
-from autograder.authoring.generator import solution_source
-from autograder.authoring.release import handout_files
-from autograder.authoring.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
-from autograder.authoring.variants import Variants, read_variants, variant_folder
-from autograder.authoring.verify import regenerate_term_into
-from autograder.grading.cases import MANIFEST, Fixtures, read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
+from autograder.authoring.fixtures.variants import Variants, read_variants, variant_folder
+from autograder.authoring.fixtures.verify import regenerate_term_into
+from autograder.authoring.handout.release import handout_files
+from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, find_assignment
 from autograder.sandbox.sandbox import Sandbox

@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:1] = [str(ROOT), str(ROOT / "tests")]
 
-from autograder.grading.cases import read_fixtures  # noqa: E402
+from autograder.grading.fixtures import read_fixtures  # noqa: E402
 from autograder.grading.items import Assignment, find_assignment  # noqa: E402
 from autograder.sandbox.sandbox import layers_for  # noqa: E402
 from benchmarks.comparison import compare_all, ratios  # noqa: E402

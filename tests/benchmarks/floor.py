@@ -20,7 +20,8 @@ if __name__ == "__main__":
 
 import torch  # noqa: E402
 
-from autograder.grading.cases import Case, read_fixtures  # noqa: E402
+from autograder.grading.cases import Case  # noqa: E402
+from autograder.grading.fixtures import read_fixtures  # noqa: E402
 from autograder.grading.items import Assignment, find_assignment  # noqa: E402
 from autograder.sandbox.inside import worker  # noqa: E402
 

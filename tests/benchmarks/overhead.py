@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.cases import read_fixtures
 from autograder.grading.feedback.details import write_details
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
-from autograder.pages.pages import feedback_page
+from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import environment, packages
 from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import SandboxError
-from autograder.vocabulary.report import write_atomically, write_report
+from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.report import write_report
 
 FLOOR = Path(__file__).resolve().parent / "floor.py"
 NOTHING = Program("nothing", "", {}, "")

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.grading.cases import Fixtures, read_fixtures
 from autograder.grading.compare import compare
+from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.sandbox.inside import worker

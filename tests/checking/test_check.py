@@ -17,7 +17,9 @@ import pytest
 import toy_kit
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.checking.check import INTRODUCTION, Checker, check, items_to_check, main
+from autograder.checking.check import INTRODUCTION, check
+from autograder.checking.checker import Checker, items_to_check
+from autograder.checking.command_line import main
 from autograder.cli.main import main as whole_command_line
 from autograder.grading.items import find_assignment
 from autograder.vocabulary.errors import GraderFault, UsageError

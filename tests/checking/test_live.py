@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from autograder.checking import live
-from autograder.checking.check import Checker
+from autograder.checking.checker import Checker
 from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.vocabulary.errors import GraderFault, UsageError
 

@@ -18,9 +18,10 @@ from test_exports import PLATFORMS, validate
 
 from autograder.cli.main import main
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Table
-from autograder.pages.pages import feedback_page
-from autograder.vocabulary.report import Report, file_stem
+from autograder.pages.student_page import feedback_page
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import Table
 
 COLUMN = "HW5 GRPO (123456)"
 Run = Callable[..., "Done"]

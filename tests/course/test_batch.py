@@ -30,16 +30,17 @@ from rich.console import Console
 
 from autograder.cli.tables import class_table
 from autograder.course.batch import Run, grade_all, in_sandboxes
-from autograder.gradebook.gradebook import summary
-from autograder.grading.cases import read_fixtures
+from autograder.gradebook.class_statistics import summary
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import KIT_ROOT, find_assignment
-from autograder.pages.pages import without_times as page_without_times
+from autograder.pages.class_page import without_times as page_without_times
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.report import WRITING, Report, file_stem, from_json, read_report, to_json, without_times
+from autograder.vocabulary.files import WRITING, file_stem
+from autograder.vocabulary.report import Report, from_json, read_report, to_json, without_times
 from autograder.vocabulary.text import INVISIBLE
 
 ASSIGNMENT = find_assignment("policy_gradient")

@@ -20,8 +20,9 @@ from distributed import Client
 from test_batch import comparable, descendants, is_running, wait_for
 
 from autograder.course import cluster as clusters
+from autograder.course import dask_worker
 from autograder.course.batch import Run, grade_all
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.submissions.finding import find
@@ -252,7 +253,7 @@ def test_a_run_leaves_no_server_on_the_cluster(cluster: Cluster, grader: Grader,
     assert seen
     wait_for(lambda: not any(map(is_running, seen)))
     with Client(cluster.address) as client:
-        assert set(client.run(lambda: len(sys.modules["autograder.course.cluster"]._benches)).values()) == {0}
+        assert set(client.run(lambda: len(sys.modules["autograder.course.dask_worker"]._benches)).values()) == {0}
 
 
 def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys: Path, tmp_path: Path) -> None:
@@ -359,8 +360,8 @@ def test_without_dask_the_sentence_says_what_to_install(
 
 def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader that was killed dismisses nobody."""
-    monkeypatch.setattr(clusters, "IDLE_SECONDS", 0.1)
-    bench = clusters.Bench(grader, "best")
+    monkeypatch.setattr(dask_worker, "IDLE_SECONDS", 0.1)
+    bench = dask_worker.Bench(grader, "best")
     right = Submission("ada", "toy.py", "00", RIGHT.format(seconds=0))
     assert bench.grade(right)[0].points == 10
     wait_for(lambda: not bench._free)
@@ -369,7 +370,7 @@ def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypat
 
 
 def test_each_thread_at_work_has_a_sandbox_of_its_own_and_keeps_it_for_the_next(grader: Grader) -> None:
-    bench = clusters.Bench(grader, "best")
+    bench = dask_worker.Bench(grader, "best")
     try:
         with bench._sandbox() as first, bench._sandbox() as second:
             assert first is not second

@@ -23,11 +23,12 @@ import places
 import pytest
 
 from autograder.course.batch import grade_all
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.submissions.finding import find
-from autograder.vocabulary.report import file_stem, read_report, to_json, without_times
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import read_report, to_json, without_times
 
 ASSIGNMENT = find_assignment("policy_gradient")
 SUBMISSIONS = ASSIGNMENT.folder / "submissions"

@@ -13,7 +13,8 @@ from sample_reports import report
 from typer.testing import CliRunner
 
 from autograder.cli.main import app
-from autograder.vocabulary.report import Report, file_stem, to_bytes
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report, to_bytes
 
 HOSTILE = "=cmd|' /C calc'!A0<script>alert(1)</script>"
 Given = Callable[[str, list[Report]], Path]

@@ -12,11 +12,11 @@ import pytest
 
 from autograder.course.batch import Run, grade_all
 from autograder.course.results import Results
-from autograder.gradebook.gradebook import MOST_NAMED
-from autograder.grading.cases import read_fixtures
+from autograder.gradebook.class_statistics import MOST_NAMED
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
-from autograder.pages.pages import ClassPage, index_page
+from autograder.pages.class_page import ClassPage, index_page
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError

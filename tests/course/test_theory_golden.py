@@ -18,8 +18,8 @@ import test_golden
 from test_golden import PLACEHOLDERS, Kind, as_text, difference, golden_text
 
 from autograder.course.batch import grade_all
-from autograder.grading.cases import read_fixtures
 from autograder.grading.choice import assignment_of_submissions
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.submissions.finding import find

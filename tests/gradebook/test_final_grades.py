@@ -12,30 +12,16 @@ import pytest
 import toy_kit
 from toy_kit import autograder
 
-from autograder.gradebook.final_grades import (
-    BEGIN,
-    Final,
-    Rules,
-    final_of,
-    read_rules,
-    stored_reports,
-    with_final,
-    without_finals,
-    write_finals,
-)
-from autograder.gradebook.rules import Late, Override, Policy, read_overrides, read_policy, read_times
+from autograder.gradebook.final_grades import Final, final_of
+from autograder.gradebook.grades_folder import BEGIN, stored_reports, with_final, without_finals, write_finals
+from autograder.gradebook.hand_in_times import read_times
+from autograder.gradebook.overrides import Override, read_overrides
+from autograder.gradebook.rules import Late, Policy, Rules, read_policy, read_rules
 from autograder.grading.items import Assignment, Item
-from autograder.pages.pages import feedback_page
+from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.report import (
-    ItemResult,
-    Report,
-    SubmissionInfo,
-    file_stem,
-    read_report,
-    write_atomically,
-    write_report,
-)
+from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report, write_report
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 DEADLINE = datetime.datetime(2027, 3, 12, 23, 59, tzinfo=BERLIN)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.gradebook.gradebook import summary, to_csv
+from autograder.gradebook.class_statistics import summary
+from autograder.gradebook.gradebook import to_csv
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.text import INVISIBLE

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autograder.authoring.generator import manifest_text
-from autograder.grading.cases import Case, Expectation, decode, encode, is_finite, read_fixtures
+from autograder.authoring.fixtures.stored_set import manifest_text
+from autograder.grading.cases import Case, Expectation, decode, encode, is_finite
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment, find_assignment, load_assignment
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.vocabulary.errors import FixtureError

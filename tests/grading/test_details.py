@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import right_places
 from autograder.grading.feedback.details import (
     MAX_CELLS,
@@ -25,10 +25,11 @@ from autograder.grading.feedback.details import (
     write_details,
 )
 from autograder.grading.feedback.pictures import LARGEST, curve_of, picture_of
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.pages.drawing import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
-from autograder.pages.pages import feedback_page
+from autograder.pages.student_page import feedback_page
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.observation import Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox

@@ -15,9 +15,10 @@ import nbformat
 import pytest
 from mistakes import CORRECT, MISTAKES, Correct, Mistake
 
-from autograder.authoring.exam import right_answer_paths
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, read_fixtures
+from autograder.authoring.exam.exam import right_answer_paths
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item, find_assignment
 from autograder.sandbox.sandbox import Sandbox

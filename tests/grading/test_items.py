@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import KIT_ROOT, Assignment, find_assignment, load_assignment, nearest_root
 from autograder.vocabulary.errors import FixtureError, UsageError
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from mistakes import MISTAKES
 
-from autograder.authoring.generator import solution_source
-from autograder.grading.cases import Case, Expectation, read_fixtures
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.feedback.reasons import explain
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
 from autograder.sandbox.observation import Array, Observation, Raised, Returned

@@ -19,8 +19,10 @@ import places
 import pytest
 
 from autograder.grading.feedback.details import Curve, Details, Picture, Series
-from autograder.pages.pages import ABSENT, NOT_GRADED, Change, feedback_page, index_page
-from autograder.vocabulary.report import ItemResult, Report, file_stem, from_json
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, index_page
+from autograder.pages.student_page import feedback_page
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import ItemResult, Report, from_json
 from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 GOLDEN = places.GOLDEN / "policy_gradient"

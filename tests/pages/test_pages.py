@@ -14,24 +14,19 @@ import pytest
 
 import autograder
 from autograder.course.batch import grade_all
-from autograder.grading.cases import read_fixtures
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import find_assignment
-from autograder.pages.pages import (
-    ABSENT,
-    NOT_GRADED,
-    Change,
-    _discrimination_word,
-    feedback_page,
-    index_page,
-    without_times,
-)
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, index_page, without_times
+from autograder.pages.html import discrimination_word
+from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
-from autograder.vocabulary.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict, file_stem
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.report import without_times as report_without_times
 from autograder.vocabulary.text import VERDICT_WORDS, visible
 
-TEMPLATES = Path(autograder.__file__).parent / "templates"
+TEMPLATES = Path(autograder.__file__).parent / "pages" / "templates"
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 TABLE = """\
 deltas   float32[batch=3 trial=5]
@@ -540,7 +535,7 @@ def test_discrimination_is_told_with_the_word_for_what_it_means() -> None:
      (-1, "reversed")],
 )  # fmt: skip
 def test_each_discrimination_has_its_word(value: float, word: str) -> None:
-    assert _discrimination_word(value) == word
+    assert discrimination_word(value) == word
 
 
 def test_a_small_class_is_told_nothing_of_discrimination() -> None:

@@ -25,8 +25,9 @@ from house import engine_imports, imported
 from places import GOLDEN
 from test_exports import validate
 
-from autograder.authoring.release import answer_lines, secret_arrays, zip_bytes
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.handout.leaks import answer_lines, secret_arrays
+from autograder.authoring.handout.release import zip_bytes
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import find_assignment
 from autograder.platforms.containers import bundles
 from autograder.platforms.containers.harness import GUARDS, students_of

@@ -12,10 +12,11 @@ from canvas_importer import Course, imported
 from places import DOWNLOADS
 from sample_reports import item, not_graded, report
 
-from autograder.gradebook.roster import Person, Roster, Table, keys_of, read_table
+from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.canvas import canvas_csv
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import Table, read_table
 
 COLUMN = "HW5 GRPO (123456)"
 GRADEBOOK = DOWNLOADS / "canvas-gradebook.csv"

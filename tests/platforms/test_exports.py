@@ -28,12 +28,14 @@ from test_golden import GOLDEN, KINDS, difference, golden_text
 from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Person, Roster, Table, keys_of, read_roster, read_table
-from autograder.pages.pages import feedback_page
+from autograder.gradebook.roster import Person, Roster, keys_of, read_roster
+from autograder.pages.student_page import feedback_page
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import CaseResult, Report, file_stem, from_json
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import CaseResult, Report, from_json
+from autograder.vocabulary.rows import Table, read_table
 from autograder.vocabulary.text import INVISIBLE
 
 PLATFORMS = DOWNLOADS

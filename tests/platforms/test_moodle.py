@@ -12,10 +12,12 @@ import pytest
 from sample_reports import item, not_graded, report
 
 from autograder.gradebook.class_reports import FinalReport
-from autograder.gradebook.roster import Person, Roster, Table, keys_of, read_table
+from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.moodle import feedback_folder, feedback_zip, moodle_csv
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.report import Report, file_stem
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import Table, read_table
 
 HEADER = ("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed",
           "Last modified (submission)", "Last modified (grade)", "Feedback comments")  # fmt: skip

@@ -26,7 +26,7 @@ from nbgrader_course import (
     scores,
 )
 
-from autograder.authoring.source_notebook import read_extras
+from autograder.authoring.handout.source_notebook import read_extras
 from autograder.grading.items import Assignment, find_assignment
 from autograder.vocabulary.report import Report
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring.release import notebook_of
-from autograder.authoring.source_notebook import Notebook, released
-from autograder.grading.cases import read_fixtures
+from autograder.authoring.handout.release import notebook_of
+from autograder.authoring.handout.source_notebook import Notebook, released
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, find_assignment
 from autograder.sandbox.sandbox import Sandbox

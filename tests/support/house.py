@@ -43,4 +43,5 @@ def imported(module: str) -> Iterator[str]:
 
 
 def engine_imports(module: str) -> set[str]:
-    return {name.removeprefix("autograder.") for name in imported(module) if name.startswith("autograder.")}
+    found = {name.removeprefix("autograder.") for name in imported(module) if name.startswith("autograder.")}
+    return found - {"__version__"}

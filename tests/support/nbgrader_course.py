@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.exam import known_mistakes
-from autograder.authoring.source_notebook import EXTRAS, read_extras
+from autograder.authoring.exam.exam import known_mistakes
+from autograder.authoring.handout.source_notebook import EXTRAS, read_extras
 from autograder.grading.items import KIT_ROOT, Assignment, find_assignments
 from autograder.vocabulary.report import Report, read_report
 

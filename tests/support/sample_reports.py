@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autograder.vocabulary.report import (
-    CaseResult,
-    ItemResult,
-    Report,
-    SubmissionInfo,
-    Verdict,
-    file_stem,
-    write_report,
-)
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict, write_report
 
 # Commas, quotes, line breaks, formulas, marks that nobody sees, four scripts.
 NASTY_NAMES = (

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.release import handout_files, write_handout
-from autograder.authoring.verify import regenerate_into
+from autograder.authoring.fixtures.verify import regenerate_into
+from autograder.authoring.handout.release import handout_files, write_handout
 from autograder.grading.items import KIT_ROOT, Assignment, load_assignment
 
 ITEMS = """\
@@ -61,8 +61,9 @@ def shift(x, factor):
 
 CASES = """\
 import numpy as np
-import oracle
-from autograder.authoring.generator import Draft, generator_for, unchanged, value
+from autograder.authoring.declarations import Draft, generator_for, unchanged, value
+
+from . import oracle
 
 
 def answer(name):

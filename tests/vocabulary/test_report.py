@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import (
     VERDICTS,
     CaseResult,
@@ -19,12 +20,10 @@ from autograder.vocabulary.report import (
     Report,
     SubmissionInfo,
     Verdict,
-    file_stem,
     from_json,
     read_report,
     to_json,
     without_times,
-    write_atomically,
     write_report,
 )
 

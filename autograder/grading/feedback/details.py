@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.vocabulary.report import write_atomically
+from autograder.vocabulary.files import write_atomically
 
 SCHEMA = 1
 MAX_STEPS = 2_000

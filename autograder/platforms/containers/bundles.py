@@ -10,10 +10,14 @@ import json
 import uuid
 from pathlib import Path
 
-from autograder.authoring.release import STUDENT_REQUIREMENTS, Files, handout_files, refuse_leaks, requirements, stub
-from autograder.grading.cases import MANIFEST, read_fixtures
-from autograder.grading.items import KIT_ROOT, UNTOUCHED, Assignment
+from autograder.authoring.handout.leaks import refuse_leaks
+from autograder.authoring.handout.release import Files, handout_files
+from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
+from autograder.authoring.handout.stubs import stub
+from autograder.grading.fixtures import MANIFEST, read_fixtures
+from autograder.grading.items import UNTOUCHED, Assignment
 from autograder.platforms.gradescope.results import Visibility
+from autograder.vocabulary.places import ENGINE
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 MINUTES = 20
@@ -169,8 +173,7 @@ def kit_files(assignment: Assignment, fixtures: Path | None = None) -> Files:
     """
     read_fixtures(assignment, folder=fixtures)
     stored = fixtures or assignment.folder
-    engine = KIT_ROOT / "autograder"
-    files = {f"autograder/{path.relative_to(engine).as_posix()}": path.read_bytes() for path in engine.rglob("*.py")}
+    files = {f"autograder/{path.relative_to(ENGINE).as_posix()}": path.read_bytes() for path in ENGINE.rglob("*.py")}
     below = f"fixtures/{assignment.name}"
     manifest = (stored / MANIFEST).read_bytes()
     for name in json.loads(manifest)["files"]:

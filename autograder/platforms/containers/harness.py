@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.checking.check import print_anything
+from autograder.checking.command_line import print_anything
 from autograder.gradebook.class_reports import to_json
-from autograder.grading.cases import read_fixtures
+from autograder.grading.assignments import find_course
 from autograder.grading.choice import assignment_of_submissions
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.platforms import prairielearn
 from autograder.platforms.gradescope import results as gradescope
@@ -30,7 +31,9 @@ from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, KitError
-from autograder.vocabulary.report import Report, write_atomically
+from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.places import ENGINE
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
 MAX_METADATA = 4 * 2**20
@@ -51,7 +54,7 @@ PRAIRIELEARN = Places("student", "results/results.json")
 
 def grade(folder: Path, student: str, assignment: str | None = None) -> tuple[Submission, Report]:
     """The report on the one submission in `folder`. Raises GraderFault where nothing here guards the hidden cases."""
-    chosen = assignment_of_submissions([folder], assignment)
+    chosen = assignment_of_submissions(find_course(ENGINE), [folder], assignment)
     fixtures = read_fixtures(chosen)
     if not stat.S_ISDIR(folder.stat().st_mode):
         raise GraderFault(f"{folder} is no folder: the platform has put no submission there.")

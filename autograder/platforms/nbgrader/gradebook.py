@@ -20,14 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.release import notebook_of
-from autograder.authoring.source_notebook import TEXT_STUB, released, to_bytes
+from autograder.authoring.handout.release import notebook_of
+from autograder.authoring.handout.source_notebook import TEXT_STUB, released, to_bytes
 from autograder.grading.items import Assignment
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, is_answer, questions, written_in
 from autograder.submissions.reading import read, written_answers
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import ItemResult, Report, read_report, write_atomically
+from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.report import ItemResult, Report, read_report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.source_notebook import TEXT_STUB, Cell, Notebook
+from autograder.authoring.handout.source_notebook import TEXT_STUB, Cell, Notebook
 from autograder.submissions.syntax import MAX_CODE, UNPARSABLE, parsed
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines

@@ -1,0 +1,193 @@
+"""Solution → handout: stubs, given files, public cases and the checker, as a folder and a zip. Nothing for staff eyes.
+
+What a student receives is put together from a list, never by leaving things out of a copy; then it is searched for the
+solution's lines and for hidden cases, and refused if one is found.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import io
+import json
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from autograder.authoring.handout.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
+from autograder.authoring.fixtures.variants import Variants
+from autograder.grading.cases import (
+    Case,
+)
+from autograder.grading.fixtures import (
+    MANIFEST,
+    Fixtures,
+    read_fixtures,
+)
+from autograder.grading.items import (
+    UNTOUCHED,
+    Assignment,
+)
+from autograder.vocabulary.errors import ReleaseError
+from autograder.vocabulary.files import (
+    file_stem,
+)
+from autograder.vocabulary.places import (
+    ENGINE,
+)
+from autograder.vocabulary.text import number
+from autograder.authoring.handout.requirements import requirements
+from autograder.authoring.handout.points import with_points
+from autograder.authoring.handout.leaks import refuse_leaks
+from autograder.authoring.handout.stubs import stub
+
+TEXTS = ("README.md", "experiments.py")
+COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course
+STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
+
+Files = dict[str, bytes]
+
+
+def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
+    """The whole handout: path with forward slashes → bytes; `folder` may hold another set of fixtures.
+
+    Raises ReleaseError rather than give anything away.
+    """
+    folder = folder or assignment.folder
+    solution = _text(assignment.solution / f"{assignment.module}.py")
+    stubs = stub(solution, assignment)
+    test_name = f"test_{assignment.module}.py"
+    texts = {
+        f"{assignment.module}.py": stubs,
+        **{f"{name}.py": text for name, text in assignment.given_sources().items()},
+        **{name: _text(assignment.solution / name) for name in (*TEXTS, test_name)},
+        "requirements.txt": requirements(),
+        **student_engine(),
+    }
+    texts["README.md"] = with_points(texts["README.md"], assignment)
+    files = {name: text.encode() for name, text in texts.items()}
+    files |= {name: _data(assignment.solution / name) for name in assignment.also}
+    files[f"{assignment.module}.ipynb"] = to_bytes(released(notebook_of(assignment)))
+    fixtures = read_fixtures(assignment, folder=folder)
+    files |= _public_fixtures(assignment, fixtures, stubs, folder)
+    refuse_leaks(files, solution, fixtures, read_extras(assignment).guides)
+    return dict(sorted(files.items()))
+
+
+def student_engine() -> dict[str, str]:
+    """The packages that `check` and a notebook's test cells need, whole: path with forward slashes → text."""
+    modules = [ENGINE / "__init__.py", ENGINE / "__main__.py"]
+    modules += [path for name in STUDENT_PACKAGES for path in (ENGINE / name).rglob("*.py")]
+    return {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
+
+
+def notebook_of(assignment: Assignment) -> Notebook:
+    """nbgrader's source notebook of the assignment, made from what instructors edit."""
+    readme = with_points(_text(assignment.solution / "README.md"), assignment)
+    module = _text(assignment.solution / f"{assignment.module}.py")
+    return source_notebook(assignment, readme, module, read_extras(assignment))
+
+
+def write_source_notebook(assignment: Assignment) -> Path:
+    """Make the source notebook anew, beside what it is made from."""
+    path = assignment.solution / f"{assignment.module}.ipynb"
+    path.write_bytes(to_bytes(notebook_of(assignment)))
+    return path
+
+
+def write_handout(files: Mapping[str, bytes], target: Path) -> None:
+    """Put the files, and nothing else, into `target`, whose old contents go."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=".releasing-"))
+    try:
+        for name, data in files.items():
+            (staging / name).parent.mkdir(parents=True, exist_ok=True)
+            (staging / name).write_bytes(data)
+        staging.chmod(0o755)
+        shutil.rmtree(target, ignore_errors=True)
+        staging.replace(target)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
+    """The files as a zip that unpacks into `folder`, or flat where that is ""; the same files give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in sorted(files.items()):
+            member = zipfile.ZipInfo(f"{folder}/{name}" if folder else name, ZIP_TIME)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.create_system = 3
+            member.external_attr = (0o100755 if data.startswith(b"#!") else 0o644) << 16
+            archive.writestr(member, data)
+    return buffer.getvalue()
+
+
+def write_student_zips(variants: Variants, students: Iterable[str], target: Path) -> int:
+    """Write `<student>.zip` for each of them, with the public cases of the student's own variant; how many."""
+    assignment = variants.assignment
+    zips: dict[Path, bytes] = {}
+    target.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for student in students:
+        folder = variants.folder_of(student)
+        if folder not in zips:
+            zips[folder] = zip_bytes(handout_files(assignment, folder), assignment.name)
+        (target / f"{file_stem(student)}.zip").write_bytes(zips[folder])
+        count += 1
+    return count
+
+
+def finish_release(assignment: Assignment) -> None:
+    """Complete a handout of which nbgrader made the notebook, which must be the one that `release` makes."""
+    files = handout_files(assignment)
+    name = f"{assignment.module}.ipynb"
+    if (assignment.handout / name).read_bytes() != files[name]:
+        raise ReleaseError(
+            f"nbgrader made another {name} than `autograder release` does: its source notebook is not current. "
+            "Run `autograder release`, which renews it."
+        )
+    write_handout(files, assignment.handout)
+
+
+def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, folder: Path) -> Files:
+    """The public cases as a set of fixtures of their own, with a manifest that knows of no other."""
+    public = [case for case in (*fixtures.cases, *fixtures.curves) if case.visibility == "public"]
+    names = sorted({f"public/{case.item}.safetensors" for case in public})
+    files = {name: (folder / name).read_bytes() for name in names}
+    files["items.toml"] = _without_hidden(_text(assignment.folder / "items.toml")).encode()
+    files["probes.py"] = assignment.probes_source().encode()
+    manifest = json.loads(_text(folder / MANIFEST))
+    known = {slug for case in public for slug in case.mistakes}
+    kept = {
+        **{key: manifest[key] for key in ("schema", "assignment", "given", "tolerances", "versions")},
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
+        "hints": {slug: hint for slug, hint in manifest["hints"].items() if slug in known},
+    }
+    files[MANIFEST] = (json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+    files |= {f"{name}.py": text.encode() for name, text in assignment.given_sources().items()}
+    files[UNTOUCHED] = stubs.encode()
+    return {f"fixtures/{assignment.name}/{name}": data for name, data in files.items()}
+
+
+def _without_hidden(items: str) -> str:
+    return "".join(line for line in items.splitlines(keepends=True) if not re.match(r"hidden\s*=", line))
+
+
+def _text(path: Path) -> str:
+    return _data(path).decode()
+
+
+def _data(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"{path} cannot be read ({error.strerror}); the handout is made from it.") from error

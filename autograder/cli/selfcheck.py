@@ -1,0 +1,46 @@
+"""The verb `selfcheck`: the grader's own exam."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.markup import escape
+
+from autograder.authoring.exam.exam import Exam
+from autograder.authoring.exam.exam import selfcheck as examine_grader
+from autograder.cli.console import progress_bar, standard_output
+from autograder.cli.options import CORES, AssignmentOption, JobsOption, course
+from autograder.cli.tables import answers_table, exam_table
+from autograder.grading.assignments import find_assignments
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.items import Assignment
+from autograder.vocabulary.text import number, visible
+
+
+def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
+    """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
+    complaints = 0
+    several = find_assignments(course(), assignment)
+    for chosen in several:
+        with progress_bar("examining") as advance:
+            exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
+        _say_exam(exam, chosen, standard_output(), title=len(several) > 1)
+        complaints += len(exam.complaints)
+    if complaints:
+        print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
+        raise SystemExit(3)
+
+
+def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool) -> None:
+    if title:
+        console.print(escape(assignment.title), style="bold", highlight=False)
+    for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
+        points = "not graded" if report.points is None else number(report.points)
+        console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
+    console.print(exam_table(exam.findings, assignment))
+    console.print(answers_table(exam))
+    for note in exam.notes:
+        console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
+    for complaint in exam.complaints:
+        console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)

@@ -1,0 +1,101 @@
+"""The folder that grading wrote: its reports read back, final grades written into gradebook, reports and pages."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from autograder.gradebook.final_grades import Final, final_of
+from autograder.gradebook.gradebook import to_csv
+from autograder.gradebook.rules import Rules
+from autograder.grading.items import Assignment
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.report import Report, read_report, to_json
+from autograder.vocabulary.text import number, visible
+
+ADJUSTMENTS = "adjustments.json"
+BEGIN, END = "<!-- final grade -->", "<!-- end of final grade -->"
+MAIN = "<main>\n"
+
+
+def stored_reports(out: Path) -> list[Report]:
+    """Every report in a folder of grades; raises UsageError where there is none, or one cannot be read."""
+    paths = sorted((out / "reports").glob("*.json"))
+    reports = [(path, read_report(path)) for path in paths]
+    if broken := [path for path, report in reports if report is None]:
+        raise UsageError(f"{broken[0]} is no report: grade again with --fresh.")
+    if not reports:
+        raise UsageError(f"{out} holds no reports: `autograder grade … --out {out}` makes them.")
+    return sorted((report for _, report in reports if report is not None), key=lambda report: report.student)
+
+
+def without_finals(out: Path, reports: Sequence[Report], assignment: Assignment) -> None:
+    """Write gradebook, reports and pages as they are without rules, where an earlier run had some."""
+    for report in reports:
+        _write_final(out, report, None)
+    _write_if_new(out / "grades.csv", to_csv(reports, [item.id for item in assignment.items]))
+    (out / ADJUSTMENTS).unlink(missing_ok=True)
+
+
+def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules) -> dict[str, Final]:
+    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student."""
+    finals = {report.student: final_of(report, rules) for report in reports}
+    for name, data in rules.given.items():
+        _write_if_new(out / name, data.decode("utf-8-sig"))
+    for report in reports:
+        _write_final(out, report, finals[report.student])
+    columns: dict[str, Callable[[str], str]] = {
+        "final": lambda student: "" if (points := finals[student].points) is None else number(points),
+        "adjustments": lambda student: finals[student].reasons,
+    }
+    items = [item.id for item in assignment.items]
+    _write_if_new(out / "grades.csv", to_csv(reports, items, columns))
+    students = {student: {"final": one.points, "adjustments": _listed(one)} for student, one in sorted(finals.items())}
+    described = {"schema": 1, "assignment": assignment.name, "students": students}
+    _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
+    return finals
+
+
+def _write_final(out: Path, report: Report, final: Final | None) -> None:
+    stem = file_stem(report.student)
+    data = to_json(report)
+    if final is not None:
+        data |= {"final": final.points, "adjustments": _listed(final)}
+    text = json.dumps(data, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    _write_if_new(out / "reports" / f"{stem}.json", text + "\n")
+    page = out / "feedback" / f"{stem}.html"
+    with contextlib.suppress(FileNotFoundError):
+        _write_if_new(page, with_final(page.read_bytes().decode(), final or Final(None, ()), report.max_points))
+
+
+def _listed(final: Final) -> list[dict[str, Any]]:
+    return [asdict(one) for one in final.adjustments]
+
+
+def _write_if_new(path: Path, text: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_bytes() == text.encode():
+            return
+    write_atomically(path, text)
+
+
+def with_final(page: str, final: Final, max_points: float) -> str:
+    """A feedback page that says first what the rules made of the grade; instead of what it said of it before."""
+    page = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}\n", "", page, count=1, flags=re.DOTALL)
+    if not final.adjustments:
+        return page
+    points = "no grade yet" if final.points is None else f"{number(final.points)} of {number(max_points)} points"
+    rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(one.reason)) for one in final.adjustments)
+    section = Markup(
+        '{begin}<section class="look" aria-labelledby="final">\n<h2 id="final">Final grade: {points}</h2>\n'
+        "<ul>\n{rows}</ul>\n</section>{end}\n"
+    ).format(begin=Markup(BEGIN), end=Markup(END), points=points, rows=rows)
+    return page.replace(MAIN, f"{MAIN}{section}", 1)
