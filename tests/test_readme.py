@@ -13,12 +13,8 @@ from pathlib import Path
 import pytest
 from shown import KIT, LONG, Section, as_shown, comparable, copy_of_the_kit, documents, runs, sections, text_of
 
-from autograder import (
-    __version__,
-)
-from autograder.sandbox.layers import (
-    probe,
-)
+from autograder import __version__
+from autograder.sandbox.layers import probe
 
 pytestmark = pytest.mark.timeout(1200)
 EXAM = "autograder selfcheck --assignment"

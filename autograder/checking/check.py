@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.checking.checker import (
-    Checker,
-    checked,
-)
-from autograder.vocabulary.report import (
-    Report,
-)
+from autograder.checking.checker import Checker, checked
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.report_text import report_text
 
 INTRODUCTION = "Public cases only; grading runs more of the same kind."

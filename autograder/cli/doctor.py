@@ -11,33 +11,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from autograder.authoring.exam.exam import (
-    stale_handout,
-)
-from autograder.authoring.fixtures.agreement import (
-    observe,
-)
-from autograder.authoring.handout.requirements import (
-    installed_requirements,
-)
-from autograder.grading.cases import (
-    Case,
-)
-from autograder.grading.fixtures import (
-    read_fixtures,
-)
-from autograder.grading.items import (
-    Assignment,
-)
-from autograder.sandbox.cgroup import (
-    VARIABLE,
-)
-from autograder.sandbox.inside.isolation import (
-    AROUND,
-)
-from autograder.sandbox.layers import (
-    probe,
-)
+from autograder.authoring.exam.exam import stale_handout
+from autograder.authoring.fixtures.agreement import observe
+from autograder.authoring.handout.requirements import installed_requirements
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.items import Assignment
+from autograder.sandbox.cgroup import VARIABLE
+from autograder.sandbox.inside.isolation import AROUND
+from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import KitError
 

@@ -15,33 +15,13 @@ from autograder.authoring.handout.release import Files, zip_bytes
 from autograder.checking import classroom
 from autograder.cli.options import AssignmentOption, FixturesOption, course
 from autograder.gradebook.class_reports import named, read_grades, to_json
-from autograder.gradebook.roster import (
-    Roster,
-    read_roster,
-)
-from autograder.grading.assignments import (
-    find_assignment,
-)
-from autograder.platforms import (
-    canvas,
-    moodle,
-    plain,
-    prairielearn,
-)
-from autograder.platforms.containers import (
-    bundles,
-)
-from autograder.platforms.gradescope import (
-    results as gradescope,
-)
-from autograder.vocabulary.errors import (
-    GraderFault,
-)
-from autograder.vocabulary.files import (
-    file_stem,
-    write_atomically,
-    writing,
-)
+from autograder.gradebook.roster import Roster, read_roster
+from autograder.grading.assignments import find_assignment
+from autograder.platforms import canvas, moodle, plain, prairielearn
+from autograder.platforms.containers import bundles
+from autograder.platforms.gradescope import results as gradescope
+from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.files import file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import read_table
 from autograder.vocabulary.text import visible

@@ -17,47 +17,17 @@ from autograder.checking.command_line import print_anything
 from autograder.checking.watch import watch as watch_folder
 from autograder.cli.console import standard_output
 from autograder.cli.doctor import examine
-from autograder.cli.exports import (
-    bundle_app,
-    export_app,
-)
-from autograder.cli.fixtures import (
-    fixtures_app,
-)
-from autograder.cli.grade import (
-    grade,
-)
-from autograder.cli.gradebook import (
-    gradebook,
-    similar,
-)
-from autograder.cli.options import (
-    AssignmentOption,
-    CourseOption,
-    course,
-    course_first,
-    name_course,
-    root_for,
-)
-from autograder.cli.release import (
-    release,
-)
-from autograder.cli.selfcheck import (
-    selfcheck,
-)
-from autograder.cli.tables import (
-    doctor_table,
-)
-from autograder.grading.assignments import (
-    find_assignments,
-    unreadable,
-)
-from autograder.vocabulary.errors import (
-    KitError,
-)
-from autograder.vocabulary.text import (
-    visible,
-)
+from autograder.cli.exports import bundle_app, export_app
+from autograder.cli.fixtures import fixtures_app
+from autograder.cli.grade import grade
+from autograder.cli.gradebook import gradebook, similar
+from autograder.cli.options import AssignmentOption, CourseOption, course, course_first, name_course, root_for
+from autograder.cli.release import release
+from autograder.cli.selfcheck import selfcheck
+from autograder.cli.tables import doctor_table
+from autograder.grading.assignments import find_assignments, unreadable
+from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.text import visible
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -15,16 +15,8 @@ from pathlib import Path
 from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import (
-    Roster,
-    keys_of,
-    plain_heading,
-)
-from autograder.platforms.hand_in import (
-    HandIn,
-    is_folder,
-    module_and_notebook,
-)
+from autograder.gradebook.roster import Roster, keys_of, plain_heading
+from autograder.platforms.hand_in import HandIn, is_folder, module_and_notebook
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem

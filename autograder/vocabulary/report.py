@@ -9,9 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder import (
-    __version__,
-)
+from autograder import __version__
 
 SCHEMA = 1
 

@@ -42,12 +42,8 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.pages.student_page import (
-    feedback_page,
-)
-from autograder.sandbox.interpreter import (
-    packages,
-)
+from autograder.pages.student_page import feedback_page
+from autograder.sandbox.interpreter import packages
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read

@@ -17,24 +17,10 @@ from autograder.grading.feedback.details import write_details
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
-from autograder.pages.student_page import (
-    feedback_page,
-)
-from autograder.sandbox.calls import (
-    Program,
-    Request,
-)
-from autograder.sandbox.interpreter import (
-    environment,
-    packages,
-)
-from autograder.sandbox.sandbox import (
-    Sandbox,
-    layers_for,
-)
-from autograder.submissions.reading import (
-    read,
-)
+from autograder.pages.student_page import feedback_page
+from autograder.sandbox.interpreter import environment, packages
+from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for
+from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.files import write_atomically

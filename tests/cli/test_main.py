@@ -24,15 +24,9 @@ from places import KIT
 from processes import PATIENCE
 
 from autograder.cli.main import main
-from autograder.grading.assignments import (
-    find_assignment,
-)
-from autograder.sandbox.inside.isolation import (
-    LAYERS,
-)
-from autograder.sandbox.layers import (
-    probe,
-)
+from autograder.grading.assignments import find_assignment
+from autograder.sandbox.inside.isolation import LAYERS
+from autograder.sandbox.layers import probe
 from autograder.vocabulary.report import read_report
 from autograder.vocabulary.text import INVISIBLE, STRICT
 

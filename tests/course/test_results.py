@@ -18,15 +18,9 @@ from autograder.gradebook.class_statistics import MOST_NAMED
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.pages.class_page import (
-    ClassPage,
-)
-from autograder.submissions.finding import (
-    find,
-)
-from autograder.submissions.submission import (
-    Candidate,
-)
+from autograder.pages.class_page import ClassPage
+from autograder.submissions.finding import find
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report
 

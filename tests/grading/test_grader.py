@@ -24,19 +24,10 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.finding import (
-    find,
-)
-from autograder.submissions.reading import (
-    read,
-)
-from autograder.submissions.submission import (
-    Submission,
-)
-from autograder.vocabulary.report import (
-    ItemResult,
-    Report,
-)
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import ItemResult, Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 CATALOGUE = generator_of(ASSIGNMENT.name)["mistakes"]

@@ -25,27 +25,13 @@ from formats import validate
 from house import engine_imports, imported
 from places import GOLDEN, KIT
 
-from autograder.authoring.handout.leaks import (
-    answer_lines,
-    secret_arrays,
-)
+from autograder.authoring.handout.leaks import answer_lines, secret_arrays
 from autograder.authoring.handout.release import zip_bytes
-from autograder.grading.assignments import (
-    find_assignment,
-)
-from autograder.grading.fixtures import (
-    read_fixtures,
-)
-from autograder.platforms.containers import (
-    bundles,
-)
-from autograder.platforms.containers.harness import (
-    GUARDS,
-    students_of,
-)
-from autograder.sandbox.layers import (
-    probe,
-)
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
+from autograder.platforms.containers import bundles
+from autograder.platforms.containers.harness import GUARDS, students_of
+from autograder.sandbox.layers import probe
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import read_report
 

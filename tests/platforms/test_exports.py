@@ -24,20 +24,9 @@ from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import (
-    Person,
-    Roster,
-    keys_of,
-)
-from autograder.platforms import (
-    canvas,
-    moodle,
-    plain,
-    prairielearn,
-)
-from autograder.platforms.gradescope import (
-    results as gradescope,
-)
+from autograder.gradebook.roster import Person, Roster, keys_of
+from autograder.platforms import canvas, moodle, plain, prairielearn
+from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import CaseResult, from_json
 from autograder.vocabulary.rows import Table

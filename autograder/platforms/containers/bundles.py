@@ -10,31 +10,14 @@ import json
 import uuid
 from pathlib import Path
 
-from autograder.authoring.handout.leaks import (
-    refuse_leaks,
-)
+from autograder.authoring.handout.leaks import refuse_leaks
 from autograder.authoring.handout.release import Files, handout_files
-from autograder.authoring.handout.requirements import (
-    STUDENT_REQUIREMENTS,
-    requirements,
-)
-from autograder.authoring.handout.stubs import (
-    stub,
-)
-from autograder.grading.fixtures import (
-    MANIFEST,
-    read_fixtures,
-)
-from autograder.grading.items import (
-    UNTOUCHED,
-    Assignment,
-)
-from autograder.platforms.gradescope.results import (
-    Visibility,
-)
-from autograder.vocabulary.places import (
-    ENGINE,
-)
+from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
+from autograder.authoring.handout.stubs import stub
+from autograder.grading.fixtures import MANIFEST, read_fixtures
+from autograder.grading.items import UNTOUCHED, Assignment
+from autograder.platforms.gradescope.results import Visibility
+from autograder.vocabulary.places import ENGINE
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 MINUTES = 20

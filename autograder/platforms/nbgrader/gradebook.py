@@ -21,11 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.handout.release import notebook_of
-from autograder.authoring.handout.source_notebook import (
-    TEXT_STUB,
-    released,
-    to_bytes,
-)
+from autograder.authoring.handout.source_notebook import TEXT_STUB, released, to_bytes
 from autograder.grading.items import Assignment
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, is_answer, questions, written_in
 from autograder.submissions.reading import read, written_answers
