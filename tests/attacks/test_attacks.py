@@ -32,8 +32,10 @@ from typing import Any
 import einops
 import pytest
 import torch
+from graded_folder import without_times
 from places import KIT
 from processes import PATIENCE
+from sample_reports import write_report
 
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
@@ -41,11 +43,13 @@ from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.student_page import feedback_page
-from autograder.sandbox.inside.isolation import packages
+from autograder.sandbox.interpreter import packages
 from autograder.sandbox.sandbox import Isolation, Sandbox
-from autograder.submissions.submission import Submission, find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import KitError
-from autograder.vocabulary.report import Report, to_json, without_times, write_report
+from autograder.vocabulary.report import Report, to_json
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox has layers on Linux only")
 
@@ -705,7 +709,7 @@ import einops, pytest, safetensors, torch
 os.listdir(sys.argv[1])
 subprocess.run([sys.executable, "-c", "import json, ssl"], check=True)
 if "somebody else" in sys.argv[2]:
-    from autograder.sandbox.inside.isolation import _others_may_enter
+    from autograder.sandbox.inside.identity import _others_may_enter
     assert _others_may_enter(sys.base_prefix), f"others may not enter {sys.base_prefix}"
 """
 
@@ -766,24 +770,25 @@ DOCKERS = (
 )
 CONTAINED = """
 import os, platform, struct, ctypes, sys
-from autograder.sandbox.inside import isolation
+from autograder.sandbox.inside import seccomp
 from autograder.sandbox.inside.processes import prctl
-column, architecture = isolation._MACHINES[platform.machine()]
+from autograder.sandbox.layers import probe
+column, architecture = seccomp._MACHINES[platform.machine()]
 names = ("unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "mount_setattr")
-program = [isolation._load(0)]
+program = [seccomp._load(0)]
 for name in names:
-    program += [(0x15, 0, 1, isolation._CALLS[name][column]), isolation._return(0x00050001)]
-program += [(0x15, 0, 1, isolation._FALLS_BACK["clone3"][column]), isolation._return(0x00050026)]
-anew = [(0x45, 0, 1, 0x7E020000), isolation._return(0x00050001)]
-program += isolation._judge(isolation._CLONE[column], 0, anew)
-program += [isolation._return(0x7FFF0000)]
+    program += [(0x15, 0, 1, seccomp._CALLS[name][column]), seccomp._return(0x00050001)]
+program += [(0x15, 0, 1, seccomp._FALLS_BACK["clone3"][column]), seccomp._return(0x00050026)]
+anew = [(0x45, 0, 1, 0x7E020000), seccomp._return(0x00050001)]
+program += seccomp._judge(seccomp._CLONE[column], 0, anew)
+program += [seccomp._return(0x7FFF0000)]
 packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
 buffer = ctypes.create_string_buffer(packed, len(packed))
 given = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(buffer))
 prctl(38, 1)
 prctl(22, 2, ctypes.create_string_buffer(given, len(given)))
 assert not os.environ.get("AUTOGRADER_CGROUP")
-found = isolation.probe()
+found = probe()
 missing = {layer for layer, why in found.items() if why}
 # The expected difference to a machine of one's own: no namespaces, no control group; all else holds.
 assert missing == {"namespaces", "cgroup"}, found

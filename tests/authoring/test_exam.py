@@ -14,6 +14,7 @@ import pytest
 import toy_kit
 from all_assignments import ASSIGNMENTS, each_assignment
 from places import KIT
+from shown import comparable, shown_outputs
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.exam.exam import (
@@ -98,6 +99,15 @@ def test_the_kit_passes_its_own_exam(real: tuple[Assignment, subprocess.Complete
     different = len(mutants) - equal
     assert counted["mutants that lose points"][:2] == [different, different]
     assert counted["equivalent mutants that lose none"] == [equal, equal, 0]
+
+
+@pytest.mark.long
+def test_what_the_documents_show_of_an_exam_is_what_it_prints(
+    real: tuple[Assignment, subprocess.CompletedProcess[str]],
+) -> None:
+    assignment, done = real
+    for shown in shown_outputs(f"autograder selfcheck --assignment {assignment.name}"):
+        assert comparable(shown) == comparable(done.stdout)
 
 
 # A toy kit
