@@ -80,8 +80,9 @@ def test_what_runs_beside_student_code_imports_nothing_else_of_the_kit() -> None
         assert engine_imports(module) <= set(inside), module
 
 
-def test_only_what_runs_in_a_notebook_imports_the_worker() -> None:
-    assert [module for module in MODULES if WORKER in engine_imports(module)] == ["checking.live"]
+def test_only_the_warm_server_and_what_runs_in_a_notebook_import_the_worker() -> None:
+    importers = [module for module in MODULES if WORKER in engine_imports(module)]
+    assert importers == ["checking.live", "sandbox.inside.server"]
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name != WORKER])

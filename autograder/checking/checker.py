@@ -16,7 +16,9 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Submission, find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import ItemResult, Report
 

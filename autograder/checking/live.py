@@ -28,8 +28,7 @@ from typing import Any
 from autograder.grading.assignments import find_assignment, nearest_root
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.server import read_answer
+from autograder.sandbox.calls import Outcome, Program, Request, read_answer
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import ItemResult

@@ -17,8 +17,9 @@ from autograder.authoring.handout.requirements import installed_requirements
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
-from autograder.sandbox.inside.cgroup import VARIABLE
-from autograder.sandbox.inside.isolation import AROUND, probe
+from autograder.sandbox.cgroup import VARIABLE
+from autograder.sandbox.inside.isolation import AROUND
+from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import KitError
 

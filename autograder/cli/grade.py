@@ -26,7 +26,8 @@ from autograder.gradebook.class_reports import named
 from autograder.gradebook.roster import read_roster
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
-from autograder.platforms.layouts import Gathered, gathered
+from autograder.platforms.hand_in import Gathered
+from autograder.platforms.layouts import gathered
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import STRICT, visible

@@ -19,7 +19,8 @@ from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Isolation, Sandbox
-from autograder.submissions.submission import Candidate, Submission, read
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
 

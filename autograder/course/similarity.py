@@ -21,7 +21,8 @@ from typing import Any
 from autograder.grading.items import Assignment
 from autograder.pages.html import render_page
 from autograder.sandbox.apart import apart
-from autograder.submissions.submission import find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import visible
 

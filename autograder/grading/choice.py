@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from autograder.grading.assignments import find_assignments
 from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
-from autograder.submissions.submission import find
+from autograder.submissions.finding import find
 from autograder.vocabulary.errors import UsageError
 
 MAX_ENTRIES = 20_000

@@ -1,4 +1,4 @@
-"""Grades for Canvas: the course's own exported gradebook, cut down to its students and one assignment.
+"""Canvas: its download of a class is read; its exported gradebook is cut down to our students and one assignment.
 
 What Canvas's importer does with a file decides what stands in ours. It finds students by ID first, so every row keeps
 the ids of the export. It makes a new assignment of a heading that it does not know, so the heading must be one of the
@@ -7,13 +7,17 @@ export. It clears a grade where a cell is empty, so a cell that we have nothing 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of
+from autograder.platforms.hand_in import HandIn, is_folder, module_and_notebook
+from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import Table
@@ -23,6 +27,7 @@ POINTS_POSSIBLE = "    Points Possible"
 MAX_INFO_COLUMNS = 9
 COMPUTED = re.compile(r"(unposted )?(current|final) (score|points|grade)|override (score|grade|status)", re.IGNORECASE)
 NO_STUDENT = re.compile(r"|muted|manual posting.*", re.IGNORECASE)
+FILE_NAME = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -140,3 +145,30 @@ def _factor(ours: float, possible: str | None, assignment: str, *, scale: bool) 
         worth = f"{number(theirs)} points in Canvas and {number(ours)} here"
         raise UsageError(f"{visible(assignment, 80)} is worth {worth}: change it there, or convert with --scale.")
     return theirs / ours if ours else 1.0
+
+
+# The download of a class
+
+
+def hand_ins(folder: Path, entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
+    """What was handed in where these are the files of a download; nothing where they are not."""
+    files = [entry for entry in entries if not is_folder(entry)]
+    graded = [entry for entry in files if Path(entry.name).suffix.lower() in CAPS]
+    if not graded or len(files) < len(entries) or not all(FILE_NAME.fullmatch(entry.name) for entry in graded):
+        return []
+    by_id: dict[str, list[tuple[re.Match[str], Path]]] = {}
+    for entry in files:
+        if found := FILE_NAME.fullmatch(entry.name):
+            by_id.setdefault(found["id"], []).append((found, Path(entry.path)))
+    return [_of_student(files_of_one, module) for files_of_one in by_id.values()]
+
+
+def _of_student(files: Sequence[tuple[re.Match[str], Path]], module: str) -> HandIn:
+    on_time = [(found, path) for found, path in files if not found["late"]] or list(files)
+    newest = sorted(on_time, key=lambda file: int(file[0]["file"][:18]))
+    chosen, beside = module_and_notebook([(found["rest"], path) for found, path in newest], module)
+    found = newest[-1][0]
+    others = tuple(shown_name(path.name) for _, path in files if path not in (chosen, beside))
+    owner = (f"{found['name']}_{found['id']}", found["id"], found["name"])
+    order = max(int(match["file"][:18]) for match, path in newest if path in (chosen, beside))
+    return HandIn((owner,), chosen, shown_name(chosen.name), beside, None, bool(found["late"]), order, others)

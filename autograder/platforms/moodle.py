@@ -1,4 +1,4 @@
-"""Grades for Moodle: its own grading worksheet, filled in, and a zip of feedback files.
+"""Moodle: its download of a class is read; its grading worksheet is filled in, a zip of feedback files is made.
 
 Moodle finds a student by the number in `Identifier`, and skips a row whose grade is empty or has not changed; names in
 the file mean nothing to it. In the zip, the name of a folder has that number after its first underscore.
@@ -6,6 +6,7 @@ the file mean nothing to it. In the zip, the name of a folder has that number af
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
+from autograder.platforms.hand_in import HandIn, is_folder, module_and_notebook
+from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
@@ -22,6 +25,9 @@ from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import number, visible
 
 NAMED_BY = ("full name", "username", "id number", "email address")
+ENTRY_NAME = re.compile(
+    r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)(_(?P<rest>.*))?", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -130,3 +136,34 @@ def _is_locked(row: Sequence[str], headings: Sequence[str]) -> bool:
 def _cell(cell: str, heading: str) -> str:
     """A cell as Moodle wrote it; but a name must not be what a spreadsheet would run."""
     return f"'{cell}" if heading in NAMED_BY and reads_as_formula(cell) else cell
+
+
+# The download of a class
+
+
+def hand_ins(folder: Path, entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
+    """What was handed in where these are the files or folders of a download; nothing where they are not."""
+    named = [
+        (ENTRY_NAME.fullmatch(entry.name), entry) for entry in entries if is_folder(entry) or _is_loose(entry.name)
+    ]
+    by_id: dict[str, list[tuple[re.Match[str], os.DirEntry[str]]]] = {}
+    for found, entry in named:
+        if found is None:
+            return []
+        by_id.setdefault(found["id"], []).append((found, entry))
+    return [_of_student(files, module) for files in by_id.values()]
+
+
+def _is_loose(name: str) -> bool:
+    return "_assignsubmission_" in name or Path(name).suffix.lower() in CAPS
+
+
+def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], module: str) -> HandIn:
+    found = files[0][0]
+    owner = (f"{found['name']}_{found['id']}", found["id"], found["name"])
+    folders = [entry for match, entry in sorted(files, key=lambda one: one[0]["kind"]) if is_folder(entry)]
+    if folders:  # `file` comes before `onlinetext`
+        return HandIn((owner,), Path(folders[0].path), shown_name(folders[0].name))
+    loose = [(match["rest"] or "", Path(entry.path)) for match, entry in files]
+    chosen, beside = module_and_notebook(loose, module)
+    return HandIn((owner,), chosen, shown_name(chosen.name), beside)

@@ -1,13 +1,13 @@
-"""A call of student code as the sandbox is asked for it, and what became of it. Data alone."""
+"""A call of student code as the sandbox is asked for it, and what became of it, read from a worker's answer."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from autograder.sandbox.observation import Observation, Raised
+from autograder.sandbox.observation import Observation, Raised, from_frame, raised_from_header
 
 Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run"]
 
@@ -63,3 +63,23 @@ class Outcome:
     exceeded: str = ""
     seconds: float = 0.0
     loading: bool = False
+
+
+def read_answer(frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str]) -> Outcome:
+    """The outcome that a worker's frame stands for; one of another kind, or one that contradicts itself, is a crash."""
+    header, blob = frame
+    try:
+        match header.get("op") if header.get("op") in answers else None:
+            case "loaded":
+                return Outcome("observed", detail="loaded", seconds=seconds)
+            case "missing":
+                return Outcome("missing", seconds=seconds)
+            case "observed":
+                return Outcome("observed", observation=from_frame(header, blob), seconds=seconds)
+            case "raised":
+                raised = raised_from_header(header)
+                status: Status = "out_of_memory" if raised.is_out_of_memory else "raised"
+                return Outcome(status, raised=raised, seconds=seconds)
+    except ValueError as error:
+        return Outcome("crashed", detail=str(error), seconds=seconds)
+    return Outcome("crashed", detail="the worker's answer could not be read", seconds=seconds)

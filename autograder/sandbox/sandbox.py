@@ -1,7 +1,7 @@
 """Run untrusted code on a case: source and inputs in, an Outcome out. Nothing that comes out is trusted.
 
-On Linux a warm server (see `worker`) forks a worker for each submission; elsewhere each worker is a fresh interpreter.
-A worker is killed from outside (see `workers`) when a call exceeds a budget of its item: wall clock, processor time,
+On Linux a warm server (see `server`) forks a worker for each submission; elsewhere each worker is a fresh interpreter.
+A worker is killed from outside (see `worker`) when a call exceeds a budget of its item: wall clock, processor time,
 memory, output. What follows a kill or a crash runs in a new worker, so a fault stays with the item that caused it.
 """
 
@@ -16,8 +16,10 @@ from types import TracebackType
 from typing import Literal, Self
 
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES, Outcome, Program, Request
-from autograder.sandbox.inside.isolation import AROUND, LAYERS, probe
-from autograder.sandbox.server import Budget, ForkedWorker, FreshWorker, Server, Worker
+from autograder.sandbox.inside.isolation import AROUND, LAYERS
+from autograder.sandbox.layers import probe
+from autograder.sandbox.server import Server
+from autograder.sandbox.worker import Budget, ForkedWorker, FreshWorker, Worker
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from all_assignments import each_assignment, generator_of
+from places import TESTS
 
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.handout.leaks import answer_lines

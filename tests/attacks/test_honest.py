@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import safetensors.numpy
+from graded_folder import without_times
 from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
@@ -21,7 +22,7 @@ from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import SandboxError
-from autograder.vocabulary.report import Report, without_times
+from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)

@@ -249,7 +249,8 @@ def test_each_student_is_graded_against_the_cases_that_were_in_the_students_own_
         "3 variants of the public cases lie in per-student/.",
     ]
     students = ["ada", "bela", "chidi", "dana", "emeka", "=farah()"]
-    (tmp_path / "roster.csv").write_text("name,student\n" + "".join(f"x,{name}\n" for name in students))
+    rows = "".join(f"x;{name}\r\n" for name in students)  # as a spreadsheet writes it where commas are decimal
+    (tmp_path / "roster.csv").write_bytes(f"\N{BYTE ORDER MARK}name;student\r\n{rows}".encode())
     variant = ("--variant-by", "student", "--fixtures", out)
     done = autograder(kit, "release", *variant, "--roster", tmp_path / "roster.csv", "--out", tmp_path / "zips")
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import toy_kit
+from graded_folder import without_times
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from places import KIT
 from processes import PATIENCE
@@ -25,7 +26,6 @@ from autograder.checking.command_line import main
 from autograder.cli.main import main as whole_command_line
 from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import without_times
 
 REAL = find_assignment(KIT, "policy_gradient")
 RIGHT = "import torch\n\ndef ramp(x, factor):\n    return factor * torch.clamp(x, min=0)\n\n"

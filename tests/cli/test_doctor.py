@@ -14,7 +14,8 @@ from rich.console import Console
 from autograder.cli.doctor import Examined, package
 from autograder.cli.main import main
 from autograder.cli.tables import doctor_table
-from autograder.sandbox.inside.isolation import AROUND, LAYERS, probe
+from autograder.sandbox.inside.isolation import AROUND, LAYERS
+from autograder.sandbox.layers import probe
 
 
 def rows(printed: str) -> dict[str, str]:

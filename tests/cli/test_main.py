@@ -25,7 +25,8 @@ from processes import PATIENCE
 
 from autograder.cli.main import main
 from autograder.grading.assignments import find_assignment
-from autograder.sandbox.inside.isolation import LAYERS, probe
+from autograder.sandbox.inside.isolation import LAYERS
+from autograder.sandbox.layers import probe
 from autograder.vocabulary.report import read_report
 from autograder.vocabulary.text import INVISIBLE, STRICT
 
@@ -571,10 +572,11 @@ def test_release_writes_the_handout_and_a_zip_of_it(kit: Path, tmp_path: Path) -
 
 
 def test_a_zip_that_cannot_be_written_and_a_handout_that_cannot_be_made_are_sentences(kit: Path) -> None:
-    done = toy_kit.autograder(kit, "release", "--zip", kit / "nowhere" / "toy.zip")
+    nowhere = kit / "solution" / "toy" / "README.md" / "nowhere" / "toy.zip"
+    done = toy_kit.autograder(kit, "release", "--zip", nowhere)
     assert done.returncode == 2
-    advice = "No such file or directory. Give another file with --zip."
-    assert done.stderr == f"autograder: {kit}/nowhere/toy.zip cannot be written: {advice}\n"
+    advice = "Not a directory. Give another file with --zip."
+    assert done.stderr == f"autograder: {nowhere} cannot be written: {advice}\n"
     toy_kit.change(kit / "solution" / "toy" / "README.md", "# Toy", "    return factor * torch.clamp(x, min=0)")
     before = (kit / "handout" / "toy" / "README.md").read_bytes()
     done = toy_kit.autograder(kit, "release")

@@ -39,7 +39,8 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Candidate, find
+from autograder.submissions.finding import find
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report, from_json, read_report, to_json

@@ -27,7 +27,8 @@ from autograder.course.batch import Run, grade_all
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.submissions.submission import Candidate, Submission, find
+from autograder.submissions.finding import find
+from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
 

@@ -27,7 +27,7 @@ from golden import (
 
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
-from autograder.submissions.submission import find
+from autograder.submissions.finding import find
 from autograder.vocabulary.files import file_stem
 
 STUDENTS = [

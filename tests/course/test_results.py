@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from places import KIT
+from sample_reports import index_page
 
 from autograder.course.batch import Run, grade_all
 from autograder.course.results import Results
@@ -17,8 +18,9 @@ from autograder.gradebook.class_statistics import MOST_NAMED
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.pages.class_page import ClassPage, index_page
-from autograder.submissions.submission import Candidate, find
+from autograder.pages.class_page import ClassPage
+from autograder.submissions.finding import find
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report
 

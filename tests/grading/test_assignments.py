@@ -58,9 +58,7 @@ def test_where_nothing_upwards_holds_fixtures_there_is_no_course(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fixtures").mkdir()
     for find in (find_course, nearest_root):
-        with pytest.raises(
-            UsageError, match=r"no course here: neither .* nor a folder above .* --course DIR\."
-        ):
+        with pytest.raises(UsageError, match=r"no course here: neither .* nor a folder above .* --course DIR\."):
             find(tmp_path)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from all_assignments import generator_of
+from graded_folder import without_times
 from places import KIT
 
 from autograder.authoring.exam.exam import right_answer_paths
@@ -23,8 +24,10 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Submission, find, read
-from autograder.vocabulary.report import ItemResult, Report, without_times
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import ItemResult, Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 CATALOGUE = generator_of(ASSIGNMENT.name)["mistakes"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.grading.assignments import find_assignment, find_assignments, find_course, nearest_root, unreadable
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import FixtureError, UsageError
@@ -302,93 +302,6 @@ def test_a_list_of_items_that_could_not_be_graded_is_refused(tmp_path: Path, tex
 def test_points_and_timeouts_are_numbers_above_0(tmp_path: Path, key: str, number: str) -> None:
     text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {number}", HEAD + SECOND)
     assert f"{key!r} of " in refusal(tmp_path, text)
-
-
-# Finding
-
-
-def test_the_only_assignment_needs_no_name(tmp_path: Path) -> None:
-    write(tmp_path)
-    assert find_assignment(tmp_path, None).name == "demo"
-
-
-def test_one_of_several_assignments_is_found_by_its_name(tmp_path: Path) -> None:
-    write(tmp_path)
-    write(tmp_path, (HEAD + FIRST).replace("demo", "grpo"), name="grpo")
-    assert find_assignment(tmp_path, "grpo").name == "grpo"
-
-
-def test_several_assignments_without_a_name_are_refused_with_their_names(tmp_path: Path) -> None:
-    write(tmp_path)
-    write(tmp_path, (HEAD + FIRST).replace("demo", "grpo"), name="grpo")
-    with pytest.raises(UsageError, match=r"several assignments\. .*--assignment: demo, grpo\."):
-        find_assignment(tmp_path, None)
-
-
-@pytest.mark.parametrize("name", ["deom", "../fixtures/demo", "demo/"])
-def test_an_unknown_assignment_is_refused_with_the_names_there_are(tmp_path: Path, name: str) -> None:
-    write(tmp_path)
-    with pytest.raises(UsageError, match=rf"no assignment '{re.escape(name)}'.*: demo\."):
-        find_assignment(tmp_path, name)
-
-
-def test_a_root_without_assignments_is_the_kit_s_fault(tmp_path: Path) -> None:
-    (tmp_path / "fixtures" / "empty").mkdir(parents=True)
-    with pytest.raises(FixtureError, match=r"no assignment under .*fixtures: no folder there holds items\.toml\."):
-        find_assignment(tmp_path, None)
-
-
-def test_the_nearest_root_is_the_closest_folder_upwards_that_holds_fixtures(tmp_path: Path) -> None:
-    write(tmp_path)
-    handout = tmp_path / "handout"
-    write(handout)
-    (handout / "work" / "deep").mkdir(parents=True)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "fixtures").mkdir()
-    assert nearest_root(handout / "work" / "deep") == handout
-    assert nearest_root(handout) == handout
-    assert nearest_root(handout / "work" / "missing.py") == handout
-    assert nearest_root(tmp_path / "elsewhere") == tmp_path
-
-
-def test_where_nothing_upwards_holds_fixtures_those_around_the_current_folder_are_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "alone").mkdir()
-    monkeypatch.chdir(KIT / "solution")
-    assert nearest_root(tmp_path / "alone") == KIT
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"There is no course here: neither .* nor a folder above it"):
-        nearest_root(tmp_path / "alone")
-
-
-def test_a_course_is_the_closest_folder_upwards_with_solutions_too(tmp_path: Path) -> None:
-    write(tmp_path)
-    (tmp_path / "solution").mkdir()
-    handout = tmp_path / "handout" / "demo"
-    write(handout)
-    assert nearest_root(handout) == handout
-    assert find_course(handout) == tmp_path
-    assert find_course(tmp_path / "solution") == tmp_path
-    with pytest.raises(UsageError, match=r"There is no course here: .* name it: --course DIR\."):
-        find_course(Path("/"))
-
-
-def test_a_half_written_assignment_stops_nothing_about_another_and_is_named(tmp_path: Path) -> None:
-    write(tmp_path)
-    write(tmp_path, "title = 'half", name="half")
-    assert [one.name for one in find_assignments(tmp_path)] == ["demo"]
-    assert find_assignment(tmp_path, "demo").name == "demo"
-    assert list(unreadable(tmp_path)) == ["half"]
-    with pytest.raises(FixtureError):
-        find_assignments(tmp_path, "half")
-
-
-def test_the_nearest_root_of_a_relative_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path)
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    assert nearest_root(Path()) == tmp_path
 
 
 # The parts of an assignment

@@ -25,7 +25,9 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import CAPS, MIB, Submission, find, read
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import CAPS, MIB, Submission
 from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")

@@ -11,20 +11,22 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from graded_folder import page_without_times as without_times
+from graded_folder import without_times as report_without_times
 from places import KIT
+from sample_reports import index_page
 
 import autograder
 from autograder.course.batch import grade_all
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, index_page, without_times
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
 from autograder.pages.html import discrimination_word
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.vocabulary.report import without_times as report_without_times
 from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 TEMPLATES = Path(autograder.__file__).parent / "pages" / "templates"

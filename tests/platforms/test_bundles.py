@@ -29,9 +29,9 @@ from autograder.authoring.handout.leaks import answer_lines, secret_arrays
 from autograder.authoring.handout.release import zip_bytes
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.platforms import bundles
-from autograder.platforms.harness import GUARDS, students_of
-from autograder.sandbox.inside.isolation import probe
+from autograder.platforms.containers import bundles
+from autograder.platforms.containers.harness import GUARDS, students_of
+from autograder.sandbox.layers import probe
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import read_report
 
@@ -334,7 +334,7 @@ def third_party(start: str) -> set[str]:
 def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -> None:
     lines = bundles.container_requirements().splitlines()
     wanted = {re.split("[=>]", line)[0] for line in lines}
-    assert third_party("platforms.harness") | third_party("sandbox.inside.worker") <= wanted
+    assert third_party("platforms.containers.harness") | third_party("sandbox.inside.worker") <= wanted
     assert wanted == {"torch", "einops", "numpy", "safetensors", "matplotlib", "tqdm"}
     assert next(line for line in lines if line.startswith("torch")).startswith("torch==")
 

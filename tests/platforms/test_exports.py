@@ -25,7 +25,8 @@ from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms import canvas, gradescope, moodle, plain, prairielearn
+from autograder.platforms import canvas, moodle, plain, prairielearn
+from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import CaseResult, from_json
 from autograder.vocabulary.rows import Table

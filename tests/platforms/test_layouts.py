@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms.gradescope_metadata import MAX_SUBMITTERS, read_metadata
-from autograder.platforms.layouts import Gathered, gathered, parse_time
+from autograder.platforms.gradescope.download import MAX_SUBMITTERS, read_metadata
+from autograder.platforms.hand_in import Gathered, parse_time
+from autograder.platforms.layouts import gathered
 from autograder.submissions import class_zips as downloads
-from autograder.submissions.submission import MIB, Submission, read
+from autograder.submissions.reading import read
+from autograder.submissions.submission import MIB, Submission
 from autograder.vocabulary.errors import UsageError
 
 MODULE = "policy_gradient"

@@ -35,9 +35,10 @@ from nbgrader_course import (
     wrong,
 )
 from places import KIT
+from sample_reports import write_report
 
 from autograder.grading.assignments import find_assignment
-from autograder.vocabulary.report import ItemResult, Report, write_report
+from autograder.vocabulary.report import ItemResult, Report
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
 
@@ -275,7 +276,7 @@ def test_work_that_changed_after_it_was_graded_is_named(root: Path, tmp_path: Pa
 def test_a_comment_shows_a_students_words_as_they_are(text: str) -> None:
     from nbconvert.filters import markdown2html
 
-    from autograder.platforms.nbgrader import comment_on
+    from autograder.platforms.nbgrader.gradebook import comment_on
 
     item = find_assignment(KIT, NAME).items[0]
     result = ItemResult(

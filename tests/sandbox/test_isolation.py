@@ -15,8 +15,11 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.sandbox.inside import isolation, processes
-from autograder.sandbox.inside.isolation import AROUND, LAYERS, Instruction, canary, packages, probe, readable_paths
+from autograder.sandbox.inside import canary, processes, seccomp
+from autograder.sandbox.inside.isolation import AROUND, LAYERS
+from autograder.sandbox.inside.seccomp import Instruction
+from autograder.sandbox.interpreter import packages, readable_paths
+from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import Sandbox, layers_for
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
@@ -60,7 +63,7 @@ def simulate(program: list[Instruction], number: int, arguments: tuple[int, ...]
 
 def judge(architecture: str, number: int, *arguments: int) -> str:
     column, value = ARCHITECTURES[architecture]
-    return simulate(isolation._program(column, value, PID), number, arguments, value)
+    return simulate(seccomp._program(column, value, PID), number, arguments, value)
 
 
 def calls(x86: int, arm: int) -> dict[str, int]:
@@ -136,7 +139,7 @@ def test_calls_that_an_argument_decides(
 @by_architecture
 def test_every_call_of_the_list_is_refused_whatever_its_arguments(architecture: str) -> None:
     column = ARCHITECTURES[architecture][0]
-    numbers = {name: pair[column] for name, pair in isolation._CALLS.items() if pair[column] >= 0}
+    numbers = {name: pair[column] for name, pair in seccomp._CALLS.items() if pair[column] >= 0}
     for name, number in numbers.items():
         assert {judge(architecture, number, *[argument] * 6) for argument in (0, 1, PID, 2**64 - 1)} == {REFUSED}, name
     assert len(set(numbers.values())) == len(numbers)
@@ -145,8 +148,8 @@ def test_every_call_of_the_list_is_refused_whatever_its_arguments(architecture: 
 @by_architecture
 def test_every_call_that_is_not_listed_is_allowed(architecture: str) -> None:
     column = ARCHITECTURES[architecture][0]
-    pairs = [*isolation._CALLS.values(), *isolation._FALLS_BACK.values(), *isolation._SIGNALS.values()]
-    pairs += [isolation._TKILL, *isolation._ON_A_PROCESS.values(), *(judged[0] for judged in isolation._judged(PID))]
+    pairs = [*seccomp._CALLS.values(), *seccomp._FALLS_BACK.values(), *seccomp._SIGNALS.values()]
+    pairs += [seccomp._TKILL, *seccomp._ON_A_PROCESS.values(), *(judged[0] for judged in seccomp._judged(PID))]
     listed = {pair[column] for pair in pairs}
     others = set(range(500)) - listed
     assert {judge(architecture, number, *[2**64 - 1] * 6) for number in others} == {ALLOWED}
@@ -156,7 +159,7 @@ def test_every_call_that_is_not_listed_is_allowed(architecture: str) -> None:
 @by_architecture
 def test_calls_of_another_architecture_end_the_process_and_x32_calls_are_refused(architecture: str) -> None:
     column, value = ARCHITECTURES[architecture]
-    program = isolation._program(column, value, PID)
+    program = seccomp._program(column, value, PID)
     for other in (0x40000003, 0x40000028, 0, *({0xC000003E, 0xC00000B7} - {value})):  # i386, arm, …
         assert simulate(program, 0, (), other) == KILLED
     assert {judge(architecture, 0x40000000 + number) for number in range(600)} == {REFUSED}
@@ -164,7 +167,7 @@ def test_calls_of_another_architecture_end_the_process_and_x32_calls_are_refused
 
 @by_architecture
 def test_every_jump_lands_inside_the_program_and_every_path_ends(architecture: str) -> None:
-    program = isolation._program(*ARCHITECTURES[architecture], PID)
+    program = seccomp._program(*ARCHITECTURES[architecture], PID)
     assert len(program) <= 4096
     for at, (code, if_true, if_false, _) in enumerate(program):
         if code & 0x07 == 0x05:
@@ -188,7 +191,7 @@ def test_every_layer_is_tried_and_either_holds_or_says_why_not() -> None:
 def test_a_processor_without_a_list_of_calls_has_no_seccomp_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     with pytest.raises(OSError, match="no list of system calls for riscv64"):
-        isolation._seccomp()
+        seccomp.apply()
 
 
 def test_no_layer_at_all_is_asked_for_by_none() -> None:
@@ -236,10 +239,10 @@ def in_a_process(code: str, layers: tuple[str, ...] = (), *, megabytes: int = 51
     """What the code prints, with these layers on; the last line of its traceback where it fails."""
     begin = f"""
         import ctypes, mmap, os, resource, signal, socket, subprocess, sys, threading, time
-        from autograder.sandbox.inside import isolation
-        from autograder.sandbox.inside import processes
+        from autograder.sandbox.inside import canary, identity, isolation, landlock, processes, seccomp
+        from autograder.sandbox.interpreter import packages, readable_paths
         {before}
-        isolation.apply({layers!r}, {megabytes}, isolation.readable_paths(isolation.packages()))
+        isolation.apply({layers!r}, {megabytes}, readable_paths(packages()))
     """
     source = textwrap.dedent(begin) + textwrap.dedent(code)
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=KIT)
@@ -424,9 +427,9 @@ def secret(tmp_path: Path) -> str:
 
 
 def canary_says(layers: tuple[str, ...], secret: str, but: str = "") -> dict[str, str]:
-    """What the canary finds in a process where `but` has been done to `isolation` first."""
-    arguments = f"{layers!r}, {isolation.CANARY_MEGABYTES}, isolation.readable_paths([]), {secret!r}"
-    code = f"import json\n{but}\nprint(json.dumps(isolation.canary({arguments})))"
+    """What the canary finds in a process where `but` has been done first."""
+    arguments = f"{layers!r}, {canary.CANARY_MEGABYTES}, readable_paths([]), {secret!r}"
+    code = f"import json\n{but}\nprint(json.dumps(canary.canary({arguments})))"
     return dict(json.loads(in_a_process(code)))
 
 
@@ -438,23 +441,28 @@ def test_the_canary_finds_every_layer_that_is_put_on_to_hold(secret: str) -> Non
 @linux
 @pytest.mark.parametrize(
     ("layer", "left_out"),
-    [("rlimits", "_limit"), ("landlock", "_landlock"), ("seccomp", "_seccomp"), ("identity", "_give_up_identity")],
+    [
+        ("rlimits", "isolation._limit"),
+        ("landlock", "landlock.apply"),
+        ("seccomp", "seccomp.apply"),
+        ("identity", "identity.give_up"),
+    ],
 )
 def test_the_canary_sees_that_a_layer_was_not_put_on(layer: str, left_out: str, secret: str) -> None:
     if layer == "identity" and os.geteuid() != 0:
         pytest.skip("an ordinary user has no capability to give up")
-    found = canary_says((layer,), secret, f"isolation.{left_out} = lambda *given: None")
+    found = canary_says((layer,), secret, f"{left_out} = lambda *given: None")
     assert found == {layer: "it is there, but does not hold"}
 
 
 @linux
 def test_the_canary_reports_what_the_kernel_says_where_it_refuses_a_layer(secret: str) -> None:
-    but = "def refuse(*given): raise OSError(38, 'this kernel has no Landlock')\nisolation._landlock = refuse"
+    but = "def refuse(*given): raise OSError(38, 'this kernel has no Landlock')\nlandlock.apply = refuse"
     assert canary_says(("landlock",), secret, but)["landlock"].endswith("this kernel has no Landlock")
 
 
 def test_a_layer_that_nobody_names_is_not_tried() -> None:
-    assert canary((), 1, (), "") == {}
+    assert canary.canary((), 1, (), "") == {}
 
 
 # Processes from outside

@@ -15,9 +15,11 @@ import pytest
 import safetensors.numpy
 from places import KIT
 
+from autograder.sandbox import cgroup
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.inside import cgroup, namespaces
-from autograder.sandbox.inside.isolation import AROUND, LAYERS, probe
+from autograder.sandbox.inside import namespaces
+from autograder.sandbox.inside.isolation import AROUND, LAYERS
+from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import Sandbox, layers_for
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them")
@@ -166,7 +168,7 @@ def test_layers_round_the_server_are_never_asked_for_by_strict() -> None:
 
 @linux
 def test_the_same_machine_always_names_the_same_layers() -> None:
-    code = "from autograder.sandbox.inside.isolation import probe; print(probe())"
+    code = "from autograder.sandbox.layers import probe; print(probe())"
     command, folder = [sys.executable, "-c", code], KIT
     said = {subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout for _ in range(3)}
     assert len(said) == 1
@@ -291,6 +293,6 @@ def test_a_control_group_holds_what_no_other_layer_would(
 
 def test_a_secret_file_is_made_outside_of_what_python_runs_on() -> None:
     """The canary reads one: it proves something only where the new root does not show it."""
-    from autograder.sandbox.inside.isolation import packages, readable_paths
+    from autograder.sandbox.interpreter import packages, readable_paths
 
     assert not any(Path(tempfile.gettempdir()).is_relative_to(path) for path in readable_paths(packages()))

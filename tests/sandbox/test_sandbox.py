@@ -22,12 +22,23 @@ from processes import PATIENCE, is_running
 
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.inside import frames
-from autograder.sandbox.inside.isolation import probe
+from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import SandboxError
 
 Server = Callable[[], int]
-INSIDE = ("cgroup", "frames", "isolation", "namespaces", "postponed", "processes", "worker")
+INSIDE = (
+    "frames",
+    "identity",
+    "isolation",
+    "landlock",
+    "namespaces",
+    "postponed",
+    "processes",
+    "seccomp",
+    "server",
+    "worker",
+)
 UNCONFINED: dict[str, Any] = {"isolation": "none"} if "isolation" in inspect.signature(Sandbox).parameters else {}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and counted through /proc")
 

@@ -19,8 +19,9 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.finding import find
 from autograder.submissions.notebook import words_of
-from autograder.submissions.submission import find, read, written_answers
+from autograder.submissions.reading import read, written_answers
 from autograder.vocabulary.report import Report
 
 Edit = Callable[[Notebook], Any]

@@ -20,8 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.submissions import submission
-from autograder.submissions.submission import Candidate, Submission, find, read
+from autograder.submissions import student_folders
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import UsageError
 
 MODULE = "policy_gradient"
@@ -285,7 +287,7 @@ def test_two_modules_below_are_a_problem_that_names_both(tmp_path: Path) -> None
 def test_a_folder_with_a_whole_environment_in_it_is_given_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submission, "MAX_ENTRIES_SEARCHED", 50)
+    monkeypatch.setattr(student_folders, "MAX_ENTRIES_SEARCHED", 50)
     for number in range(60):
         put(tmp_path / "ada" / "venv" / f"{number}.py")
     assert "holds too many files" in read_one(tmp_path).problem

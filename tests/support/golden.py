@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import places
+from graded_folder import without_times
 from places import KIT
 
 from autograder.course.batch import grade_all
@@ -27,12 +28,12 @@ from autograder.grading.assignments import find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
-from autograder.submissions.submission import find
+from autograder.submissions.finding import find
 from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.report import read_report, to_json, without_times
+from autograder.vocabulary.report import read_report, to_json
 
 RENEW = "If it is meant, renew the golden files and read the difference: python tests/support/golden.py"
-PLACEHOLDERS = {"fixtures": "the manifest's SHA-256", "isolation": ["the machine's layers"]}
+PLACEHOLDERS = {"fixtures": "the manifest's SHA-256", "isolation": ["the machine's layers"], "kit": "its version"}
 UNTOUCHED = "chidi"  # of every class, the one who handed in the handout as it is
 MAX_LINES = 60
 

@@ -15,7 +15,8 @@ from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.pages.student_page import feedback_page
-from autograder.platforms import canvas, gradescope, moodle, plain, prairielearn
+from autograder.platforms import canvas, moodle, plain, prairielearn
+from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import read_table

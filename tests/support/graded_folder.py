@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
-from autograder.pages.class_page import without_times as page_without_times
+from autograder.pages.class_page import RUN_BEGIN, RUN_END
 from autograder.vocabulary.files import WRITING
-from autograder.vocabulary.report import read_report, to_json, without_times
+from autograder.vocabulary.report import Report, read_report, to_json
+
+OF_RUN = re.compile(f"{RUN_BEGIN}.*?{RUN_END}", re.DOTALL)
+
+
+def without_times(report: Report) -> Report:
+    """The report with every measured time set to 0."""
+    return replace(report, items=tuple(replace(item, seconds=0.0) for item in report.items))
+
+
+def page_without_times(page: str) -> str:
+    """An index page without its times and its changes since the last run."""
+    return OF_RUN.sub("", page)
 
 
 def comparable(out: Path) -> dict[str, list[str]]:

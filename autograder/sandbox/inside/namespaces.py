@@ -19,7 +19,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.sandbox.inside.processes import guard, prctl, syscall
+from autograder.sandbox.inside.identity import give_up_bounding_set, give_up_capabilities
+from autograder.sandbox.inside.processes import guard, syscall
 
 _USER, _PROCESSES, _NETWORK, _IPC, _HOST_NAME, _MOUNTS = (
     0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x04000000, 0x00020000
@@ -59,20 +60,6 @@ def narrow(readable: Sequence[str]) -> None:
     if os.geteuid() != 0:  # what the namespace of users gave; of root the layer `identity` takes it
         give_up_bounding_set()
         give_up_capabilities()
-
-
-def give_up_bounding_set() -> None:
-    """Let no program that this process becomes have a capability."""
-    for capability in range(64):
-        if prctl(24, capability, check=False) != 0:  # PR_CAPBSET_DROP, until there are no more
-            break
-
-
-def give_up_capabilities() -> None:
-    """Keep no capability."""
-    header = struct.pack("Ii", 0x20080522, 0)
-    if _libc().capset(header, bytes(24)) != 0:
-        raise OSError(ctypes.get_errno(), "capset")
 
 
 def place_for(readable: Sequence[str]) -> str:

@@ -12,12 +12,12 @@ import signal
 import sys
 from typing import NamedTuple
 
-_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 def adopt() -> None:
     """Become the parent of every orphan below this process."""
-    if _libc is not None:
+    if LIBC is not None:
         prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 
@@ -71,7 +71,7 @@ def say_ending(code: int) -> str:
 
 def guard() -> None:
     """Let no other process of the same user look into this one, and end it with the process that started it."""
-    if _libc is not None:
+    if LIBC is not None:
         prctl(4, 0)  # PR_SET_DUMPABLE
         prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
 
@@ -81,11 +81,11 @@ def guard() -> None:
 
 def prctl(option: int, *arguments: object, check: bool = True) -> int:
     """What prctl(2) answers; raises OSError where it refuses, unless not to `check`."""
-    if _libc is None:
+    if LIBC is None:
         return -1
     given = [ctypes.c_ulong(one) if isinstance(one, int) else one for one in arguments]
     padding = [ctypes.c_ulong(0)] * (4 - len(given))
-    result = int(_libc.prctl(option, *given, *padding))
+    result = int(LIBC.prctl(option, *given, *padding))
     if check and result != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
@@ -93,10 +93,10 @@ def prctl(option: int, *arguments: object, check: bool = True) -> int:
 
 def syscall(number: int, *arguments: object) -> int:
     """What the system call of this number answers; raises OSError where it refuses."""
-    if _libc is None:
+    if LIBC is None:
         raise OSError(38, "not Linux")
     converted = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    result = int(_libc.syscall(number, *converted))
+    result = int(LIBC.syscall(number, *converted))
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result

@@ -1,9 +1,8 @@
 """The worker: runs inside the sandbox, calls student code, returns what came back as data. It judges nothing.
 
 It stands apart from the engine. It imports torch, numpy, einops and safetensors and of the kit only what runs beside
-it: `frames`, `isolation`, `postponed`, `processes`. No expected value ever enters it. A warm server (`serve`) has
-imported all that once and forks a worker for each submission; where fork is missing, a fresh interpreter runs `main`
-instead.
+it: `frames`, `postponed`. No expected value ever enters it. A warm server (see `server`) has imported all that once and
+forks a worker for each submission; where fork is missing, a fresh interpreter runs `main` instead.
 
 A conversation, one frame each:
                                                                           ← ready {pid}
@@ -16,18 +15,15 @@ Every question carries a number `n`, which its answer repeats.
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
-import importlib
 import json
 import linecache
 import os
 import random
-import socket
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import einops
@@ -36,7 +32,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
-from autograder.sandbox.inside import frames, isolation, postponed, processes
+from autograder.sandbox.inside import frames, postponed
 
 MAX_TEXT = 2_000
 MAX_FACTS = 256 * 2**10
@@ -48,7 +44,6 @@ SENDABLE = {
 PROBES = "probes"
 COMPILED: dict[tuple[str, str], types.CodeType] = {}  # by file name and source: by the text itself, not its name alone
 GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
-ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
 
 def main(descriptors: tuple[int, int], pid: int = 0) -> None:
@@ -70,46 +65,6 @@ def main_on_stdio() -> None:
     os.dup2(2, 1)
     postponed.postpone()
     main(descriptors)
-
-
-def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
-    """Fork a worker for each request on the control socket, until the other side closes it.
-
-    Messages are JSON:
-
-        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …}
-        {"end": pid}         kills that worker and all that it started, and waits for it       ← {"status": wait status}
-        {"warm": module}     imports a module that the next submission names                  ← {}
-        {"compile": true} and one descriptor, a file of {file name: source}: see compile_once  ← {}
-
-    `layers` and `readable` are for `isolation.apply`.
-    """
-    processes.guard()
-    processes.adopt()
-    warm()
-    with socket.socket(fileno=control) as channel:
-        channel.send(b'{"ready": true}')
-        while True:
-            message, descriptors, _, _ = socket.recv_fds(channel, 4096, 3)
-            if not message:
-                return
-            request = json.loads(message)
-            if "fork" in request:
-                isolate = functools.partial(isolation.apply, layers, readable=readable, **request["fork"])
-                pid = _fork(channel, descriptors, isolate)
-                for descriptor in descriptors:
-                    os.close(descriptor)
-                channel.send(json.dumps({"pid": pid}).encode())
-            elif "compile" in request:
-                with os.fdopen(descriptors[0], "rb") as file:
-                    compile_once(json.load(file))
-                channel.send(b"{}")
-            elif "warm" in request:
-                with contextlib.suppress(ImportError):
-                    importlib.import_module(request["warm"])
-                channel.send(b"{}")
-            else:
-                channel.send(json.dumps({"status": _end(request["end"])}).encode())
 
 
 def warm() -> None:
@@ -148,55 +103,6 @@ def _quiet_torch() -> None:
     torch.set_num_threads(1)
     with contextlib.suppress(RuntimeError):  # may be set only once, before any parallel work
         torch.set_num_interop_threads(1)
-
-
-def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], None]) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    status = 1
-    try:
-        os.setsid()
-        channel.close()
-        requests, answers, output = descriptors
-        with open(os.devnull, "rb") as nothing:  # noqa: PTH123
-            os.dup2(nothing.fileno(), 0)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        os.close(output)
-        os.chdir("/")
-        os.environ.pop("MPLCONFIGDIR", None)  # it names the user
-        pid = processes.seen_from_outside()
-        isolate()
-        main((requests, answers), pid)
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
-
-
-def _end(pid: int) -> int:
-    import signal
-
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):  # the child may not have reached its setsid
-        os.kill(pid, signal.SIGKILL)
-    try:
-        return os.waitpid(pid, 0)[1]
-    except ChildProcessError:
-        return 0
-    finally:
-        _end_orphans()
-
-
-def _end_orphans() -> None:
-    """Kill what left the worker's group; orphans below this process are its children."""
-    with contextlib.suppress(ChildProcessError):
-        for _ in range(ROUNDS):
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                processes.kill_children()
 
 
 class Worker:

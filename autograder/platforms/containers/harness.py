@@ -1,6 +1,6 @@
 """Grade one submission inside a platform's container.
 
-    python -m autograder.platforms.harness gradescope --base /autograder
+    python -m autograder.platforms.containers.harness gradescope --base /autograder
 
 A fault of the grader leaves no score behind: Gradescope then shows an error of the autograder, PrairieLearn a
 submission that could not be graded. It is said on stderr, and the exit code is 3.
@@ -25,9 +25,11 @@ from autograder.grading.assignments import find_course
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.platforms import gradescope, prairielearn
+from autograder.platforms import prairielearn
+from autograder.platforms.gradescope import results as gradescope
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.submission import Candidate, Submission, read
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.places import ENGINE
@@ -110,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Grade as the platform named in the arguments wants it; the exit code."""
     print_anything()
     os.umask(0o077)
-    parser = argparse.ArgumentParser(prog="python -m autograder.platforms.harness")
+    parser = argparse.ArgumentParser(prog="python -m autograder.platforms.containers.harness")
     parser.add_argument("platform", choices=["gradescope", "prairielearn"])
     parser.add_argument("--base", type=Path, required=True)
     parser.add_argument("--hidden-cases", choices=gradescope.VISIBILITIES, default="visible")

@@ -1,22 +1,49 @@
-"""Who handed in what, by the submission_metadata.yml of Gradescope's export.
+"""Gradescope's export of a class: submission_123/… beside submission_metadata.yml, which says whose each is.
 
-The file is read as a stream of events: no object is built, no alias followed, so what it says of other things (the
+That file is read as a stream of events: no object is built, no alias followed, so what it says of other things (the
 output of every test of every submission) costs nothing, and a file that was made to explode does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.platforms.hand_in import HandIn, is_folder, parse_time
+from autograder.submissions.class_zips import MAX_METADATA, METADATA
+from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 
-MAX_BYTES = 32 * 2**20
+FOLDER_NAME = re.compile(r"submission_(\d+)")
 MAX_DEPTH = 50
 MAX_SUBMITTERS = 50
 MAX_LENGTH = 300
+
+
+def hand_ins(folder: Path, entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
+    """What was handed in where these are the folders of an export; nothing where they are not."""
+    folders = [entry for entry in entries if is_folder(entry) and FOLDER_NAME.fullmatch(entry.name)]
+    if not folders or not any(entry.name == METADATA and entry.is_file(follow_symlinks=False) for entry in entries):
+        return []
+    described = read_metadata(folder / METADATA)
+    found = []
+    for entry in folders:
+        about = described.get(entry.name)
+        owners = tuple(_owner(*submitter, entry.name) for submitter in about.submitters) if about else ()
+        submitted = parse_time(about.created_at) if about else None
+        owners = tuple(owner for owner in owners if owner) or ((entry.name,),)
+        found.append(HandIn(owners, Path(entry.path), shown_name(entry.name), submitted=submitted))
+    return found
+
+
+def _owner(name: str, sid: str, email: str, folder: str) -> tuple[str, ...]:
+    """What a submitter is called; a name alone, which anybody may choose, makes no two submissions one student's."""
+    names = [one for one in (sid, email, name) if one]
+    return (f"{name}_{sid or email or folder}", *names) if name else tuple(names)
 
 
 @dataclass
@@ -42,9 +69,9 @@ def read_metadata(path: Path) -> dict[str, Described]:
     found: dict[str, Described] = {}
     try:
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES // 2**20} MiB: is it Gradescope's?")
+            data = stream.read(MAX_METADATA + 1)
+        if len(data) > MAX_METADATA:
+            raise UsageError(f"{path} is larger than {MAX_METADATA // 2**20} MiB: is it Gradescope's?")
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         for place, value in _scalars(yaml.parse(data, Loader=loader)):
             _note(found, place, value)

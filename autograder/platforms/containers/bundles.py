@@ -16,7 +16,7 @@ from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requ
 from autograder.authoring.handout.stubs import stub
 from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import UNTOUCHED, Assignment
-from autograder.platforms.gradescope import Visibility
+from autograder.platforms.gradescope.results import Visibility
 from autograder.vocabulary.places import ENGINE
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -45,7 +45,8 @@ umask 077
 base=$(cd "$(dirname "$0")" && pwd)
 chmod -R go-rwx "$base/source/kit/fixtures"
 cd "$base/source/kit"
-exec "$base/venv/bin/python" -m autograder.platforms.harness gradescope --base "$base" --hidden-cases {hidden_cases}
+harness=autograder.platforms.containers.harness
+exec "$base/venv/bin/python" -m "$harness" gradescope --base "$base" --hidden-cases {hidden_cases}
 """
 
 PRAIRIELEARN_RUN = """\
@@ -56,7 +57,7 @@ umask 077
 base=$(cd "$(dirname "$0")/.." && pwd)
 chmod -R go-rwx "$base/tests/kit/fixtures"
 cd "$base/tests/kit"
-exec "${PYTHON:-python3}" -m autograder.platforms.harness prairielearn --base "$base"
+exec "${PYTHON:-python3}" -m autograder.platforms.containers.harness prairielearn --base "$base"
 """
 
 DOCKERFILE = """\

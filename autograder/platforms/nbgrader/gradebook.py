@@ -7,7 +7,6 @@ executed; of its notebook only answers in words and the graded definitions are t
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import datetime
 import logging
@@ -22,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.handout.release import notebook_of
-from autograder.authoring.handout.source_notebook import TEXT_STUB, Cell, Notebook, released, to_bytes
+from autograder.authoring.handout.source_notebook import TEXT_STUB, released, to_bytes
 from autograder.grading.items import Assignment
-from autograder.submissions.notebook import MAX_CODE, UNPARSABLE, parsed
-from autograder.submissions.submission import Candidate, read, written_answers
+from autograder.platforms.nbgrader.shown_notebook import Handed, filled, is_answer, questions, written_in
+from autograder.submissions.reading import read, written_answers
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.report import ItemResult, Report, read_report
@@ -52,15 +52,6 @@ class Exported:
     changed: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Handed:
-    """What a student handed in, as text: the module that was graded, and the answers in words by their cells."""
-
-    source: str = ""
-    written: Mapping[str, str] = field(default_factory=dict)
-    changed: bool = False
-
-
 def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
     """The reports on this assignment in a folder that `grade --out` wrote, by student."""
     found = [(path, read_report(path)) for path in sorted((grades / "reports").glob("*.json"))]
@@ -84,6 +75,7 @@ def export(reports: Sequence[Report], assignment: Assignment, course: Path, data
     with _settings(course, database) as app:
         from nbgrader.api import Gradebook
 
+        _refuse_missing_database(app.coursedir.db_url, assignment)
         exported = Exported(app.coursedir.db_url)
         with Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook, _quiet_database():
             _refuse_other_cells(gradebook, assignment)
@@ -129,6 +121,14 @@ def _quiet_database() -> Iterator[None]:
         yield
 
 
+def _refuse_missing_database(url: str, assignment: Assignment) -> None:
+    """A gradebook that is not there yet would be made by opening it, and would know nothing."""
+    path = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:///") and not path.is_file():
+        again = f"run `nbgrader generate_assignment {assignment.name}` first"
+        raise UsageError(f"There is no gradebook {visible(str(path))}: {again}.")
+
+
 def _refuse_other_cells(gradebook: Any, assignment: Assignment) -> None:
     from nbgrader.api import MissingEntry
 
@@ -165,27 +165,25 @@ class _Entry:
         more = {} if when is None else {"timestamp": when}
         submission = self._gradebook.update_or_create_submission(self._assignment.name, self._report.student, **more)
         notebook = next(one for one in submission.notebooks if one.name == self._assignment.module)
-        self._grade(notebook, handed, _questions(template))
+        self._grade(notebook, handed, questions(template))
         self._comment(notebook, handed)
         self._gradebook.db.commit()
         self._penalize(submission, notebook)
-        text = to_bytes(_filled(template, self._report, handed)).decode()
-        self._shown.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._shown, text)
+        write_atomically(self._shown, to_bytes(filled(template, self._report, handed)))
         exported.students += 1
         if any(grade.needs_manual_grade for grade in notebook.grades):
             exported.waiting.append(self._report.student)
         if handed.changed:
             exported.changed.append(self._report.student)
 
-    def _handed(self) -> _Handed:
+    def _handed(self) -> Handed:
         if not self._submitted.is_dir() or self._submitted.is_symlink():
-            return _Handed()
+            return Handed()
         candidate = Candidate(self._report.student, self._submitted, self._report.student)
         submission = read(candidate, self._assignment.module, self._assignment.untouched_source())
         if submission.sha256 != self._report.submission.sha256:
-            return _Handed(changed=True)
-        return _Handed(submission.source, written_answers(candidate, self._assignment.module))
+            return Handed(changed=True)
+        return Handed(submission.source, written_answers(candidate, self._assignment.module))
 
     def _timestamp(self) -> datetime.datetime | None:
         """When the work was handed in, as the file says that nbgrader puts beside it."""
@@ -199,16 +197,16 @@ class _Entry:
                     return when
         return None
 
-    def _grade(self, notebook: Any, handed: _Handed, questions: Mapping[str, str]) -> None:
+    def _grade(self, notebook: Any, handed: Handed, questions: Mapping[str, str]) -> None:
         results = {result.item: result for result in self._report.items}
-        before = _written_in(self._shown, questions)
+        before = written_in(self._shown, questions)
         for grade in notebook.grades:
             if grade.name in results:
                 score = results[grade.name].points
                 new = grade.auto_score != score
             else:
                 answer = handed.written.get(grade.name, TEXT_STUB)
-                score = None if _is_answer(answer) else 0.0
+                score = None if is_answer(answer) else 0.0
                 new = grade.name in before and before[grade.name] != answer
             if grade.manual_score is None:
                 grade.needs_manual_grade = score is None
@@ -216,13 +214,13 @@ class _Entry:
                 grade.needs_manual_grade = True
             grade.auto_score = score
 
-    def _comment(self, notebook: Any, handed: _Handed) -> None:
+    def _comment(self, notebook: Any, handed: Handed) -> None:
         for comment in notebook.comments:
             results = [result for result in self._report.items if result.function == comment.name]
             if results:
                 comment.auto_comment = comment_on(results) or None
             else:
-                answered = _is_answer(handed.written.get(comment.name, TEXT_STUB))
+                answered = is_answer(handed.written.get(comment.name, TEXT_STUB))
                 comment.auto_comment = None if answered else NO_RESPONSE
 
     def _penalize(self, submission: Any, notebook: Any) -> None:
@@ -252,72 +250,3 @@ def comment_on(results: Sequence[ItemResult]) -> str:
             code = textwrap.indent(visible(message, newlines=True), "    ")
             parts.append(f"{result.item}, {points}{number(result.max_points)}:\n\n{code}")
     return "\n\n".join(parts)
-
-
-def _is_answer(text: str) -> bool:
-    return text.strip() not in ("", TEXT_STUB)
-
-
-# The notebook that formgrader shows
-
-
-def _questions(template: Notebook) -> dict[str, str]:
-    """The cells that a person marks, and what they hold before anybody answers."""
-    roles = {cell["id"]: cell["metadata"].get("nbgrader", {}) for cell in template["cells"]}
-    asked = {name for name, role in roles.items() if role.get("grade") and role.get("solution")}
-    return {cell["id"]: cell["source"] for cell in template["cells"] if cell["id"] in asked}
-
-
-def _written_in(path: Path, questions: Mapping[str, str]) -> dict[str, str]:
-    """The answers in words that an earlier export put into the notebook at `path`."""
-    import nbformat
-
-    try:
-        cells = nbformat.read(path, as_version=4).cells  # type: ignore[no-untyped-call]
-    except (OSError, ValueError):
-        return {}
-    return {cell["id"]: cell["source"] for cell in cells if cell.get("id") in questions}
-
-
-def _filled(template: Notebook, report: Report, handed: _Handed) -> Notebook:
-    """The students' notebook with one student's answers, and with the results as the outputs of the test cells."""
-    results = {result.item: result for result in report.items}
-    answers = _definitions(handed.source)
-    for cell in template["cells"]:
-        name = cell["id"]
-        if name in results:
-            cell["outputs"] = _outputs(results[name])
-        elif name in handed.written:
-            cell["source"] = handed.written[name]
-        elif name in answers:
-            cell["source"] = answers[name]
-    if handed.source:
-        head = {"cell_type": "markdown", "id": "graded-text", "metadata": {}, "source": "## All that was graded"}
-        template["cells"] += [head, {**_code(handed.source), "id": "graded"}]
-    return template
-
-
-def _code(source: str) -> Cell:
-    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
-
-
-def _definitions(source: str) -> dict[str, str]:
-    """The text of each top-level function, the last one of a name."""
-    try:
-        tree = parsed(source) if len(source) <= MAX_CODE else ast.Module([], [])
-    except UNPARSABLE:
-        return {}
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    lines = source.splitlines(keepends=True)
-    return {node.name: "".join(lines[node.lineno - 1 : node.end_lineno]).rstrip() for node in functions}
-
-
-def _outputs(result: ItemResult) -> list[dict[str, Any]]:
-    """What the test cell would have shown: the points, and why they are not all."""
-    text = visible("\n".join(item_lines(result, again="")), newlines=True) + "\n"
-    if result.points is None:
-        return [{"output_type": "stream", "name": "stderr", "text": text}]
-    value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {}}
-    value["data"] = {"text/plain": repr(result.points)}
-    stream = {"output_type": "stream", "name": "stdout" if result.verdict == "passed" else "stderr", "text": text}
-    return [stream, value] if result.verdict == "passed" else [value, stream]

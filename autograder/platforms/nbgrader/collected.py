@@ -1,0 +1,39 @@
+"""What nbgrader collected: submitted/<student>/<assignment>/…, with timestamp.txt."""
+
+from __future__ import annotations
+
+import os
+import stat
+from datetime import datetime
+from pathlib import Path
+
+from autograder.platforms.hand_in import is_folder, parse_time
+from autograder.submissions.student_folders import entries_of
+
+TIMESTAMP = "timestamp.txt"
+
+
+def collected(folder: Path, module: str) -> datetime | None:
+    """When nbgrader collected what lies in <student>/<assignment>/, as far as it is clear which assignment counts."""
+    names = {f"{module}.py", f"{module}.ipynb"}
+    inner = [entry for entry in _safe_entries(folder) if is_folder(entry)]
+    having = [entry for entry in inner if names & {one.name for one in _safe_entries(Path(entry.path))}]
+    return _timestamp(having[0]) if len(having) == 1 else None
+
+
+def _safe_entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        return entries_of(folder)
+    except OSError:
+        return []
+
+
+def _timestamp(folder: os.DirEntry[str]) -> datetime | None:
+    path = Path(folder.path) / TIMESTAMP
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return None
+        with path.open("rb") as stream:
+            return parse_time(stream.read(100).decode("utf-8", "replace"))
+    except OSError:
+        return None

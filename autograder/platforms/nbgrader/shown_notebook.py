@@ -1,0 +1,94 @@
+"""The notebook that formgrader and `generate_feedback` show: the source notebook, one student's answers, the results.
+
+Nothing of a submission is executed; only answers in words and the graded definitions are taken, as text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.authoring.handout.source_notebook import TEXT_STUB, Cell, Notebook
+from autograder.submissions.syntax import MAX_CODE, UNPARSABLE, parsed
+from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.report_text import item_lines
+from autograder.vocabulary.text import visible
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What a student handed in, as text: the module that was graded, and the answers in words by their cells."""
+
+    source: str = ""
+    written: Mapping[str, str] = field(default_factory=dict)
+    changed: bool = False
+
+
+def is_answer(text: str) -> bool:
+    """Whether somebody has written something."""
+    return text.strip() not in ("", TEXT_STUB)
+
+
+def questions(template: Notebook) -> dict[str, str]:
+    """The cells that a person marks, and what they hold before anybody answers."""
+    roles = {cell["id"]: cell["metadata"].get("nbgrader", {}) for cell in template["cells"]}
+    asked = {name for name, role in roles.items() if role.get("grade") and role.get("solution")}
+    return {cell["id"]: cell["source"] for cell in template["cells"] if cell["id"] in asked}
+
+
+def written_in(path: Path, questions: Mapping[str, str]) -> dict[str, str]:
+    """The answers in words that an earlier export put into the notebook at `path`."""
+    import nbformat
+
+    try:
+        cells = nbformat.read(path, as_version=4).cells  # type: ignore[no-untyped-call]
+    except (OSError, ValueError):
+        return {}
+    return {cell["id"]: cell["source"] for cell in cells if cell.get("id") in questions}
+
+
+def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
+    """The students' notebook with one student's answers, and with the results as the outputs of the test cells."""
+    results = {result.item: result for result in report.items}
+    answers = _definitions(handed.source)
+    for cell in template["cells"]:
+        name = cell["id"]
+        if name in results:
+            cell["outputs"] = _outputs(results[name])
+        elif name in handed.written:
+            cell["source"] = handed.written[name]
+        elif name in answers:
+            cell["source"] = answers[name]
+    if handed.source:
+        head = {"cell_type": "markdown", "id": "graded-text", "metadata": {}, "source": "## All that was graded"}
+        template["cells"] += [head, {**_code(handed.source), "id": "graded"}]
+    return template
+
+
+def _code(source: str) -> Cell:
+    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+
+
+def _definitions(source: str) -> dict[str, str]:
+    """The text of each top-level function, the last one of a name."""
+    try:
+        tree = parsed(source) if len(source) <= MAX_CODE else ast.Module([], [])
+    except UNPARSABLE:
+        return {}
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    lines = source.splitlines(keepends=True)
+    return {node.name: "".join(lines[node.lineno - 1 : node.end_lineno]).rstrip() for node in functions}
+
+
+def _outputs(result: ItemResult) -> list[dict[str, Any]]:
+    """What the test cell would have shown: the points, and why they are not all."""
+    text = visible("\n".join(item_lines(result, again="")), newlines=True) + "\n"
+    if result.points is None:
+        return [{"output_type": "stream", "name": "stderr", "text": text}]
+    value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {}}
+    value["data"] = {"text/plain": repr(result.points)}
+    stream = {"output_type": "stream", "name": "stdout" if result.verdict == "passed" else "stderr", "text": text}
+    return [stream, value] if result.verdict == "passed" else [value, stream]

@@ -1,0 +1,48 @@
+"""Who a process is, and what it may do as that: capabilities given up, and another user's id where the grader is root.
+
+Only the standard library and ctypes: this runs inside the worker. Sources: capabilities(7), prctl(2).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from autograder.sandbox.inside.processes import LIBC, prctl
+
+NOBODY = 64_999  # in no distribution's range of users; it owns nothing
+
+
+def give_up(readable: Sequence[str]) -> None:
+    """Where this process is root's: keep no capability, and be nobody if nobody can reach what is `readable`."""
+    if os.geteuid() != 0:
+        return
+    give_up_bounding_set()
+    if all(_others_may_enter(path) for path in (sys.base_prefix, *readable) if os.path.isdir(path)):  # noqa: PTH112
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    give_up_capabilities()
+
+
+def _others_may_enter(path: str) -> bool:
+    places = [Path(path).resolve(), *Path(path).resolve().parents]
+    return all(place.stat().st_mode & 0o005 == 0o005 for place in places)
+
+
+def give_up_bounding_set() -> None:
+    """Let no program that this process becomes have a capability."""
+    for capability in range(64):
+        if prctl(24, capability, check=False) != 0:  # PR_CAPBSET_DROP, until there are no more
+            break
+
+
+def give_up_capabilities() -> None:
+    """Keep no capability."""
+    header = struct.pack("Ii", 0x20080522, 0)
+    if LIBC is None or LIBC.capset(header, bytes(24)) != 0:
+        raise OSError(ctypes.get_errno(), "capset")

@@ -1,0 +1,73 @@
+"""One file that a student handed in: its bytes, up to a cap and never through a link, or the problem with it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from autograder.submissions.submission import CAPS, MIB, quoted
+
+
+@dataclass(frozen=True)
+class HandedFile:
+    """One file that may be graded: its bytes, and the problem with it if there is one."""
+
+    shown: str
+    data: bytes = b""
+    problem: str = ""
+
+
+def from_disk(path: Path, shown: str) -> HandedFile:
+    """The bytes of a regular file; anything else is not even opened."""
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return refused(shown, "is a symbolic link; hand in the file itself.")
+    if not stat.S_ISREG(mode):
+        return refused(shown, "is not a regular file; hand in the file itself.")
+    flags = [getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")]
+    with os.fdopen(os.open(path, os.O_RDONLY | sum(flags)), "rb") as stream:
+        state = os.fstat(stream.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            return refused(shown, "is not a regular file; hand in the file itself.")
+        return capped(shown, stream, state.st_size)
+
+
+def capped(shown: str, stream: IO[bytes], announced: int) -> HandedFile:
+    """The `announced` bytes that `stream` holds, or the problem that they are more than the cap."""
+    cap = CAPS.get(suffix_of(shown), CAPS[".py"])
+    data = stream.read(min(announced, cap) + 1)
+    if len(data) > cap:
+        return refused(shown, f"is larger than {cap // MIB} MiB.", data)
+    return HandedFile(shown, data)
+
+
+def refused(shown: str, problem: str, data: bytes = b"") -> HandedFile:
+    """A file that is not graded; `problem` ends the sentence that its name begins."""
+    return HandedFile(shown, data, f"{quoted(shown)} {problem}")
+
+
+def ambiguous(shown: str, paths: Sequence[str]) -> HandedFile:
+    """The problem that several files could be meant."""
+    first, second = map(quoted, paths[:2])
+    return refused(shown, f"holds both {first} and {second}: keep the one that counts.")
+
+
+def nothing_in(shown: str, module: str, others: Sequence[str]) -> HandedFile:
+    """The problem that names what was found where neither file was."""
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    found = ", ".join(map(quoted, others[:3])) + more if others else "nothing"
+    return refused(shown, "holds no {} or {}: ".format(*names_of(module)) + f"what was found is {found}.")
+
+
+def names_of(module: str) -> tuple[str, str]:
+    """What a file may be called to be graded."""
+    return f"{module}.py", f"{module}.ipynb"
+
+
+def suffix_of(shown: str) -> str:
+    """The suffix in small letters, with its dot."""
+    return PurePosixPath(shown).suffix.lower()

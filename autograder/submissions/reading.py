@@ -1,0 +1,157 @@
+"""A Candidate → its Submission: the Python text that is graded, or why there is none.
+
+Nothing of a submission is executed, imported or written to disk here. Only regular files are opened, no symbolic link
+inside the given folder is followed, every read has a cap, zips are unpacked in memory, and of a notebook nothing counts
+but the text of its code cells. What a student got wrong is a value, `Submission.problem`; so is what the grader could
+not read, `Submission.fault`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import hashlib
+import io
+import stat
+import tokenize
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autograder.submissions.handed_file import HandedFile, from_disk, refused, suffix_of
+from autograder.submissions.notebook import Text, notebook_text, words_of
+from autograder.submissions.student_folders import from_folder
+from autograder.submissions.student_zips import from_zip
+from autograder.submissions.submission import CAPS, Candidate, Submission, quoted, shown_name
+from autograder.submissions.syntax import UNPARSABLE, functions_of
+
+MAX_NOTES = 20
+_ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "ascii": "ascii", "iso8859-1": "latin-1"}
+
+
+def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
+    """What `candidate` holds, as Python text; nothing that a student hands in makes this raise.
+
+    module      the name to hand in under, without suffix
+    untouched   text of the handout's module: it says which functions are graded, hence what to keep of a
+                notebook, and whether a module that lies beside a notebook was ever edited
+    """
+    found = _read(candidate, module, untouched)
+    return replace(found, notes=(*candidate.notes, *found.notes))
+
+
+def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
+    try:
+        files = _files(candidate, module)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        fault = f"{quoted(candidate.shown)} could not be read ({reason}): see to it and grade it again."
+        return _submission(candidate, HandedFile(candidate.shown), fault=fault)
+    if len(files) == 1:
+        return _read_file(candidate, files[0], module, untouched)
+    return _module_or_notebook(candidate, files, module, untouched)
+
+
+def written_answers(candidate: Candidate, module: str) -> dict[str, str]:
+    """The answers in words of a candidate's notebook, by nbgrader's names of their cells; nothing where it has none."""
+    with contextlib.suppress(OSError):
+        for file in _files(candidate, module):
+            if suffix_of(file.shown) == ".ipynb" and not file.problem:
+                return words_of(_decoded(file.data).source)
+    return {}
+
+
+def _module_or_notebook(candidate: Candidate, files: Sequence[HandedFile], module: str, untouched: str) -> Submission:
+    """The module, unless it cannot be read, or was never edited while the notebook was."""
+    of_module = _read_file(candidate, files[0], module, untouched)
+    of_notebook = _read_file(candidate, files[1], module, untouched)
+    if not of_module.problem and _is_edited(of_module.source, untouched):
+        as_handed_out = of_notebook.source and not _is_edited(of_notebook.source, untouched)
+        return of_module if as_handed_out else _chosen(of_module, "module", "it counts before a notebook")
+    if of_notebook.source and not (of_module.problem or _is_edited(of_notebook.source, untouched)):
+        return of_module  # neither was touched
+    if of_notebook.problem:
+        return _chosen(of_module, "module", "the notebook holds no answers")
+    if of_module.problem:
+        return _chosen(of_notebook, "notebook", "the module cannot be read")
+    return _chosen(of_notebook, "notebook", "the module is as it was handed out")
+
+
+def _chosen(submission: Submission, kind: str, reason: str) -> Submission:
+    note = f"both a module and a notebook were handed in: the {kind} was graded because {reason}"
+    return replace(submission, notes=(note, *submission.notes))
+
+
+def _files(candidate: Candidate, module: str) -> list[HandedFile]:
+    """The one file to grade, or a module and a notebook in this order."""
+    if stat.S_ISDIR(candidate.path.lstat().st_mode):
+        return from_folder(candidate.path, candidate.shown, module)
+    file = from_disk(candidate.path, candidate.shown)
+    if candidate.path.suffix.lower() not in CAPS and not file.problem:
+        return [refused(candidate.shown, "is no .py, .ipynb or .zip file: hand in one of these.", file.data)]
+    if candidate.beside is not None:
+        return [file, from_disk(candidate.beside, shown_name(candidate.beside.name))]
+    return from_zip(file, module) if suffix_of(file.shown) == ".zip" and not file.problem else [file]
+
+
+def _read_file(candidate: Candidate, file: HandedFile, module: str, untouched: str) -> Submission:
+    if file.problem:
+        return _submission(candidate, file, problem=file.problem)
+    text = _decoded(file.data)
+    if suffix_of(file.shown) == ".ipynb" and not text.problem:
+        text = notebook_text(text.source, module, sorted(functions_of(untouched)))
+    elif not text.problem and not text.source.strip():
+        text = Text(problem="is empty.")
+    problem = f"{quoted(file.shown)} {text.problem}" if text.problem else ""
+    return _submission(candidate, file, text.source, problem, notes=text.notes)
+
+
+def _submission(
+    candidate: Candidate,
+    file: HandedFile,
+    source: str = "",
+    problem: str = "",
+    fault: str = "",
+    notes: tuple[str, ...] = (),
+) -> Submission:
+    if len(notes) > MAX_NOTES:
+        notes = (*notes[:MAX_NOTES], f"{len(notes) - MAX_NOTES} more notes are left out here")
+    digest = hashlib.sha256(file.data).hexdigest()
+    return Submission(candidate.student, file.shown, digest, source, problem, fault, notes)
+
+
+def _is_edited(source: str, untouched: str) -> bool:
+    """Whether `source` defines a function of the handout otherwise than the handout does."""
+    try:
+        theirs = functions_of(source)
+    except UNPARSABLE:
+        return True
+    given = functions_of(untouched)
+    return not given or any(theirs.get(name) != body for name, body in given.items())
+
+
+def _decoded(data: bytes) -> Text:
+    """`data` as text, by the rules that Python has for source, for UTF-8 and what is close to it."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return Text(problem="is UTF-16 text: save it as UTF-8.")
+    if (position := data.find(b"\0")) >= 0:
+        return Text(problem=f"is not a text file: it holds a null byte at position {position}.")
+    body = data.removeprefix(codecs.BOM_UTF8)
+    encoding = _encoding(data)
+    try:
+        text = body.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        position = error.start + len(data) - len(body)
+        found = f"byte 0x{data[position]:02x} at position {position}"
+        return Text(problem=f"is not {(encoding or 'utf-8').upper()} text: {found}. Save it as UTF-8.")
+    if not encoding:
+        return Text(problem="declares an encoding that is not UTF-8: save it as UTF-8 and delete that line.")
+    return Text(text)
+
+
+def _encoding(data: bytes) -> str:
+    """utf-8, ascii or latin-1, as the first two lines declare it; "" where they declare anything else."""
+    try:
+        declared = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name
+    except (SyntaxError, LookupError):
+        return ""
+    return _ENCODINGS.get(declared, "")
