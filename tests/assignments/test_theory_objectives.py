@@ -279,18 +279,25 @@ def losses(seed: int) -> dict[str, Any]:
     log_probs, old, ref = 0.4 * drawn(seed, 3, 2, 5, 4) - 1.5
     rewards = drawn(seed + 1, 2, 5)
     return {
-        "log_probs": log_probs, "old_log_probs": old, "ref_log_probs": ref, "rewards": rewards,
-        "epsilon": 0.2, "kl_coefficient": 0.5,
-    }  # fmt: skip
+        "log_probs": log_probs,
+        "old_log_probs": old,
+        "ref_log_probs": ref,
+        "rewards": rewards,
+        "epsilon": 0.2,
+        "kl_coefficient": 0.5,
+    }
 
 
 def test_e31_the_repaired_loss_is_that_of_the_language_model() -> None:
     given = losses(11)
     flat = {name: tensor.flatten(0, 1) for name, tensor in given.items() if name.endswith("log_probs")}
     right = grpo_loss(
-        **flat, advantages=advantages_of_groups(given["rewards"]).flatten(), mask=torch.ones(10, 4).long(),
-        epsilon=0.2, kl_coefficient=0.5,
-    )  # fmt: skip
+        **flat,
+        advantages=advantages_of_groups(given["rewards"]).flatten(),
+        mask=torch.ones(10, 4).long(),
+        epsilon=0.2,
+        kl_coefficient=0.5,
+    )
     torch.testing.assert_close(repaired_grpo_loss(**given), right)
 
 
@@ -431,12 +438,14 @@ def advantages_of_some_groups() -> list[str]:
         f"the advantages are {', '.join(centred[:3])} and {centred[3]}",
         *rows,
         row(
-            "0.875, -0.625, 0.875, -1.125", "as they are", f"divided by {spread.std().item():.4f}",
+            "0.875, -0.625, 0.875, -1.125",
+            "as they are",
+            f"divided by {spread.std().item():.4f}",
             f"divided by {spread.std(correction=0).item():.4f}",
         ),
         f"the advantages are {zero_one[0]:.1f} and {zero_one[9]:.1f}",
         f"make of it {both[0]:.1f} and {both[9]:.1f}.",
-    ]  # fmt: skip
+    ]
 
 
 def groups_with_a_signal() -> list[str]:

@@ -51,8 +51,11 @@ def test_an_installed_kit_grades_a_copied_course(installed: Path, course: Path, 
     assert len(grades.splitlines()) == 1 + len(list(CLASS.iterdir()))
     imported = subprocess.run(
         [installed.with_name("python"), "-c", "import autograder; print(autograder.__file__)"],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert str(KIT) not in imported.stdout
 
 
@@ -62,8 +65,10 @@ def test_an_installed_kit_releases_a_handout_that_works_alone(installed: Path, c
     shutil.unpack_archive(tmp_path / "handout.zip", tmp_path / "student")
     checked = subprocess.run(
         [sys.executable, "-m", "autograder", "check"],
-        cwd=tmp_path / "student" / "policy_gradient", capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path / "student" / "policy_gradient",
+        capture_output=True,
+        text=True,
+    )
     assert checked.returncode == 1
     assert "not implemented yet" in checked.stdout
 

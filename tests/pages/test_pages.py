@@ -325,8 +325,11 @@ def test_every_pair_of_colours_reads_at_the_contrast_that_small_text_needs(schem
     colours = _colours(blocks[["light", "dark"].index(scheme)])
     on_ground = [(text, ground) for text in ("ink", "soft", "accent", "bad") for ground in ("paper", "card")]
     on_own = [(name, f"{name}-bg") for name in ("good", "bad", "warn", "quiet", "fault")]
-    assert {pair: round(_contrast(*(colours[name] for name in pair)), 2) for pair in on_ground + on_own
-            if _contrast(*(colours[name] for name in pair)) < 4.5} == {}  # fmt: skip
+    assert {
+        pair: round(_contrast(*(colours[name] for name in pair)), 2)
+        for pair in on_ground + on_own
+        if _contrast(*(colours[name] for name in pair)) < 4.5
+    } == {}
     assert _contrast(colours["bar"], colours["card"]) >= 3
     assert _contrast(colours["bar"], colours["track"]) >= 3
 
@@ -453,9 +456,14 @@ def students(page: str) -> list[Element]:
 def test_a_row_tells_points_status_and_every_verdict() -> None:
     ada, bob = students(index_page([faulty(), report()], RUN))
     assert [cell.text.strip() for cell in ada.children if isinstance(cell, Element)] == [
-        "ada", "8", "graded",
-        "passed, 6 of 6", "failed, 2 of 6", "raised an error, 0 of 6", "not in this report",
-    ]  # fmt: skip
+        "ada",
+        "8",
+        "graded",
+        "passed, 6 of 6",
+        "failed, 2 of 6",
+        "raised an error, 0 of 6",
+        "not in this report",
+    ]
     assert [cell.attributes.get("data-p") for cell in ada.find("td", class_="v")] == [None, "2", None, None]
     assert bob.find("td")[0].text == "–"
     assert bob.find("td")[1].text == "not graded"
@@ -526,9 +534,17 @@ def test_discrimination_is_told_with_the_word_for_what_it_means() -> None:
 
 @pytest.mark.parametrize(
     ("value", "word"),
-    [(1, "strong"), (0.3, "strong"), (0.2949, "weak"), (0.1, "weak"), (0, "none"), (-0.1, "none"), (-0.11, "reversed"),
-     (-1, "reversed")],
-)  # fmt: skip
+    [
+        (1, "strong"),
+        (0.3, "strong"),
+        (0.2949, "weak"),
+        (0.1, "weak"),
+        (0, "none"),
+        (-0.1, "none"),
+        (-0.11, "reversed"),
+        (-1, "reversed"),
+    ],
+)
 def test_each_discrimination_has_its_word(value: float, word: str) -> None:
     assert discrimination_word(value) == word
 
@@ -583,11 +599,14 @@ def test_changes_are_of_one_run_alone() -> None:
         ("student,points\nada,\n'=1+1,excused\n", [["=1+1", "excused", "0", "–"], ["ada", "not graded", "0", "–"]]),
         (
             "student,points\nada,62.5\ngone,100\n",
-            [["=1+1", "not in the class", "0", "–"], ["gone", "100", "not in the class", "–"],
-             ["ada", "62.5", "0", "−62.5"]],
+            [
+                ["=1+1", "not in the class", "0", "–"],
+                ["gone", "100", "not in the class", "–"],
+                ["ada", "62.5", "0", "−62.5"],
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_a_run_tells_what_differs_from_the_gradebook_of_the_last(
     tmp_path: Path, left: str | None, told: list[list[str]] | None
 ) -> None:

@@ -40,8 +40,22 @@ SUBMISSIONS = ASSIGNMENT.folder / "submissions"
 MODULE = f"{ASSIGNMENT.module}.py"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache")
 # What docker leaves to root in a container, in which nobody may make namespaces.
-CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service",
-                "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap")  # fmt: skip
+CAPABILITIES = (
+    "chown",
+    "dac_override",
+    "fowner",
+    "fsetid",
+    "kill",
+    "setgid",
+    "setuid",
+    "setpcap",
+    "net_bind_service",
+    "net_raw",
+    "sys_chroot",
+    "mknod",
+    "audit_write",
+    "setfcap",
+)
 
 
 GUARDED = all(any(not probe()[layer] for layer in guards) for guards in GUARDS)
@@ -79,10 +93,29 @@ class Container:
         binds = [part for path in readable for part in ("--ro-bind", path, path)]
         caps = [part for name in CAPABILITIES for part in ("--cap-add", f"CAP_{name.upper()}")]
         return [
-            "bwrap", "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL", *caps,
-            "--tmpfs", "/", "--tmpfs", "/tmp", *binds, "--proc", "/proc", "--dev", "/dev",
-            "--bind", str(self.folder), self.mount, "--chdir", cwd or self.mount,
-        ]  # fmt: skip
+            "bwrap",
+            "--die-with-parent",
+            "--unshare-pid",
+            "--unshare-net",
+            "--unshare-ipc",
+            "--cap-drop",
+            "ALL",
+            *caps,
+            "--tmpfs",
+            "/",
+            "--tmpfs",
+            "/tmp",
+            *binds,
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+            "--bind",
+            str(self.folder),
+            self.mount,
+            "--chdir",
+            cwd or self.mount,
+        ]
 
 
 def can_mount() -> bool:
@@ -424,8 +457,10 @@ def steps(repository: Path) -> list[dict[str, Any]]:
 def run_step(repository: Path, command: str, output: Path) -> Done:
     """One `run` step as a runner executes it: bash that stops at the first error, in the repository."""
     environment = {
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(repository), "GITHUB_OUTPUT": str(output),
-    }  # fmt: skip
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "HOME": str(repository),
+        "GITHUB_OUTPUT": str(output),
+    }
     line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
     done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True)
     return Done(done.returncode, done.stdout, done.stderr)

@@ -39,8 +39,17 @@ def in_short(golden: str, now: str) -> str:
     return "\n".join(line[:160] for line in difference(*split).splitlines())
 
 
-NAMES = ("plain.csv", "plain.jsonl", "canvas.csv", "moodle.csv", "moodle-feedback-zip.txt", "gradescope.jsonl",
-         "gradescope-hidden-later.jsonl", "classroom.jsonl", "prairielearn.jsonl")  # fmt: skip
+NAMES = (
+    "plain.csv",
+    "plain.jsonl",
+    "canvas.csv",
+    "moodle.csv",
+    "moodle-feedback-zip.txt",
+    "gradescope.jsonl",
+    "gradescope-hidden-later.jsonl",
+    "classroom.jsonl",
+    "prairielearn.jsonl",
+)
 
 
 @pytest.fixture(scope="module")
