@@ -16,7 +16,6 @@ from shown import KIT, LONG, Section, as_shown, comparable, copy_of_the_kit, doc
 from autograder import __version__
 from autograder.sandbox.layers import probe
 
-pytestmark = pytest.mark.timeout(1200)
 EXAM = "autograder selfcheck --assignment"
 PROJECT = tomllib.loads((KIT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ALL = [
