@@ -15,7 +15,7 @@ import pytest
 import toy_kit
 from all_assignments import ASSIGNMENTS, each_assignment
 from places import KIT
-from shown import comparable, shown_outputs
+from shown import as_shown, comparable, documents, sections, shown_outputs
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.exam.exam import (
@@ -88,7 +88,8 @@ def without_copies(assignment: Assignment, folder: Path) -> Assignment:
 @pytest.fixture(scope="module", params=ASSIGNMENTS, ids=lambda one: one.name)
 def real(request: pytest.FixtureRequest) -> tuple[Assignment, subprocess.CompletedProcess[str]]:
     command = [sys.executable, "-m", "autograder", "selfcheck", "--jobs", "1", "--assignment", request.param.name]
-    return request.param, subprocess.run(command, cwd=KIT, capture_output=True, text=True)
+    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1"}
+    return request.param, subprocess.run(command, cwd=KIT, env=environment, capture_output=True, text=True)
 
 
 @pytest.mark.long
@@ -120,6 +121,18 @@ def test_what_the_documents_show_of_an_exam_is_what_it_prints(
     assignment, done = real
     for shown in shown_outputs(f"autograder selfcheck --assignment {assignment.name}"):
         assert comparable(shown) == comparable(done.stdout)
+
+
+@pytest.mark.long
+def test_what_a_document_shows_of_an_exam_is_what_it_prints(
+    real: tuple[Assignment, subprocess.CompletedProcess[str]],
+) -> None:
+    assignment, done = real
+    steps = [step for document in documents() for section in sections(document) for step in section.steps]
+    for step in steps:
+        if step.command.startswith("autograder selfcheck") and assignment.name in step.command:
+            shown = comparable(step.output)
+            assert as_shown(comparable(done.stdout), shown) == shown
 
 
 # A toy kit
