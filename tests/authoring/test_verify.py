@@ -118,8 +118,8 @@ def test_rounding_of_another_machine_is_told_as_a_share_of_what_is_allowed_and_i
     ("move", "share"),
     [
         (lambda array: array * (1 + 2e-6), 1.98),
-        (lambda array: array + np.nan, np.inf),
-        (lambda array: array[:2], np.inf),
+        pytest.param(lambda array: array + np.nan, np.inf, marks=pytest.mark.long),
+        pytest.param(lambda array: array[:2], np.inf, marks=pytest.mark.long),
     ],
 )
 def test_what_moved_by_more_than_rounding_is_a_failure(
@@ -131,6 +131,7 @@ def test_what_moved_by_more_than_rounding_is_a_failure(
     assert found.moved["hidden/ramp-values.safetensors"].share == pytest.approx(share, rel=0.02)
 
 
+@pytest.mark.long
 def test_what_a_known_mistake_returns_may_move_by_no_more_than_what_names_it(kit: Path) -> None:
     store_moved(kit, lambda array: array * (1 + 5e-7), mistakes=True)
     found = verify(toy_assignment(kit))
@@ -140,6 +141,7 @@ def test_what_a_known_mistake_returns_may_move_by_no_more_than_what_names_it(kit
     assert not verify(toy_assignment(kit)).harmless
 
 
+@pytest.mark.long
 def test_a_mistake_that_acts_otherwise_is_named_though_no_verdict_depends_on_it(kit: Path) -> None:
     store_moved(kit, lambda array: array[:2], mistakes=True)
     done = autograder(kit, "fixtures", "verify")
@@ -185,6 +187,7 @@ def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) ->
         verify(toy_assignment(kit), kit / "spring", secret)
 
 
+@pytest.mark.long
 def test_a_variant_that_was_changed_is_found(kit: Path) -> None:
     secret = b"a secret of this course"
     regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
