@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from all_assignments import handout_of
 from nbgrader_course import NAME, cell, jupyter, read_notebook, run, solved, source
 from places import KIT
 
@@ -37,7 +38,7 @@ IDLE = "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.
 @pytest.fixture
 def student(tmp_path: Path) -> Path:
     """The handout, where nothing else of the kit is."""
-    return shutil.copytree(KIT / "handout" / NAME, tmp_path / NAME)
+    return handout_of(NAME, tmp_path / NAME)
 
 
 @pytest.fixture

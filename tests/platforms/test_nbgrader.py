@@ -37,6 +37,7 @@ from nbgrader_course import (
 from places import KIT
 from sample_reports import write_report
 
+from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.report import ItemResult, Report
 
@@ -77,7 +78,7 @@ def comments(database: Path, student: str) -> dict[str, str]:
 
 
 def test_generate_assignment_makes_the_committed_handout_and_nothing_else(root: Path) -> None:
-    assert files_in(root / "handout" / NAME) == files_in(KIT / "handout" / NAME)
+    assert files_in(root / "handout" / NAME) == handout_files(find_assignment(KIT, NAME))
     names = [{path.name for path in (kit / "handout").iterdir()} for kit in (root, KIT)]
     assert names[0] == names[1]
 
@@ -86,6 +87,7 @@ def test_the_solved_module_and_what_is_hidden_do_not_ride_along(root: Path) -> N
     refuse_what_is_for_staff(root)
 
 
+@pytest.mark.long
 def test_validate_passes_on_the_source_and_fails_on_the_release_with_our_words(root: Path) -> None:
     said = nbgrader(root, "validate", f"{NAME}/{NAME}.ipynb")
     assert "Success! Your notebook passes all the tests." in said
@@ -119,6 +121,7 @@ def test_the_exported_csv_holds_the_sums(root: Path, reports: dict[str, Report])
     assert rows["ben"]["timestamp"] == "2026-03-02 12:00:00"
 
 
+@pytest.mark.long
 def test_nbgraders_own_autograde_agrees_on_honest_work_item_by_item(
     root: Path, reports: dict[str, Report], tmp_path: Path
 ) -> None:
@@ -168,6 +171,7 @@ def test_the_notebook_to_look_at_shows_answers_and_results_and_runs_nothing(root
     assert eve["metadata"]["kernelspec"]["name"] == "python3"
 
 
+@pytest.mark.long
 def test_feedback_pages_hold_our_words_and_run_nothing_of_a_students(root: Path) -> None:
     nbgrader(root, "generate_feedback", NAME)
     page = (root / "feedback" / "dov" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
@@ -181,6 +185,7 @@ def test_feedback_pages_hold_our_words_and_run_nothing_of_a_students(root: Path)
 # A second time
 
 
+@pytest.mark.long
 def test_what_a_person_gave_survives_a_second_export(root: Path, tmp_path: Path) -> None:
     database = shutil.copy(root / "gradebook.db", tmp_path / "gradebook.db")
     _give(database, "ben", "question-first-clipped-loss", 4.0)
@@ -310,6 +315,7 @@ def open_submission(page: Any, address: str, student: str) -> None:
         page.wait_for_function(f"() => /^(\\d+|No response.)$/.test(document.getElementById('{box}')?.placeholder)")
 
 
+@pytest.mark.long
 def test_formgrader_shows_scores_and_comments_and_a_manual_grade_is_exported(
     browser: Any, root: Path, reports: dict[str, Report], tmp_path: Path
 ) -> None:
