@@ -1,170 +1,108 @@
-"""The README's commands are run, and must print what it shows.
+"""The commands that README.md and the folders' documents show are run, and must print what these show.
 
-`python tests/test_readme.py` runs them all and writes what they print into the README.
-
-A `console` block holds commands after `$ ` and their output. Commands of one section run one after another in one
-folder of a copy of the kit; installing is left out. Measured times, sizes and paths are not compared.
+`python tests/support/shown.py [DOCUMENT …]` writes what they print now into them.
 """
 
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+import tomllib
 from pathlib import Path
 
 import pytest
-from places import KIT
+from shown import KIT, LONG, Section, as_shown, comparable, copy_of_the_kit, documents, runs, sections, text_of
 
-from autograder.authoring.exam.exam import known_mistakes, right_answer_paths
-from autograder.grading.items import find_assignment, find_assignments
+from autograder import __version__
 from autograder.sandbox.layers import probe
 
-pytestmark = pytest.mark.timeout(600)
-README = KIT / "README.md"
-BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
-INSTALL = re.compile(r"python -m pip install \S+( \S+)?( && )?")
-EXAM = "autograder selfcheck --assignment policy_gradient"
-NOT_COPIED = (".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", "grades", "build", ".hypothesis", "my-work")
-MEASURED = (
-    (re.compile(r"\d+\.\d+ ?s\b"), "N s"),
-    (re.compile(r"[\d,]+ bytes"), "N bytes"),
-    (re.compile(r"Linux \S+, Python [\d.]+, \d+ cores"), "MACHINE"),
-    (re.compile(r"manifest [0-9a-f]{12}"), "manifest HASH"),
-    (re.compile(r"\b\d+\.\d+\.\d+(\+cpu)?"), "VERSION"),
-    (re.compile(r"[ \t]+"), " "),
-)
+EXAM = "autograder selfcheck --assignment"
+PROJECT = tomllib.loads((KIT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ALL = [
+    pytest.param(run, id=f"{run[0].document}-{run[0].heading}", marks=pytest.mark.long)
+    if run[0].heading in LONG
+    else pytest.param(run, id=run[0].document)
+    for run in runs()
+]
 
 
-@dataclass(frozen=True)
-class Step:
-    """A command of the README and what it says that this prints."""
-
-    command: str
-    output: str
-
-
-def sections() -> list[tuple[str, list[Step]]]:
-    """The steps of each section that has any, by its heading."""
-    parts = re.split(r"^## (.+)$", README.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    found = [(heading, list(steps(text))) for heading, text in zip(parts[1::2], parts[2::2], strict=True)]
-    return [(heading, listed) for heading, listed in found if listed]
+def left_out(command: str) -> bool:
+    """Whether this machine, or another test, is why a command is not run here."""
+    if command.startswith(EXAM):
+        return True  # it takes minutes: test_exam.py runs it, and holds what is shown against that
+    layers = {layer for layer, why in probe().items() if why} if command == "autograder doctor" else set()
+    return bool(layers - {"cgroup"})  # it is shown for a machine that lacks just a control group of the staff's
 
 
-def steps(text: str) -> Iterator[Step]:
-    for block in BLOCK.findall(text):
-        for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, output = piece.partition("\n")
-            yield Step(command, output)
-
-
-@dataclass
-class Shell:
-    """Runs commands in a copy of the kit, and remembers where it is."""
-
-    root: Path
-    folder: Path
-
-    def run(self, command: str) -> str:
-        runnable = INSTALL.sub("", command)
-        if not runnable:
-            return ""
-        script = f"{runnable}; status=$?; pwd > {self.root}/.folder; exit $status"
-        done = subprocess.run(
-            ["bash", "-c", script],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.root), "COLUMNS": "110", "NO_COLOR": "1"}
-            | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.folder = Path((self.root / ".folder").read_text().strip())
-        shown = done.stdout.replace(str(self.root), "…")
-        return "".join(line.rstrip() + "\n" for line in shown.splitlines())
-
-
-def copy_of_the_kit(folder: Path) -> Shell:
-    root = folder / "kit"
-    shutil.copytree(KIT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    return Shell(root, root)
-
-
-def comparable(text: str) -> list[str]:
-    for pattern, instead in MEASURED:
-        text = pattern.sub(instead, text)
-    return [line.strip() for line in text.splitlines() if not line.startswith("NOT STRICT")]
-
-
-@pytest.mark.parametrize(("heading", "listed"), sections(), ids=[heading for heading, _ in sections()])
-def test_each_command_prints_what_the_readme_shows(heading: str, listed: list[Step], tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", ALL)
+def test_each_command_prints_what_the_document_shows(run: list[Section], tmp_path: Path) -> None:
     shell = copy_of_the_kit(tmp_path)
-    for step in listed:
-        if step.command == "autograder doctor" and any(why for layer, why in probe().items() if layer != "cgroup"):
-            continue  # it is shown for a machine with every layer of isolation but a control group of the staff's
-        if step.command == EXAM:
-            continue  # it takes minutes: test_selfcheck.py runs it, and holds what is shown against that
-        shown, printed = comparable(step.output), comparable(shell.run(step.command))
-        difference = "\n".join(difflib.unified_diff(shown, printed, "README.md", step.command, lineterm=""))
-        assert shown == printed, f"{difference}\n\nIf this is meant: python tests/test_readme.py"
+    differences = []
+    for section in run:
+        shell.folder = shell.root
+        for step in section.steps:
+            if left_out(step.command):
+                continue
+            shown = comparable(step.output)
+            printed = as_shown(comparable(shell.run(step.command)), shown)
+            differences += difflib.unified_diff(shown, printed, section.heading, step.command, lineterm="")
+    assert not differences, "\n".join([*differences, f"Meant? python tests/support/shown.py {run[0].document}"])
 
 
-def test_continuous_integration_runs_the_readmes_test_command() -> None:
-    command = "python -m pip install -e '.[test]' && pytest"
-    assert f"```sh\n{command}\n```" in README.read_text(encoding="utf-8")
-    run = (KIT / ".ci" / "run").read_text(encoding="utf-8")
-    assert "python -m pip install --quiet -e '.[test]' && pytest" in run
+def test_what_takes_minutes_is_there_to_be_run() -> None:
+    assert {section.heading for document in documents() for section in sections(document)} >= LONG
 
 
-def test_the_main_command_is_the_first_that_the_readme_shows() -> None:
-    first = sections()[0][1][0].command
-    assert first == "python -m pip install -e . && autograder grade fixtures/policy_gradient/submissions --out grades"
+def test_the_readme_fits_on_a_screen() -> None:
+    assert len(text_of("README.md").splitlines()) < 100
 
 
-def test_every_file_and_folder_that_the_readme_links_or_lists_exists() -> None:
-    text = README.read_text(encoding="utf-8")
-    for name in re.findall(r"^\| `(\w+/)` \|", text, flags=re.MULTILINE):
-        assert (KIT / name).is_dir()
-    for anchor in re.findall(r"\]\(#([\w-]+)\)", text):
-        assert anchor in {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)}
+def test_the_first_command_installs_the_pinned_torch_in_its_small_build_and_grades_the_sample_class() -> None:
+    (torch,) = [name for name in PROJECT["dependencies"] if name.startswith("torch")]
+    assert sections("README.md")[0].steps[0].command == (
+        f"pip install {torch} --index-url https://download.pytorch.org/whl/cpu; "
+        "pip install -e . && autograder grade fixtures/policy_gradient/submissions --out grades"
+    )
 
 
-def test_the_numbers_that_the_readme_gives_of_the_kit_are_right() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert f"{len(known_mistakes(find_assignment('policy_gradient')))} known mistakes are told apart" in text
-    assert f"all {len(find_assignment('policy_gradient').items)} items" in text
-    for one in find_assignments():
-        row = next(line for line in text.splitlines() if line.startswith(f"| `{one.name}` |"))
-        assert row.endswith(f"| {one.max_points:g} | {len(known_mistakes(one))} |")
-    others = [len(right_answer_paths(one)) for one in find_assignments() if one.name != "policy_gradient"]
-    assert f"(and {others[0]} and {others[1]} for the other two assignments)" in text
-    assert f"{len(right_answer_paths(find_assignment('policy_gradient')))} correct submissions" in text
-    assert f"{len(list((KIT / 'tests' / 'attacks').glob('*.py')))} attacks" in text
+def test_continuous_integration_runs_the_command_that_tests() -> None:
+    assert "```sh\npip install -e '.[test]' && pytest\n```" in text_of("README.md")
+    assert "pip install --quiet -e '.[test]' && pytest" in (KIT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def renew() -> None:
-    """Write what the commands print now into the README."""
-    text = README.read_text(encoding="utf-8")
-    for heading, listed in sections():
-        with tempfile.TemporaryDirectory() as folder:
-            shell = copy_of_the_kit(Path(folder))
-            start = text.index(f"## {heading}\n")
-            for step in listed:
-                printed = shell.run(step.command)
-                old, new = f"$ {step.command}\n{step.output}", f"$ {step.command}\n{printed}"
-                if printed != step.output:
-                    print(f"{heading}: {step.command}")
-                at = text.index(old, start)
-                text = text[:at] + new + text[at + len(old) :]
-                start = at
-    README.write_text(text, encoding="utf-8")
+@pytest.mark.parametrize("document", documents())
+def test_every_link_leads_somewhere(document: str) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", text_of(document)):
+        path, _, anchor = target.partition("#")
+        if "://" in path:
+            continue
+        found = (KIT / document).parent / path if path else KIT / document
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target
 
 
-if __name__ == "__main__":
-    renew()
+def anchors(path: Path) -> set[str]:
+    """What a heading of a document can be linked by."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readmes_table_has_every_folder_with_a_document_of_its_own() -> None:
+    listed = set(re.findall(r"^\| \[?`(\w+)/`", text_of("README.md"), re.MULTILINE))
+    assert all((KIT / name).is_dir() for name in listed)
+    assert listed >= {document.partition("/")[0] for document in documents() if "/" in document}
+
+
+def test_every_extra_that_a_document_asks_for_exists() -> None:
+    named = {name for document in documents() for name in re.findall(r"'\.\[([\w,]+)\]'", text_of(document))}
+    assert {extra for one in named for extra in one.split(",")} <= set(PROJECT["optional-dependencies"])
+
+
+def test_the_changes_begin_with_this_version() -> None:
+    assert re.findall(r"^## (\S+)", text_of("autograder/CHANGES.md"), re.MULTILINE)[0] == __version__
+
+
+def test_pictures_are_small() -> None:
+    for document in documents():
+        for name in re.findall(r"!\[[^]]+\]\(([^)]+\.png)\)", text_of(document)):
+            assert ((KIT / document).parent / name).stat().st_size < 150_000

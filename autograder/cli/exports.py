@@ -20,8 +20,8 @@ from autograder.grading.assignments import find_assignment
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.containers import bundles
 from autograder.platforms.gradescope import results as gradescope
-from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.files import file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import read_table
 from autograder.vocabulary.text import visible
@@ -120,7 +120,7 @@ def export_moodle(
     _write(out, made.text)
     print(f"{out}: {made.graded} grades.")
     if feedback is not None:
-        _write_bytes(feedback, moodle.feedback_zip(made.folders, grades / "feedback"))
+        _write(feedback, moodle.feedback_zip(made.folders, grades / "feedback"), "--feedback-zip")
         print(f"{feedback}: {len(made.folders)} feedback pages.")
     if made.locked:
         _warn(
@@ -229,25 +229,17 @@ def _warn(sentence: str) -> None:
 
 
 def _write_results(folder: Path, results: Mapping[str, Mapping[str, Any]]) -> None:
-    for student, found in results.items():
-        _write(folder / f"{file_stem(student)}.json", to_json(found))
+    with writing(folder):
+        for student, found in results.items():
+            write_atomically(folder / f"{file_stem(student)}.json", to_json(found))
     print(f"{folder}{os.sep}: {len(results)} results.")
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}. Give another with --out.") from error
-
-
-def _write_bytes(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}. Give another file.") from error
+def _write(path: Path, content: str | bytes, option: str = "--out") -> None:
+    with writing(path, f"file with {option}"):
+        write_atomically(path, content)
 
 
 def _write_bundle(path: Path, files: Files, folder: str) -> None:
-    _write_bytes(path, zip_bytes(files, folder))
+    _write(path, zip_bytes(files, folder), "--zip")
     print(f"{path}: {path.stat().st_size:,} bytes.")

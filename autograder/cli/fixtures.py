@@ -22,6 +22,7 @@ from autograder.grading.choice import assignment_of_fixtures, assignment_of_item
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import writing
 from autograder.vocabulary.text import visible
 
 fixtures_app = typer.Typer(
@@ -70,14 +71,11 @@ def fixtures_regenerate(
 
 
 def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:
-    try:
-        with Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
-            if term is None:
-                made = Made(regenerate_into(assignment.folder, target), 0, {})
-            else:
-                made = regenerate_term_into(assignment.folder, target, term, variants)
-    except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror}. Give another folder with --out.") from error
+    with writing(target), Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
+        if term is None:
+            made = Made(regenerate_into(assignment.folder, target), 0, {})
+        else:
+            made = regenerate_term_into(assignment.folder, target, term, variants)
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
     if term is not None:
         _say_term(term.name, made)

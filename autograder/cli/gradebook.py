@@ -19,7 +19,7 @@ from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.files import write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number, visible
 
@@ -79,10 +79,8 @@ def similar(
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
     chosen = assignment_of_submissions(course(), paths, assignment)
     found = compare_class(chosen, paths)
-    try:
+    with writing(out, "file with --out"):
         write_atomically(out, page(found, chosen.title))
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}. Give another file with --out.") from error
     print(
         f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {len(found.pairs)} pairs to look at."
     )
@@ -113,14 +111,12 @@ def apply_rules(out: Path, graded: Iterable[Report], assignment: Assignment, rul
     if rules is None and not (out / ADJUSTMENTS).exists():
         return
     reports = list(graded)  # their files are written anew
-    try:
+    with writing(out, ""):
         if rules is None:
             without_finals(out, reports, assignment)
             print("No rules are applied any more: grades.csv holds what the grader gave.")
             return
         finals = write_finals(out, reports, assignment, rules)
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}.") from error
     _say_finals(out, reports, finals)
 
 

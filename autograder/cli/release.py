@@ -21,6 +21,7 @@ from autograder.gradebook.roster import read_roster
 from autograder.grading.choice import assignment_of_fixtures, assignments_to_release
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import write_atomically, writing
 
 
 def release(
@@ -56,7 +57,8 @@ def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None) -
     write_handout(files, chosen.handout)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
     if zip_file is not None:
-        _write_zip(zip_file, zip_bytes(files, chosen.name))
+        with writing(zip_file, "file with --zip"):
+            write_atomically(zip_file, zip_bytes(files, chosen.name))
         print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
 
 
@@ -64,15 +66,6 @@ def _release_variants(variants: Variants, roster: Path | None, out: Path | None)
     if roster is None or out is None:
         raise UsageError("--variant-by student makes a zip for each student: give --roster FILE and --out FOLDER.")
     students = [person.student for person in read_roster(roster).people]
-    try:
+    with writing(out):
         count = write_student_zips(variants, students, out)
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
     print(f"{out}: {count} zips, each with the public cases of one of {variants.count} variants.")
-
-
-def _write_zip(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}. Give another file with --zip.") from error

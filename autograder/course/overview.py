@@ -20,7 +20,7 @@ from autograder.gradebook.class_statistics import Summary, summary
 from autograder.gradebook.gradebook import name_cell, points_cell
 from autograder.pages.html import render_page, script_and_policy
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.files import file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
@@ -43,6 +43,14 @@ class Graded:
     def feedback(self, student: str) -> str:
         """The address of a student's page."""
         return f"{_quoted(self.folder)}/feedback/{_quoted(file_stem(student))}.html"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a student handed in for one assignment: the page about it, and its points."""
+
+    page: str
+    points: float | None
 
 
 def is_course(folder: Path) -> bool:
@@ -82,11 +90,9 @@ def write_course(folder: Path, graded: Sequence[Graded]) -> None:
     script, policy = script_and_policy()
     rows = [(student, [_cell(one, student) for one in graded], total_of(graded, student)) for student in students]
     page = render_page("course.html", script=script, policy=policy, graded=graded, rows=rows)
-    try:
+    with writing(folder, ""):
         write_atomically(folder / "index.html", page)
         write_atomically(folder / "grades.csv", _to_csv(graded, students))
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written: {error.strerror}.") from error
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -105,10 +111,9 @@ def _read(path: Path, titles: Mapping[str, str]) -> Graded:
     return Graded(path.name, names[0], title, {report.student: report for report in reports}, summary(reports))
 
 
-def _cell(one: Graded, student: str) -> tuple[str, bool, float | None]:
-    """The student's page, or "" where nothing was handed in; whether something was; the points."""
+def _cell(one: Graded, student: str) -> Cell | None:
     report = one.reports.get(student)
-    return (one.feedback(student), True, report.points) if report else ("", False, None)
+    return Cell(one.feedback(student), report.points) if report else None
 
 
 def _to_csv(graded: Sequence[Graded], students: Sequence[str]) -> str:

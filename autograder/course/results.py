@@ -8,7 +8,6 @@ Reports are on disk and nowhere else: what is of the whole class is made from th
 from __future__ import annotations
 
 import contextlib
-import csv
 import hashlib
 import json
 import math
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from autograder import __version__
 from autograder.course.kept_reports import Kept, Reports
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
@@ -29,8 +29,9 @@ from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import WRITING, file_stem, replacing, write_atomically
+from autograder.vocabulary.files import WRITING, file_stem, replacing, write_atomically, writing
 from autograder.vocabulary.report import Report, from_bytes, to_bytes
+from autograder.vocabulary.rows import table_of
 from autograder.vocabulary.text import visible
 
 FOLDERS = ("reports", "feedback", "details")
@@ -64,7 +65,7 @@ class Results:
 
     def __enter__(self) -> Self:
         """Make the folders, rid them of what a killed run left half written, and read the last run's gradebook."""
-        with self._lock, self._writing():
+        with self._lock, writing(self._out):
             for name in FOLDERS:
                 (self._out / name).mkdir(parents=True, exist_ok=True)
             self._lock.enter_context(_alone(self._out))
@@ -106,13 +107,13 @@ class Results:
         reused = digest is not None
         page = self._out / "feedback" / f"{file_stem(submission.student)}.html"
         text = feedback_page(report, submission.notes, details)
-        with self._writing():
+        with writing(self._out):
             if digest is None:
                 data = to_bytes(report)
                 digest = hashlib.sha256(data).digest()
                 write_details(details, self._details(submission.student))
                 path = self._report(submission.student)
-                write_atomically(path, data.decode(), lasting=False)  # last: one that is there has all
+                write_atomically(path, data, lasting=False)  # last: one that is there has all
             if _text(page) != text:  # a run that was killed may have left the page of an earlier report
                 write_atomically(page, text, lasting=False)
         return Kept(submission.student, digest, reused)
@@ -124,9 +125,10 @@ class Results:
         """
         reports, page, isolation, fault = Reports(self._out / "reports", kept), ClassPage(), None, ""
         changes: list[Change] | None = [] if self._before else None
+        left = dict(self._before)  # those of the last run who have not come yet
         if hasattr(os, "sync"):
             os.sync()  # a gradebook is on the disk only after every report that it counts
-        with self._writing(), replacing(self._out / "grades.csv") as stream:
+        with writing(self._out), replacing(self._out / "grades.csv") as stream:
             gradebook = Gradebook(stream, [item.id for item in self._grader.assignment.items])
             for report in reports:
                 gradebook.add(report)
@@ -134,14 +136,14 @@ class Results:
                 isolation = report.isolation if isolation is None else _both(isolation, report.isolation)
                 fault = fault or next((item.message for item in report.items if item.points is None), "")
                 if changes is not None:
-                    changes += self._change(report)
+                    changes += _change(report, left.pop(name_cell(report.student), ABSENT))
             if changes is not None:
-                changes += [Change(name, score, ABSENT) for name, score in self._before.items()]
+                changes += [Change(name, score, ABSENT) for name, score in left.items()]
             made = Class(reports, page.summary(), isolation or (), fault)
             described = self._described(made, kept) | run
             with replacing(self._out / "index.html") as index:
                 index.writelines(page.html(reports, described, changes))
-        with self._writing():
+        with writing(self._out):
             write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
         return made
 
@@ -155,12 +157,6 @@ class Results:
             "not_graded": made.figures.students - made.figures.graded,
             "reused": sum(one.reused for one in kept),
         }
-
-    def _change(self, report: Report) -> list[Change]:
-        """What differs from the last run's gradebook."""
-        before = self._before.pop(name_cell(report.student), ABSENT)
-        now = _score(points_cell(report.points))
-        return [] if before == now else [Change(report.student, before, now)]
 
     def _report(self, student: str) -> Path:
         return self._out / "reports" / f"{file_stem(student)}.json"
@@ -176,6 +172,7 @@ class Results:
             and known.submission.path == submission.path
             and known.fixtures == self._fixtures_of(submission.student).sha256
             and known.isolation in layers
+            and known.kit == __version__
             and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
         )
 
@@ -191,14 +188,6 @@ class Results:
                 both = f"{visible(other, 80)} and {visible(student, 80)}"
                 advice = "rename one of them, or give an --out that does"
                 raise UsageError(f"{self._out} does not tell {both} apart, which differ in case alone: {advice}.")
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            out = self._out
-            raise UsageError(f"{out} cannot be written: {error.strerror}. Give another folder with --out.") from error
 
 
 @contextlib.contextmanager
@@ -229,6 +218,12 @@ def _text(path: Path) -> str | None:
     return None
 
 
+def _change(report: Report, before: float | str) -> list[Change]:
+    """What differs from the last run's gradebook."""
+    now = _score(points_cell(report.points))
+    return [] if before == now else [Change(report.student, before, now)]
+
+
 def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     return tuple(layer for layer in some if layer in others)
 
@@ -236,10 +231,11 @@ def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 def _scores(gradebook: Path) -> dict[str, float | str]:
     """The students, as a gradebook spells them, with their points; nobody where there is none or it is another's."""
     try:
-        with gradebook.open(encoding="utf-8-sig", newline="") as stream:
-            return {row["student"]: _score(row["points"] or "") for row in csv.DictReader(stream)}
-    except (FileNotFoundError, UnicodeDecodeError, csv.Error, KeyError):
+        table = table_of(gradebook.read_bytes(), gradebook)
+        student, points = map(table.header.index, ("student", "points"))
+    except (FileNotFoundError, UsageError, ValueError):
         return {}
+    return {row[student]: _score(row[points]) for row in table.rows}
 
 
 def _score(cell: str) -> float | str:

@@ -14,7 +14,7 @@ from autograder.vocabulary.report import Report, read_report
 from autograder.vocabulary.text import number, visible
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FinalReport(Report):
     """A report with what a course's rules made of its points; None where they leave no grade."""
 

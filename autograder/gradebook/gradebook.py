@@ -38,6 +38,11 @@ class Gradebook:
         more = (name_cell(text(report.student)) for text in self._more.values())
         self._writer.writerow([*_row(report, self._items), *more])
 
+    def add_absent(self, student: str, status: str) -> None:
+        """Write the row of somebody without a report: no points, and not even what there was to earn."""
+        more = (name_cell(text(student)) for text in self._more.values())
+        self._writer.writerow([name_cell(student), "", "", status, *[""] * len(self._items), *more])
+
 
 def to_csv(
     reports: Iterable[Report], items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None

@@ -49,7 +49,7 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
     """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student."""
     finals = {report.student: final_of(report, rules) for report in reports}
     for name, data in rules.given.items():
-        _write_if_new(out / name, data.decode("utf-8-sig"))
+        _write_if_new(out / name, data)
     for report in reports:
         _write_final(out, report, finals[report.student])
     columns: dict[str, Callable[[str], str]] = {
@@ -69,8 +69,8 @@ def _write_final(out: Path, report: Report, final: Final | None) -> None:
     data = to_json(report)
     if final is not None:
         data |= {"final": final.points, "adjustments": _listed(final)}
-    text = json.dumps(data, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
-    _write_if_new(out / "reports" / f"{stem}.json", text + "\n")
+    text = json.dumps(data, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    _write_if_new(out / "reports" / f"{stem}.json", text + b"\n")
     page = out / "feedback" / f"{stem}.html"
     with contextlib.suppress(FileNotFoundError):
         _write_if_new(page, with_final(page.read_bytes().decode(), final or Final(None, ()), report.max_points))
@@ -80,11 +80,12 @@ def _listed(final: Final) -> list[dict[str, Any]]:
     return [asdict(one) for one in final.adjustments]
 
 
-def _write_if_new(path: Path, text: str) -> None:
+def _write_if_new(path: Path, content: str | bytes) -> None:
+    data = content.encode() if isinstance(content, str) else content
     with contextlib.suppress(FileNotFoundError):
-        if path.read_bytes() == text.encode():
+        if path.read_bytes() == data:
             return
-    write_atomically(path, text)
+    write_atomically(path, data)
 
 
 def with_final(page: str, final: Final, max_points: float) -> str:

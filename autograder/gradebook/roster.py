@@ -47,16 +47,17 @@ def read_roster(path: Path) -> Roster:
     """The roster at `path`. Raises UsageError where no column holds names, or a student stands in it twice."""
     table = read_table(path)
     headings = [plain_heading(cell) for cell in table.header]
-    people = [_person(dict(zip(headings, row, strict=True))) for row in table.rows if any(map(str.strip, row))]
-    people = [person for person in people if person.student]
+    people: dict[str, Person] = {}
+    for line, row in zip(table.lines, table.rows, strict=True):
+        person = _person(dict(zip(headings, row, strict=True)))
+        if person.student in people:
+            who = visible(person.student, 80)
+            raise UsageError(f"{path}, line {line}: {who} stands here twice; give each a name of their own.")
+        if person.student:
+            people[person.student] = person
     if not people:
         raise UsageError(f"{path} names no student: its first row needs `student`, or `first name` and `last name`.")
-    seen: set[str] = set()
-    for person in people:
-        if person.student in seen:
-            raise UsageError(f"{path} holds {visible(person.student, 80)} twice: give each a name of their own.")
-        seen.add(person.student)
-    return Roster(tuple(people))
+    return Roster(tuple(people.values()))
 
 
 def _person(cells: Mapping[str, str]) -> Person:

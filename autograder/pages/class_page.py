@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,9 +19,8 @@ SLOWEST = 10
 FIRST_ITEM_COLUMN = 4
 ABSENT = "not in the class"
 NOT_GRADED = "not graded"
-_RUN_BEGIN = "<!-- of this run alone -->"
-_RUN_END = "<!-- end of what is of this run alone -->"
-_OF_RUN = re.compile(f"{_RUN_BEGIN}.*?{_RUN_END}", re.DOTALL)
+RUN_BEGIN = "<!-- of this run alone -->"
+RUN_END = "<!-- end of what is of this run alone -->"
 
 
 @dataclass(frozen=True)
@@ -104,8 +102,8 @@ class ClassPage:
         """The page in pieces. `reports` are those that were added, once more and in the same order, for the table.
 
         `run` is what `run.json` holds, every key of it optional. `changes` are those since the last run, None where
-        there was none. They and the measured times stand between comments that `without_times` removes with what is
-        between them: two runs over the same class differ nowhere else.
+        there was none. They and the measured times stand between the comments RUN_BEGIN and RUN_END: two runs
+        over the same class differ nowhere else.
         """
         figures = self.summary()
         script, policy = script_and_policy()
@@ -125,8 +123,8 @@ class ClassPage:
             times=_times(self._slowest, run),
             changes=None if changes is None else sorted(changes, key=_change_order),
             absent=ABSENT,
-            run_begin=Markup(_RUN_BEGIN),
-            run_end=Markup(_RUN_END),
+            run_begin=Markup(RUN_BEGIN),
+            run_end=Markup(RUN_END),
             isolation=isolation,
             versions=[f"{name} {version}" for name, version in sorted(dict(run.get("versions") or {}).items())],
             fixture_hashes=sorted(self._fixtures),
@@ -145,20 +143,6 @@ class ClassPage:
             names = ", ".join(visible(name, 60) for name in list(self._repeated)[:10])
             warnings.append(Warn("A student has more than one report", f"Only one of them can be right: {names}"))
         return warnings
-
-
-def index_page(reports: Iterable[Report], run: Mapping[str, Any], changes: Iterable[Change] | None = None) -> str:
-    """The whole of a `ClassPage`, its reports in any order."""
-    ordered = sorted(reports, key=lambda report: report.student)
-    page = ClassPage()
-    for report in ordered:
-        page.add(report)
-    return "".join(page.html(ordered, run, changes))
-
-
-def without_times(page: str) -> str:
-    """An index page without its times and its changes since the last run, for comparing two runs."""
-    return _OF_RUN.sub("", page)
 
 
 def _cells(report: Report, columns: Sequence[str]) -> Markup:

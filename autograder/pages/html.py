@@ -26,7 +26,7 @@ NO_VALUE = "–"
 DISCRIMINATION_WORDS = ((0.3, "strong"), (0.1, "weak"), (-0.1, "none"), (-1.1, "reversed"))
 
 _TEMPLATES = Path(__file__).parent / "templates"
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 # A line that is indented, or holds two spaces in a row, is laid out by its spaces: it scrolls, not wraps.
 _LAID_OUT = re.compile(r"\s|.*\S {2,}\S")
@@ -41,12 +41,12 @@ def script_and_policy() -> tuple[Markup, str]:
     """The script that sorts and filters tables, and the policy of a page that may run it and nothing else."""
     script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return Markup(script), f"{POLICY}; script-src 'sha256-{digest}'"
+    return Markup(script), f"{_POLICY}; script-src 'sha256-{digest}'"
 
 
 def render_page(template: str, **context: object) -> str:
     """A page from one of the templates, under a policy that lets it load nothing, unless `context` has another."""
-    return page_template(template).render(**{"policy": POLICY, **context})
+    return page_template(template).render(**{"policy": _POLICY, **context})
 
 
 def page_template(name: str) -> jinja2.Template:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from autograder.grading.feedback.details import Details
 from autograder.pages.drawing import grid, plot
-from autograder.pages.html import POLICY, page_template
+from autograder.pages.html import render_page
 from autograder.vocabulary.report import ItemResult, Report
 
 
@@ -30,8 +30,8 @@ def feedback_page(report: Report, notes: Sequence[str] = (), details: Details | 
     """
     graded = [item for item in report.items if item.points is not None]
     shown = details or Details("", "")
-    return page_template("feedback.html").render(
-        policy=POLICY,
+    return render_page(
+        "feedback.html",
         report=report,
         notes=notes,
         groups=_groups(report.items),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Sequence
 
 from autograder.gradebook.class_reports import FinalReport, to_json
-from autograder.gradebook.gradebook import name_cell, to_csv
+from autograder.gradebook.gradebook import Gradebook
 from autograder.gradebook.roster import Roster, alternatives
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.report import to_json as report_json
@@ -21,15 +20,15 @@ def plain_csv(reports: Sequence[Report], roster: Roster | None = None) -> str:
     With a roster, there is also a row, without points, for each student who handed in nothing.
     """
     items = list(dict.fromkeys(result.item for report in reports for result in report.items))
-    text = to_csv(reports, items)
     missing = absent(reports, roster) if roster else []
-    if not missing:
-        return text
-    header, *rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    for student in missing:
-        rows.append([name_cell(student), "", "", ABSENT, *[""] * len(items)])
+    rows = [*((report.student, report) for report in reports), *((student, None) for student in missing)]
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([header, *sorted(rows)])
+    gradebook = Gradebook(stream, items)
+    for student, report in sorted(rows, key=lambda row: row[0]):
+        if report is None:
+            gradebook.add_absent(student, ABSENT)
+        else:
+            gradebook.add(report)
     return stream.getvalue()
 
 

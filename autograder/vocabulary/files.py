@@ -1,16 +1,19 @@
-"""Files: a name for any student's, and writing that leaves the old file or the whole new one."""
+"""Files that the kit makes: a name for any student's, one way to write them, one sentence where that fails."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import re
 import tempfile
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
+
+from autograder.vocabulary.errors import UsageError
 
 WRITING = ".writing-"
 RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)  # devices to Windows
@@ -38,6 +41,9 @@ def file_stem(student: str) -> str:
     return kept
 
 
+# Writing
+
+
 @contextlib.contextmanager
 def replacing(path: Path, *, lasting: bool = True) -> Iterator[TextIO]:
     """A stream (UTF-8) for what is to stand at `path`: a reader sees the old file or the whole new one, never a part.
@@ -46,11 +52,38 @@ def replacing(path: Path, *, lasting: bool = True) -> Iterator[TextIO]:
 
     lasting   wait until the disk has it; without, a power cut soon after may leave a file that is empty
     """
+    with _taking_the_place_of(path, lasting=lasting) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        yield text
+        text.detach()  # writes what it still holds, and leaves the stream open
+
+
+def write_atomically(path: Path, content: str | bytes, *, lasting: bool = True) -> None:
+    """Write `content` as `replacing` does."""
+    with _taking_the_place_of(path, lasting=lasting) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def writing(path: Path, other: str = "folder with --out") -> Iterator[None]:
+    """Raise UsageError, in the one wording that there is, where the block cannot write `path`, or into it.
+
+    other   another what the caller may give instead; "" where there is no choice
+    """
+    try:
+        yield
+    except OSError as error:
+        advice = f" Give another {other}." if other else ""
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}.{advice}") from error
+
+
+@contextlib.contextmanager
+def _taking_the_place_of(path: Path, *, lasting: bool) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING)
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()
             if lasting:
@@ -60,9 +93,3 @@ def replacing(path: Path, *, lasting: bool = True) -> Iterator[TextIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
-    """Write `text` as `replacing` does."""
-    with replacing(path, lasting=lasting) as stream:
-        stream.write(text)

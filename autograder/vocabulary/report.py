@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder.vocabulary.files import write_atomically
+from autograder import __version__
 
 SCHEMA = 1
 
@@ -57,7 +57,10 @@ class SubmissionInfo:
 
 @dataclass(frozen=True)
 class Report:
-    """All that is known of one graded submission."""
+    """All that is known of one graded submission.
+
+    kit   the version of the kit that graded it; "" where that was before reports said it
+    """
 
     student: str
     assignment: str
@@ -65,6 +68,7 @@ class Report:
     fixtures: str
     isolation: tuple[str, ...]
     items: tuple[ItemResult, ...]
+    kit: str = __version__
 
     @property
     def status(self) -> Literal["graded", "not_graded"]:
@@ -93,6 +97,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "assignment": report.assignment,
         "submission": asdict(report.submission),
         "fixtures": report.fixtures,
+        "kit": report.kit,
         "points": report.points,
         "max_points": report.max_points,
         "status": report.status,
@@ -112,6 +117,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
         fixtures=data["fixtures"],
         isolation=tuple(data["isolation"]),
         items=tuple(_item_from_json(item) for item in data["items"]),
+        kit=str(data.get("kit", "")),
     )
 
 
@@ -128,11 +134,6 @@ def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
     return result
 
 
-def without_times(report: Report) -> Report:
-    """The report with every measured time set to 0, for comparing two runs."""
-    return replace(report, items=tuple(replace(item, seconds=0.0) for item in report.items))
-
-
 def to_bytes(report: Report) -> bytes:
     """What the file of a report holds. A lone surrogate (a file name that is not UTF-8) becomes JSON's escape."""
     text = json.dumps(to_json(report), indent=1, ensure_ascii=False)
@@ -145,11 +146,6 @@ def from_bytes(data: bytes) -> Report | None:
         return from_json(json.loads(data.decode()))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-
-
-def write_report(report: Report, path: Path) -> None:
-    """Write `report` as JSON, atomically."""
-    write_atomically(path, to_bytes(report).decode())
 
 
 def read_report(path: Path) -> Report | None:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from autograder.vocabulary.report import ItemResult, Report, Verdict
-from autograder.vocabulary.text import VERDICT_WORDS, isolation_line, number, visible
+from autograder.vocabulary.text import number, visible
 
 WIDTH = 100
 AGAIN = "python -m autograder check --item {item}"
@@ -51,19 +51,6 @@ def _sum(items: Iterable[ItemResult]) -> str:
     if any(item.points is None for item in items):
         return f"not graded / {most}"
     return f"{number(sum(item.points or 0.0 for item in items))} / {most}"
-
-
-def report_markdown(report: Report) -> str:
-    """The report as Markdown, for platforms that show it."""
-    lines = ["| item | verdict | points |", "|---|---|---:|"]
-    for item in report.items:
-        points = number(item.points) if item.points is not None else "–"
-        lines.append(f"| `{item.item}` | {VERDICT_WORDS[item.verdict]} | {points} / {number(item.max_points)} |")
-    for item in report.items:
-        if item.verdict != "passed":
-            lines += ["", f"### {item.item}: {_quoted(item.title)}", "", item_markdown(item).rstrip("\n")]
-    lines += ["", f"Isolation: {_quoted(isolation_line(report.isolation))}"]
-    return "\n".join(lines) + "\n"
 
 
 def item_markdown(item: ItemResult) -> str:

@@ -1,7 +1,7 @@
 """The task: sums such as 17+25, answered by a language model. Given whole: problems, reward, rollouts, records, plots.
 
-    problem    "17+25"
-    response   "42", or with working: "7+5=12,1+2+1=4,42"
+problem    "17+25"
+response   "42", or with working: "7+5=12,1+2+1=4,42"
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def sample_rollout(
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,
         **sampling,
-    )                                                                                   # batch pos
+    )  # batch pos
     prompt_length = prompt_ids.shape[1]
     response_ids = input_ids[:, prompt_length:]
     attention_mask = torch.cat(

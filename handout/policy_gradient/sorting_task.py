@@ -99,7 +99,7 @@ class Model(nn.Module):
         prompts   int[batch pos]
         returns   float[batch pos vocab]   `pos` counts response positions; the policy is softmax over vocab
         """
-        embedded: Tensor = self.embedding(prompts)                                      # batch pos dim1
+        embedded: Tensor = self.embedding(prompts)  # batch pos dim1
         encoded = einsum(embedded, self.encode_weights, "batch pos dim1, pos dim1 dim2 -> batch dim2")
         decoded = einsum(encoded, self.decode_weights, "batch dim2, pos dim2 dim1 -> batch pos dim1")
         return einsum(decoded, self.embedding.weight, "batch pos dim1, vocab dim1 -> batch pos vocab")
@@ -115,9 +115,9 @@ def generate_responses(prompts: Tensor, model: nn.Module, num_responses: int) ->
 
     One call draws from torch's global generator once.
     """
-    logits = model(prompts)                                                             # batch pos vocab
+    logits = model(prompts)  # batch pos vocab
     probs = rearrange(torch.softmax(logits, dim=-1), "batch pos vocab -> (batch pos) vocab")
-    tokens = torch.multinomial(probs, num_samples=num_responses, replacement=True)      # (batch pos) trial
+    tokens = torch.multinomial(probs, num_samples=num_responses, replacement=True)  # (batch pos) trial
     return rearrange(tokens, "(batch pos) trial -> batch trial pos", batch=prompts.shape[0])
 
 

@@ -27,11 +27,11 @@ def broken_grpo_loss(
     ref_log_probs   float[prompt trial pos]   of the reference model
     rewards         float[prompt trial]
     """
-    weights = ((rewards - rewards.mean()) / (rewards.std() + EPS)).unsqueeze(-1)        # prompt trial 1
-    ratio = log_probs / old_log_probs                                                   # prompt trial pos
+    weights = ((rewards - rewards.mean()) / (rewards.std() + EPS)).unsqueeze(-1)  # prompt trial 1
+    ratio = log_probs / old_log_probs  # prompt trial pos
     limited = ratio.clamp(1 - epsilon, 1 + epsilon)
     per_token = torch.maximum(ratio * weights, limited * weights)
     with torch.no_grad():
-        away = log_probs - ref_log_probs                                                # prompt trial pos
+        away = log_probs - ref_log_probs  # prompt trial pos
         penalty = torch.exp(away) - away - 1
     return per_token.mean() + kl_coefficient * penalty.mean()

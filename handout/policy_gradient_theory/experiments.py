@@ -1,7 +1,7 @@
 """The pictures of the theory lab, with your functions. There is nothing to complete in this file.
 
-    python experiments.py                      every picture whose functions are complete, into the folder `pictures`
-    python experiments.py --out some/folder
+python experiments.py                      every picture whose functions are complete, into the folder `pictures`
+python experiments.py --out some/folder
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EPSILON = 0.2
 
 def variance_against_baseline() -> list[Panel]:
     """The variance as a parabola in the baseline, for the first logit of two actions and for all logits of three."""
-    first = lab_functions.score_table(OFTEN)[:, :1]                                     # action param
+    first = lab_functions.score_table(OFTEN)[:, :1]  # action param
     return [
         _parabola("two actions, rewards 11 and 9", OFTEN, first, STATE, (-1.0, 13.0)),
         _parabola("three actions, rewards 8, 3 and 1", POLICY, lab_functions.score_table(POLICY), EARNED, (-1.0, 8.0)),
@@ -62,7 +62,7 @@ def kl_estimators() -> list[Panel]:
     steps = torch.linspace(0.0, 2.5, 51, dtype=torch.float64)
     references = [torch.softmax(POLICY.log() + step * towards, dim=0) for step in steps]
     moments = [lab_functions.kl_moments(POLICY, reference) for reference in references]
-    means = torch.stack([mean for mean, _ in moments], dim=1)                           # estimator step
+    means = torch.stack([mean for mean, _ in moments], dim=1)  # estimator step
     spreads = torch.stack([variance for _, variance in moments], dim=1).sqrt()
     x = steps.tolist()
     curves = [Curve(f"k{k + 1}", x, means[k].tolist()) for k in range(3)]

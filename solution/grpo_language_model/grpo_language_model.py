@@ -69,9 +69,9 @@ def compute_response_log_probs(
     ### BEGIN SOLUTION
     if reduction not in ("sum", "none"):
         raise ValueError(f"Unknown reduction: {reduction!r}")
-    logits = model(input_ids=input_ids, attention_mask=attention_mask).logits           # batch pos vocab
-    predicting = logits[:, prompt_length - 1 : -1]                                      # batch response_pos vocab
-    targets = input_ids[:, prompt_length:]                                              # batch response_pos
+    logits = model(input_ids=input_ids, attention_mask=attention_mask).logits  # batch pos vocab
+    predicting = logits[:, prompt_length - 1 : -1]  # batch response_pos vocab
+    targets = input_ids[:, prompt_length:]  # batch response_pos
     log_probs = F.log_softmax(predicting, dim=-1).gather(dim=-1, index=targets.unsqueeze(-1)).squeeze(-1)
     log_probs = log_probs.masked_fill(attention_mask[:, prompt_length:] == 0, 0.0)
     return log_probs.sum(dim=-1) if reduction == "sum" else log_probs
@@ -155,8 +155,8 @@ def grpo_loss(
         raise ValueError("constant_length needs max_length")
     if kl_coefficient != 0 and ref_log_probs is None:
         raise ValueError("A kl_coefficient other than 0 needs ref_log_probs")
-    advantages = advantages.detach().unsqueeze(-1)                                      # batch 1
-    ratio = torch.exp(log_probs - old_log_probs.detach())                               # batch pos
+    advantages = advantages.detach().unsqueeze(-1)  # batch 1
+    ratio = torch.exp(log_probs - old_log_probs.detach())  # batch pos
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)
     per_token = -torch.minimum(ratio * advantages, clipped_ratio * advantages)
     if kl_coefficient != 0 and ref_log_probs is not None:
@@ -205,10 +205,10 @@ def grpo_step(
     that a mistake in one of them costs no points here. Leave the model's train/eval flag as it is.
     """
     ### BEGIN SOLUTION
-    advantages = group_advantages(rewards, advantage_mode).reshape(-1)                  # batch
+    advantages = group_advantages(rewards, advantage_mode).reshape(-1)  # batch
     log_probs = compute_response_log_probs(
         model, rollout.input_ids, rollout.attention_mask, rollout.prompt_length, reduction="none"
-    )                                                                                   # batch response_pos
+    )  # batch response_pos
     loss = grpo_loss(
         log_probs,
         log_probs.detach() if old_log_probs is None else old_log_probs,
@@ -291,8 +291,8 @@ def train(
     batches = problem_batches(problems, num_steps, num_prompts, seed)
     for step, chosen in enumerate(progress_bar(batches, progress, num_steps)):
         rollout = sample_rollout(model, tokenizer, chosen, num_responses, max_new_tokens)
-        rewards = score_rollout(rollout, reward_fn)                                     # prompt trial
-        old_log_probs = score(model, rollout)                                           # batch response_pos
+        rewards = score_rollout(rollout, reward_fn)  # prompt trial
+        old_log_probs = score(model, rollout)  # batch response_pos
         ref_log_probs = None if ref_model is None else score(ref_model, rollout)
         for inner_step in range(num_inner_steps):
             loss = grpo_step(

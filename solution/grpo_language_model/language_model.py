@@ -141,7 +141,7 @@ class CharTokenizer:
             if token not in self._ids:
                 raise ValueError(f"The tokenizer has no token for {token!r} in {text!r}.")
             ids.append(self._ids[token])
-            rest = rest[len(token):]
+            rest = rest[len(token) :]
         return ids
 
 
@@ -210,12 +210,12 @@ class CausalLM(nn.Module):
         start = past_key_values[0][0].shape[2] if past_key_values else 0
         positions = torch.arange(start + length, device=input_ids.device)
         rotation = _rotation(positions[start:], self.config.hidden_size // self.config.num_heads)
-        causal = positions[start:, None] >= positions                                   # query key
+        causal = positions[start:, None] >= positions  # query key
         if attention_mask is None:
             attention_mask = torch.ones(batch, start + length, device=input_ids.device)
-        itself = positions[start:, None] == positions          # padding sees itself: no row of weights is empty
-        allowed = ((attention_mask[:, None, None, :] != 0) & causal) | itself           # batch 1 query key
-        hidden = self.embedding(input_ids)                                              # batch pos size
+        itself = positions[start:, None] == positions  # padding sees itself: no row of weights is empty
+        allowed = ((attention_mask[:, None, None, :] != 0) & causal) | itself  # batch 1 query key
+        hidden = self.embedding(input_ids)  # batch pos size
         cache: Cache = []
         for index, layer in enumerate(self.layers):
             hidden, keys_and_values = layer(hidden, allowed, rotation, past_key_values and past_key_values[index])
@@ -300,7 +300,7 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Return what the next layer reads, and this layer's keys and values."""
         mixed = self.query_key_value(self.attention_norm(hidden)).unflatten(-1, (3, self.num_heads, -1))
-        query, key, value = mixed.permute(2, 0, 3, 1, 4)                                # batch head pos dim
+        query, key, value = mixed.permute(2, 0, 3, 1, 4)  # batch head pos dim
         query, key = _rotated(query, rotation), _rotated(key, rotation)
         if past is not None:
             key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
@@ -312,7 +312,7 @@ class Layer(nn.Module):
 def _rotation(positions: Tensor, size: int) -> Tensor:
     frequencies = 100.0 ** (-torch.arange(0, size, 2, device=positions.device) / size)
     angles = positions[:, None] * frequencies
-    return torch.stack([angles.cos(), angles.sin()])                                    # 2 pos dim/2
+    return torch.stack([angles.cos(), angles.sin()])  # 2 pos dim/2
 
 
 def _rotated(heads: Tensor, rotation: Tensor) -> Tensor:

@@ -55,9 +55,9 @@ def next_token_loss(model: CausalLM, tokenizer: CharTokenizer, prompts: list[str
     """Return the mean cross-entropy of the answers' tokens, end tokens included."""
     texts = [f"{prompt}{answer}{EOS}" for prompt, answer in zip(prompts, answers, strict=True)]
     inputs = tokenizer(texts, return_tensors="pt", padding=True)
-    logits = model(**inputs).logits[:, :-1]                                             # batch pos vocab
+    logits = model(**inputs).logits[:, :-1]  # batch pos vocab
     lengths = torch.tensor([len(tokenizer(prompt).input_ids) for prompt in prompts])
-    in_answer = torch.arange(1, inputs.input_ids.shape[1]) >= lengths[:, None]          # batch pos
+    in_answer = torch.arange(1, inputs.input_ids.shape[1]) >= lengths[:, None]  # batch pos
     counted = in_answer & (inputs.attention_mask[:, 1:] == 1)
     return F.cross_entropy(logits[counted], inputs.input_ids[:, 1:][counted])
 

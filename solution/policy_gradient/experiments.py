@@ -69,11 +69,11 @@ def run_experiment(settings: Sequence[Setting], seed: int, num_epochs: int) -> R
 def sample_responses(run: PolicyGradientRun, deltas_mode: str) -> list[Sample]:
     """Return a few responses of the trained policy to each default prompt, with their rewards and deltas."""
     prompts = torch.tensor(DEFAULT_PROMPTS)
-    responses = generate_responses(prompts, run.model, SAMPLES_IN_LOG)                  # batch trial pos
-    rewards = compute_reward(prompts, responses, sort_inclusion_ordering_reward)        # batch trial
-    deltas = compute_deltas(rewards, deltas_mode)                                       # batch trial
+    responses = generate_responses(prompts, run.model, SAMPLES_IN_LOG)  # batch trial pos
+    rewards = compute_reward(prompts, responses, sort_inclusion_ordering_reward)  # batch trial
+    deltas = compute_deltas(rewards, deltas_mode)
     with torch.no_grad():
-        log_probs = compute_log_probs(prompts, responses, run.model)                    # batch trial pos
+        log_probs = compute_log_probs(prompts, responses, run.model)  # batch trial pos
     return [
         Sample(prompt, *values)
         for prompt, *rows in zip(DEFAULT_PROMPTS, responses, log_probs, rewards, deltas, strict=True)

@@ -113,9 +113,9 @@ def compute_log_probs(prompts: Tensor, responses: Tensor, model: nn.Module) -> T
     Log-probabilities can be very negative, and must still be right then.
     """
     ### BEGIN SOLUTION
-    log_probs = F.log_softmax(model(prompts), dim=-1)                                   # batch pos vocab
+    log_probs = F.log_softmax(model(prompts), dim=-1)  # batch pos vocab
     log_probs = repeat(log_probs, "batch pos vocab -> batch trial pos vocab", trial=responses.shape[1])
-    return log_probs.gather(dim=-1, index=responses.unsqueeze(-1)).squeeze(-1)          # batch trial pos
+    return log_probs.gather(dim=-1, index=responses.unsqueeze(-1)).squeeze(-1)  # batch trial pos
     ### END SOLUTION
 
 
@@ -149,15 +149,15 @@ def compute_loss(
     ### BEGIN SOLUTION
     if mode not in ("naive", "unclipped", "clipped"):
         raise ValueError(f"Unknown loss mode: {mode!r}")
-    deltas = rearrange(deltas.detach(), "batch trial -> batch trial 1")                 # one for all tokens
+    deltas = rearrange(deltas.detach(), "batch trial -> batch trial 1")  # one for all tokens
     if mode == "naive":
         return -torch.mean(log_probs * deltas)
     if old_log_probs is None:
         raise ValueError(f"Loss mode {mode!r} needs old_log_probs")
-    ratio = torch.exp(log_probs - old_log_probs.detach())                               # batch trial pos
+    ratio = torch.exp(log_probs - old_log_probs.detach())  # batch trial pos
     if mode == "unclipped":
         return -torch.mean(ratio * deltas)
-    clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)                               # batch trial pos
+    clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)  # batch trial pos
     return -torch.mean(torch.minimum(ratio * deltas, clipped_ratio * deltas))
     ### END SOLUTION
 
@@ -176,7 +176,7 @@ def compute_kl_penalty(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     returns         float[]                  a scalar tensor, never negative, 0 where the two agree
     """
     ### BEGIN SOLUTION
-    log_ratio = ref_log_probs.detach() - log_probs                                      # batch trial pos
+    log_ratio = ref_log_probs.detach() - log_probs  # batch trial pos
     per_token = torch.exp(log_ratio) - log_ratio - 1
     return reduce(per_token, "batch trial pos -> batch trial", "sum").mean()
     ### END SOLUTION
@@ -235,7 +235,7 @@ def run_policy_gradient(
     """
     ### BEGIN SOLUTION
     torch.manual_seed(seed)
-    prompt_tokens = torch.tensor(prompts)                                               # batch pos
+    prompt_tokens = torch.tensor(prompts)  # batch pos
     prompt_length = prompt_tokens.shape[1]
     model = Model(int(prompt_tokens.max()) + 1, EMBEDDING_DIM, prompt_length, prompt_length)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
@@ -244,18 +244,18 @@ def run_policy_gradient(
     for epoch in progress_bar(range(num_epochs), progress):
         if kl_penalty != 0 and epoch % compute_ref_model_period == 0:
             ref_model = copy.deepcopy(model)
-        responses = generate_responses(prompt_tokens, model, num_responses)             # batch trial pos
-        rewards = compute_reward(prompt_tokens, responses, reward_fn)                   # batch trial
-        deltas = compute_deltas(rewards, deltas_mode)                                   # batch trial
+        responses = generate_responses(prompt_tokens, model, num_responses)  # batch trial pos
+        rewards = compute_reward(prompt_tokens, responses, reward_fn)  # batch trial
+        deltas = compute_deltas(rewards, deltas_mode)  # batch trial
         ref_log_probs = old_log_probs = None
         with torch.no_grad():
             if kl_penalty != 0:
                 ref_log_probs = compute_log_probs(prompt_tokens, responses, ref_model)  # batch trial pos
             if loss_mode != "naive":
-                old_log_probs = compute_log_probs(prompt_tokens, responses, model)      # batch trial pos
+                old_log_probs = compute_log_probs(prompt_tokens, responses, model)  # batch trial pos
 
         for inner_step in range(num_steps_per_epoch):
-            log_probs = compute_log_probs(prompt_tokens, responses, model)              # batch trial pos
+            log_probs = compute_log_probs(prompt_tokens, responses, model)  # batch trial pos
             loss = compute_loss(log_probs, deltas, loss_mode, old_log_probs=old_log_probs, epsilon=epsilon)
             if ref_log_probs is not None:
                 loss = loss + kl_penalty * compute_kl_penalty(log_probs, ref_log_probs)

@@ -1,7 +1,7 @@
 """The public checks as tests, one per item, with the verdicts and messages of `python -m autograder check`.
 
-    pytest                      every item
-    pytest -k clipped           the items whose names hold "clipped"
+pytest                      every item
+pytest -k clipped           the items whose names hold "clipped"
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ def estimator_moments(probs: Tensor, scores: Tensor, rewards: Tensor, baseline: 
     returns    (mean float[param], variance float[]), exact, same dtype as probs
     """
     ### BEGIN SOLUTION
-    estimates = (rewards - baseline)[:, None] * scores                                  # action param
-    mean = probs @ estimates                                                            # param
+    estimates = (rewards - baseline)[:, None] * scores  # action param
+    mean = probs @ estimates  # param
     variance = probs @ (estimates - mean).square().sum(dim=1)
     return mean, variance
     ### END SOLUTION
@@ -91,7 +91,7 @@ def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
     returns   float[]               same dtype as probs
     """
     ### BEGIN SOLUTION
-    weights = probs * scores.square().sum(dim=1)                                        # action
+    weights = probs * scores.square().sum(dim=1)  # action
     return weights @ rewards / weights.sum()
     ### END SOLUTION
 
@@ -134,10 +134,10 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
         raise ValueError(f"Unknown baseline: {baseline!r}")
     if baseline == "leave_one_out" and group_size < 2:
         raise ValueError(f"{baseline} needs at least two draws")
-    scores = torch.eye(len(probs)) - probs                                              # action logit
+    scores = torch.eye(len(probs)) - probs  # action logit
     expected = torch.zeros_like(probs)
     for group in itertools.product(range(len(probs)), repeat=group_size):
-        drawn = rewards[list(group)]                                                    # trial
+        drawn = rewards[list(group)]  # trial
         if baseline == "group_mean":
             drawn = drawn - drawn.mean()
         elif baseline == "leave_one_out":
@@ -172,8 +172,8 @@ def kl_moments(probs: Tensor, ref_probs: Tensor) -> tuple[Tensor, Tensor]:
     returns     (mean float[estimator], variance float[estimator]), exact, in the order k1, k2, k3; same dtype
     """
     ### BEGIN SOLUTION
-    x = ref_probs.log() - probs.log()                                                   # action
-    estimates = torch.stack([-x, x.square() / 2, torch.exp(x) - 1 - x])                 # estimator action
+    x = ref_probs.log() - probs.log()  # action
+    estimates = torch.stack([-x, x.square() / 2, torch.exp(x) - 1 - x])  # estimator action
     mean = estimates @ probs
     variance = (estimates - mean[:, None]).square() @ probs
     return mean, variance
@@ -191,10 +191,10 @@ def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     returns         float[estimator vocab]   with respect to the logits, in the order k1, k2, k3; same dtype
     """
     ### BEGIN SOLUTION
-    log_probs = torch.log_softmax(logits, dim=-1)                                       # vocab
+    log_probs = torch.log_softmax(logits, dim=-1)  # vocab
     probs, x = log_probs.exp(), ref_log_probs - log_probs
-    slopes = torch.stack([torch.ones_like(x), -x, 1 - torch.exp(x)])                    # d estimate / d log_prob
-    weighted = slopes * probs                                                           # estimator vocab
+    slopes = torch.stack([torch.ones_like(x), -x, 1 - torch.exp(x)])  # d estimate / d log_prob
+    weighted = slopes * probs  # estimator vocab
     return weighted - weighted.sum(dim=1, keepdim=True) * probs
     ### END SOLUTION
 
@@ -233,7 +233,7 @@ def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> 
     ### BEGIN SOLUTION
     if level not in ("token", "sequence"):
         raise ValueError(f"Unknown level: {level!r}")
-    log_ratios = log_probs - old_log_probs                                              # batch pos
+    log_ratios = log_probs - old_log_probs  # batch pos
     return torch.exp(log_ratios if level == "token" else log_ratios.sum(dim=-1))
     ### END SOLUTION
 
@@ -433,9 +433,9 @@ def repaired_grpo_loss(
     a mistake in another function costs nothing in this one.
     """
     ### BEGIN SOLUTION
-    centered = rewards - rewards.mean(dim=-1, keepdim=True)                             # prompt trial
-    advantages = (centered / (rewards.std(dim=-1, keepdim=True) + EPS)).unsqueeze(-1)   # prompt trial 1
-    ratios = torch.exp(log_probs - old_log_probs.detach())                              # prompt trial pos
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)  # prompt trial
+    advantages = (centered / (rewards.std(dim=-1, keepdim=True) + EPS)).unsqueeze(-1)  # prompt trial 1
+    ratios = torch.exp(log_probs - old_log_probs.detach())  # prompt trial pos
     clipped = ratios.clamp(1 - epsilon, 1 + epsilon)
     objective = torch.minimum(ratios * advantages, clipped * advantages)
     log_ratios = ref_log_probs.detach() - log_probs

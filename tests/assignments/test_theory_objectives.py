@@ -16,6 +16,7 @@ from broken_grpo import broken_grpo_loss
 from grpo_language_model import compute_response_log_probs, grpo_loss
 from grpo_language_model import group_advantages as advantages_of_groups
 from lab import sort_inclusion_ordering_reward
+from places import KIT
 from policy_gradient import compute_loss
 from policy_gradient_theory import (
     clipped_objective,
@@ -33,14 +34,14 @@ from policy_gradient_theory import (
 from sorting_task import sort_inclusion_ordering_reward as reward_of_the_task
 
 from autograder.authoring.fixtures.generator import import_generator
-from autograder.grading.items import find_assignment
+from autograder.grading.assignments import find_assignment
 
-ASSIGNMENT = find_assignment("policy_gradient_theory")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
 HALF = README.split("\n## Objectives and rewards\n")[1].split("\n## Experiments\n")[0]
 TEXT = " ".join(HALF.split())
 GENERATOR = import_generator(ASSIGNMENT)
-ORACLE = GENERATOR["oracle"].oracle_objectives
+ORACLE = GENERATOR["oracle"].objectives
 BY_SLUG = {mistake.slug: mistake for mistake in GENERATOR["mistakes"].MISTAKES}
 RATIOS = [0.5, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0]
 
@@ -278,18 +279,25 @@ def losses(seed: int) -> dict[str, Any]:
     log_probs, old, ref = 0.4 * drawn(seed, 3, 2, 5, 4) - 1.5
     rewards = drawn(seed + 1, 2, 5)
     return {
-        "log_probs": log_probs, "old_log_probs": old, "ref_log_probs": ref, "rewards": rewards,
-        "epsilon": 0.2, "kl_coefficient": 0.5,
-    }  # fmt: skip
+        "log_probs": log_probs,
+        "old_log_probs": old,
+        "ref_log_probs": ref,
+        "rewards": rewards,
+        "epsilon": 0.2,
+        "kl_coefficient": 0.5,
+    }
 
 
 def test_e31_the_repaired_loss_is_that_of_the_language_model() -> None:
     given = losses(11)
     flat = {name: tensor.flatten(0, 1) for name, tensor in given.items() if name.endswith("log_probs")}
     right = grpo_loss(
-        **flat, advantages=advantages_of_groups(given["rewards"]).flatten(), mask=torch.ones(10, 4).long(),
-        epsilon=0.2, kl_coefficient=0.5,
-    )  # fmt: skip
+        **flat,
+        advantages=advantages_of_groups(given["rewards"]).flatten(),
+        mask=torch.ones(10, 4).long(),
+        epsilon=0.2,
+        kl_coefficient=0.5,
+    )
     torch.testing.assert_close(repaired_grpo_loss(**given), right)
 
 
@@ -430,12 +438,14 @@ def advantages_of_some_groups() -> list[str]:
         f"the advantages are {', '.join(centred[:3])} and {centred[3]}",
         *rows,
         row(
-            "0.875, -0.625, 0.875, -1.125", "as they are", f"divided by {spread.std().item():.4f}",
+            "0.875, -0.625, 0.875, -1.125",
+            "as they are",
+            f"divided by {spread.std().item():.4f}",
             f"divided by {spread.std(correction=0).item():.4f}",
         ),
         f"the advantages are {zero_one[0]:.1f} and {zero_one[9]:.1f}",
         f"make of it {both[0]:.1f} and {both[9]:.1f}.",
-    ]  # fmt: skip
+    ]
 
 
 def groups_with_a_signal() -> list[str]:
@@ -526,7 +536,7 @@ def test_the_text_counts_the_lines_and_faults_of_the_broken_file() -> None:
     source = (ASSIGNMENT.solution / "broken_grpo.py").read_text()
     body = source.split('"""\n')[-1].strip().splitlines()
     assert len(body) == 8
-    faults = import_generator(ASSIGNMENT)["mistakes"].mistakes_objectives
+    faults = import_generator(ASSIGNMENT)["mistakes"].objectives
     assert "a loss of eight lines with seven faults" in TEXT
     assert "A GRPO loss with seven faults." in source
     assert len([m for m in faults.MISTAKES if re.fullmatch(r"F0[1-7]", m.code)]) == 7

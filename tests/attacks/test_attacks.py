@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,16 @@ from typing import Any
 import einops
 import pytest
 import torch
+from graded_folder import without_times
 from places import KIT
+from processes import PATIENCE
+from sample_reports import write_report
 
 from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import packages
 from autograder.sandbox.sandbox import Isolation, Sandbox
@@ -46,19 +49,20 @@ from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import KitError
-from autograder.vocabulary.report import Report, to_json, without_times, write_report
+from autograder.vocabulary.report import Report, to_json
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox has layers on Linux only")
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)
 SOLUTION = solution_source(ASSIGNMENT)
 ITEMS = ("deltas-centered", "kl-values")
-NEIGHBOURS_ITEMS = ("kl-values", "loop-seed")
+NEIGHBOURS_ITEMS = ("kl-values", "deltas-centered")  # one wrong, one right, both in no time
+ALL_THE_NEIGHBOUR = (*NEIGHBOURS_ITEMS, "loop-seed")  # and a run whose sampling shows any seed that was left behind
 SECRET = "canary-7c1f-of-another-student"
 MARK = f"attack-{os.getpid()}"
-SLACK = 10.0  # seconds that starting workers may take besides, on a busy machine
+SLACK = PATIENCE  # seconds that starting workers may take besides
 ALL_WITNESSES = frozenset({"secret", "hidden inputs", "file", "tcp", "udp", "unix", "neighbour", "left"})
 
 
@@ -407,6 +411,7 @@ class Arena:
         self.strangers = processes_like_workers()
         self.sandbox = Sandbox(isolation=isolation)
         self.clean = self.grade_neighbour()
+        self.wholly_clean = self.grade_neighbour(ALL_THE_NEIGHBOUR)
         self.held = held()
 
     def grade(self, attack: Attack) -> Report:
@@ -420,12 +425,12 @@ class Arena:
         grader = replace(grader, assignment=assignment, given=given)
         return grader.grade(submission, self.sandbox, items=[assignment.item(name) for name in attack.items])
 
-    def grade_neighbour(self) -> Report:
+    def grade_neighbour(self, items: Sequence[str] = NEIGHBOURS_ITEMS) -> Report:
         """An honest submission with a mistake in it."""
         source = f"{SOLUTION}\n\ndef compute_kl_penalty(log_probs, ref_log_probs):\n    return (log_probs * 0).sum()\n"
         submission = Submission("ada", "ada/policy_gradient.py", "1" * 64, source, "", "")
-        items = [ASSIGNMENT.item(name) for name in NEIGHBOURS_ITEMS]
-        return without_times(Grader.of(ASSIGNMENT, FIXTURES).grade(submission, self.sandbox, items=items))
+        asked = [ASSIGNMENT.item(name) for name in items]
+        return without_times(Grader.of(ASSIGNMENT, FIXTURES).grade(submission, self.sandbox, items=asked))
 
     def noticed(self, report: Report) -> set[str]:
         """The witnesses that something happened; what it changed is put right."""
@@ -502,7 +507,7 @@ def parent(pid: int) -> int:
 
 
 def soon(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     return condition()
@@ -529,13 +534,32 @@ def arena(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert soon(lambda: processes_like_workers() <= made.strangers)
 
 
+REPRESENTATIVE = (  # some of each family
+    "another_submission_read",
+    "daemon_by_double_fork",
+    "exit_in_a_call",
+    "file_overwritten",
+    "fork_bomb",
+    "infinite_loop",
+    "memory_by_torch",
+    "neighbour_killed",
+    "secret_by_tcp",
+    "zeros",
+)
+
 at_strict = pytest.mark.parametrize("arena", ["strict"], indirect=True)
 at_process_level = pytest.mark.parametrize("arena", ["none"], indirect=True)
 
 
-def each(attacks: list[Attack] | tuple[Attack, ...]) -> pytest.MarkDecorator:
+def each(attacks: Sequence[Attack], short: Collection[str] | None = None) -> pytest.MarkDecorator:
+    """The attacks that there are on this machine; where `short` names some, all others are long."""
+
+    def marks(attack: Attack) -> list[pytest.MarkDecorator]:
+        return [] if short is None or attack.name in short else [pytest.mark.long]
+
     here = [attack for attack in attacks if attack.machine in ("", platform.machine())]
-    return pytest.mark.parametrize("attack", here, ids=lambda attack: attack.name)
+    chosen = [pytest.param(attack, id=attack.name, marks=marks(attack)) for attack in here]
+    return pytest.mark.parametrize("attack", chosen)
 
 
 def verdicts(report: Report) -> str:
@@ -557,7 +581,6 @@ def deserved(report: Report) -> tuple[float | None, ...]:
 
 def test_every_attack_has_a_file_and_every_file_its_expectation() -> None:
     assert sorted(attack.name for attack in ATTACKS) == sorted(path.stem for path in CORPUS.glob("*.py"))
-    assert len(ATTACKS) >= 80
 
 
 def test_what_the_attacks_are_appended_to_is_worth_what_the_table_supposes() -> None:
@@ -581,8 +604,13 @@ def test_at_strict_an_attack_gets_nothing_and_changes_nothing(arena: Arena, atta
     harmless_to_read(report, tmp_path)
 
 
+@at_strict
+def test_after_all_these_attacks_a_neighbour_that_trains_is_graded_as_before_them(arena: Arena) -> None:
+    assert arena.grade_neighbour(ALL_THE_NEIGHBOUR) == arena.wholly_clean
+
+
 @at_process_level
-@each([attack for attack in ATTACKS if attack.process is not UNSAFE])
+@each([attack for attack in ATTACKS if attack.process is not UNSAFE], short=REPRESENTATIVE)
 def test_at_process_level_an_attack_gets_what_is_written_down(arena: Arena, attack: Attack) -> None:
     started = time.monotonic()
     report = arena.grade(attack)
@@ -670,18 +698,6 @@ def test_attacks_that_are_repeated_leave_the_grader_as_small_as_it_was(arena: Ar
 # As another user
 
 
-REPRESENTATIVE = (
-    "another_submission_read",
-    "daemon_by_double_fork",
-    "exit_in_a_call",
-    "file_overwritten",
-    "fork_bomb",
-    "infinite_loop",
-    "memory_by_torch",
-    "neighbour_killed",
-    "secret_by_tcp",
-    "zeros",
-)
 USERS = {
     "nobody": ["--reuid=65534", "--regid=65534", "--clear-groups"],
     "root without any capability": ["--inh-caps=-all", "--bounding-set=-all"],
@@ -716,7 +732,7 @@ def command_of(user: str, environment: dict[str, str], *more: str) -> list[str]:
     return pytest.skip(f"no Python with our packages works for {user}: {'; '.join(reasons)}")
 
 
-@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("user", ["nobody", *(pytest.param(one, marks=pytest.mark.long) for one in list(USERS)[1:])])
 def test_what_holds_for_root_holds_for_another_user(user: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("these tests run as an ordinary user already")
@@ -738,7 +754,7 @@ def repeated_at_strict(names: Sequence[str], user: str, *more: str, before: Sequ
         environment = {**os.environ, "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
         options = ["-q", "-p", "no:cacheprovider", f"--basetemp={home}/pytest", *chosen]
         command = [*command_of(user, environment, *more), *(before or ("-m", "pytest")), *options]
-        done = subprocess.run(command, env=environment, cwd=KIT, timeout=280, **QUIET)
+        done = subprocess.run(command, env=environment, cwd=KIT, **QUIET)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) == len(names)
     assert "skipped" not in done.stdout
@@ -781,6 +797,7 @@ os.execv(sys.executable, [sys.executable, "-m", "pytest", *sys.argv[1:]])
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("user", "first"), [("root whose workers are somebody else", 0), ("nobody", 1)])
 def test_what_holds_here_holds_in_a_container(user: str, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every third attack, so some of each family, with Docker's capabilities and without new namespaces."""

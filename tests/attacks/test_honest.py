@@ -11,18 +11,20 @@ from pathlib import Path
 
 import pytest
 import safetensors.numpy
+from graded_folder import without_times
+from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment, find_assignments
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import SandboxError
-from autograder.vocabulary.report import Report, without_times
+from autograder.vocabulary.report import Report
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)
 SOLUTION = solution_source(ASSIGNMENT)
 PROBES = "def call(student, inputs, params):\n    return {'y': student.work()}, {}\n"
@@ -304,10 +306,10 @@ def test_a_library_in_a_private_folder_is_found_at_every_level(
             assert run(running, source).status == "observed", level
 
 
-@pytest.mark.parametrize("name", [one.name for one in find_assignments()])
+@pytest.mark.parametrize("name", [one.name for one in find_assignments(KIT)])
 def test_a_worker_finds_everything_imported_that_a_right_answer_needs(name: str) -> None:
     """What each worker imported anew would cost every submission its time, and break where importing is forbidden."""
-    assignment = find_assignment(name)
+    assignment = find_assignment(KIT, name)
     forbidding = """
         import sys
         class Forbidden:

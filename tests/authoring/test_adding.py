@@ -1,4 +1,4 @@
-"""The guide for adding to the assignment, followed block by block on a copy of the kit: what it says happens, happens.
+"""The authors' guide, followed block by block on a copy of the kit: what it says happens, happens.
 
 The copy holds one function's cases and mistakes alone, so that it is quick to make; they are those of the kit.
 """
@@ -10,14 +10,15 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
 
 import pytest
+from places import KIT
 from toy_kit import autograder, change, packages_without
 
-from autograder.grading.items import KIT_ROOT, find_assignment
-
-GUIDE = KIT_ROOT / "fixtures" / "policy_gradient" / "ADDING.md"
+GUIDE = KIT / "fixtures" / "README.md"
 BLOCKS = re.findall(r"^```(?:python|toml)\n(.*?)^```\n", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+ANSWERS = ("submissions", "right_answers")  # which need the functions that the copy goes without
 MADE = "Oracle and solution agree; every known mistake is separated."
 
 
@@ -25,24 +26,22 @@ MADE = "Oracle and solution agree; every known mistake is separated."
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the kit, reduced to compute_kl_penalty."""
     root = tmp_path_factory.mktemp("adding")
-    for name in ("autograder", "solution", "fixtures/policy_gradient"):
-        shutil.copytree(
-            KIT_ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "submissions", "right_answers")
-        )
-    shutil.copy(KIT_ROOT / "pyproject.toml", root)
+    for name, without in (("autograder", ()), ("solution", ()), ("fixtures/policy_gradient", ANSWERS)):
+        shutil.copytree(KIT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", *without))
+    shutil.copy(KIT / "pyproject.toml", root)
     folder = root / "fixtures/policy_gradient"
     text = (folder / "items.toml").read_text(encoding="utf-8")
     head, *items = re.split(r"(?=^\[\[item\]\])", text, flags=re.MULTILINE)
     kept = [item for item in items if 'function = "compute_kl_penalty"' in item]
     (folder / "items.toml").write_text(head + "".join(kept), encoding="utf-8")
-    cases = (folder / "cases.py").read_text(encoding="utf-8")
+    cases = (folder / "cases" / "__init__.py").read_text(encoding="utf-8")
     others = re.findall(r"^    yield from (?!kl)\w+_drafts\(secret(?:, draw)?\)\n", cases, flags=re.MULTILINE)
     assert len(others) == 5
     for line in others:
         cases = cases.replace(line, "", 1)
-    (folder / "cases.py").write_text(cases, encoding="utf-8")
+    (folder / "cases" / "__init__.py").write_text(cases, encoding="utf-8")
     for module in ("reward", "deltas", "log_probs", "loss", "loop"):
-        change(folder / "mistakes.py", f"    mistakes_{module},\n", "")
+        change(folder / "mistakes" / "__init__.py", f"    {module},\n", "")
     regenerated(root)
     released(root)
     return root
@@ -81,43 +80,44 @@ def examined(kit: Path, packages: Path, *, fails: bool) -> str:
     return done.stdout
 
 
-def test_the_guide_has_the_blocks_that_are_followed_here_and_stays_with_staff() -> None:
-    assert len(BLOCKS) == 12
-    assert not list(find_assignment("policy_gradient").handout.rglob(GUIDE.name))
+def test_the_guide_has_the_blocks_that_are_followed_here() -> None:
+    assert len(BLOCKS) == 13
 
 
 FOLDER = "fixtures/policy_gradient/"
 KL_START = '    yield kl(secret, "kl-small", '
+STEP = "    "  # blocks stand at the margin in the guide
 
 
-@pytest.mark.timeout(600)
 def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_path: Path) -> None:
     packages = packages_without("mutmut", tmp_path)
     case, listed, mistake, item, item_cases, *_ = BLOCKS
-    insert(kit, FOLDER + "cases.py", KL_START, case)
+    insert(kit, FOLDER + "cases/kl.py", KL_START, indent(case, STEP))
     refused(kit, "items.toml and cases.py differ: without a draft []; in no item ['kl-narrow'].")
     change(kit / FOLDER / "items.toml", 'hidden = ["kl-wide", "kl-float32"]\n', listed)
     regenerated(kit)
 
+    mistake = indent(mistake.rstrip() + ",\n", STEP)
     change(
-        kit / FOLDER / "mistakes_kl.py",
+        kit / FOLDER / "mistakes/kl.py",
         "MISTAKES: tuple[Mistake, ...] = (\n",
         f"MISTAKES: tuple[Mistake, ...] = (\n{mistake}",
     )
     harmless = mistake.replace("max=0.7", "max=1000.0")
-    change(kit / FOLDER / "mistakes_kl.py", mistake, harmless)
+    change(kit / FOLDER / "mistakes/kl.py", mistake, harmless)
     refused(kit, "No case separates these mistakes from a right answer: ratio-cut-at-two.")
-    change(kit / FOLDER / "mistakes_kl.py", harmless, mistake)
+    change(kit / FOLDER / "mistakes/kl.py", harmless, mistake)
 
     insert(kit, FOLDER + "items.toml", "", item)
     refused(kit, "without a draft ['kl-few-other', 'kl-few-small']; in no item [].")
-    insert(kit, FOLDER + "cases.py", KL_START, item_cases)
+    insert(kit, FOLDER + "cases/kl.py", KL_START, indent(item_cases, STEP))
     regenerated(kit)
 
-    item, cases, line, oracle, probe, solution, mistakes = BLOCKS[5:]
+    item, cases, imported, line, oracle, probe, solution, mistakes = BLOCKS[5:]
     insert(kit, FOLDER + "items.toml", "", item)
-    insert(kit, FOLDER + "cases.py", "", cases)
-    insert(kit, FOLDER + "cases.py", "    yield from kl_drafts(secret)\n", line)
+    (kit / FOLDER / "cases/surprise.py").write_text(cases, encoding="utf-8")
+    insert(kit, FOLDER + "cases/__init__.py", "\n__all__", imported)
+    insert(kit, FOLDER + "cases/__init__.py", "    yield from kl_drafts(secret)\n", indent(line, STEP))
     insert(kit, FOLDER + "oracle.py", "", oracle)
     insert(kit, FOLDER + "probes.py", "", probe)
     refused(kit, "surprise-small: the solution does not pass its own case:")
@@ -137,11 +137,9 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     assert "The assignment's text does not name compute_surprise." in printed
     released(kit)
 
-    (kit / FOLDER / "mistakes_surprise.py").write_text(mistakes, encoding="utf-8")
-    change(
-        kit / FOLDER / "mistakes.py", "import mistakes_reward\n", "import mistakes_reward\nimport mistakes_surprise\n"
-    )
-    change(kit / FOLDER / "mistakes.py", "    mistakes_kl,\n", "    mistakes_kl,\n    mistakes_surprise,\n")
+    (kit / FOLDER / "mistakes/surprise.py").write_text(mistakes, encoding="utf-8")
+    change(kit / FOLDER / "mistakes/__init__.py", "loss, reward\n", "loss, reward, surprise\n")
+    change(kit / FOLDER / "mistakes/__init__.py", "    kl,\n", "    kl,\n    surprise,\n")
     text = kit / "solution/policy_gradient/README.md"
     text.write_text(text.read_text(encoding="utf-8") + "\n## `compute_surprise`\n", encoding="utf-8")
     regenerated(kit)

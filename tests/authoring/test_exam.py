@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 import toy_kit
-from test_readme import EXAM, comparable, sections
+from all_assignments import ASSIGNMENTS, each_assignment
+from places import KIT
+from shown import comparable, shown_outputs
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.exam.exam import (
@@ -27,12 +29,12 @@ from autograder.authoring.exam.exam import (
 from autograder.authoring.exam.mutants import EQUIVALENT, mutants_of
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.cli.tables import exam_table
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import FixtureError
 
-pytestmark = pytest.mark.timeout(900)  # the exam of a real assignment calls all of its mistakes and mutants
-REAL = find_assignment("policy_gradient")
+REAL = find_assignment(KIT, "policy_gradient")
 MUTANTS = mutants_of(solution_source(REAL), REAL.folder)
 
 EXTRA = """
@@ -57,50 +59,55 @@ def hold(kit: Path) -> Exam:
 # The real kit
 
 
-KNOWN = {"policy_gradient": 197, "grpo_language_model": 121, "policy_gradient_theory": 179}
-EXAMS = [name if name == "policy_gradient" else pytest.param(name, marks=pytest.mark.long) for name in KNOWN]
+EVERY = 12  # of mistakes, right answers and mutants: some of each function
 
 
-@pytest.fixture(scope="module", params=EXAMS)
-def real(request: pytest.FixtureRequest) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "autograder", "selfcheck", "--jobs", "2", "--assignment", request.param]
-    return subprocess.run(command, cwd=KIT_ROOT, capture_output=True, text=True)
+@each_assignment
+def test_the_kit_passes_its_own_exam_in_short(assignment: Assignment) -> None:
+    """All of it: test_the_kit_passes_its_own_exam."""
+    exam = selfcheck(assignment, read_fixtures(assignment), every=EVERY)
+    assert exam.complaints == ()
+    assert (exam.solution.points, exam.handout.points) == (assignment.max_points, 0)
+    assert {finding.known.function for finding in exam.findings} == set(assignment.functions)
+    assert {fate.mutant.function for fate in exam.fates or ()} == set(assignment.functions)
+    assert len(exam.right_answers) == len(right_answer_paths(assignment)[::EVERY])
 
 
-def test_the_solution_earns_all_the_handout_nothing_and_every_known_mistake_is_caught(
-    real: subprocess.CompletedProcess[str],
-) -> None:
-    lines = real.stdout.splitlines()
+@pytest.fixture(scope="module", params=ASSIGNMENTS, ids=lambda one: one.name)
+def real(request: pytest.FixtureRequest) -> tuple[Assignment, subprocess.CompletedProcess[str]]:
+    command = [sys.executable, "-m", "autograder", "selfcheck", "--jobs", "1", "--assignment", request.param.name]
+    return request.param, subprocess.run(command, cwd=KIT, capture_output=True, text=True)
+
+
+@pytest.mark.long
+def test_the_kit_passes_its_own_exam(real: tuple[Assignment, subprocess.CompletedProcess[str]]) -> None:
+    """Each known mistake is caught and none called wrongly, right answers earn all, mutants lose points."""
+    assignment, done = real
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    lines = done.stdout.splitlines()
     assert lines[:2] == ["solution: 100 of 100 points", "untouched handout: 0 of 100 points"]
     row = next(line for line in lines if line.split()[:1] == ["all"])
     mistakes, caught, rightly, wrongly, unnamed, elsewhere = map(int, row.split()[1:])
-    assert mistakes == caught == rightly + unnamed == KNOWN[real.args[-1]]
+    assert mistakes == caught == rightly + unnamed == len(known_mistakes(assignment))
     assert (wrongly, elsewhere) == (0, 0)
-
-
-def test_right_answers_in_other_styles_earn_all_and_mutants_of_the_solution_do_not(
-    real: subprocess.CompletedProcess[str], request: pytest.FixtureRequest
-) -> None:
-    assignment = find_assignment(request.node.callspec.params["real"])
-    rows = [line.rsplit(maxsplit=3) for line in real.stdout.splitlines()]
+    rows = [line.rsplit(maxsplit=3) for line in lines]
     counted = {row[0].strip(): [int(cell) for cell in row[1:]] for row in rows if len(row) == 4 and row[-1].isdigit()}
-    right, mutants = counted["right answers that earn all"], counted["mutants that lose points"]
-    equal = counted["equivalent mutants that lose none"]
-    assert right == [len(right_answer_paths(assignment)), len(right_answer_paths(assignment)), 0]
-    assert right[0] >= {"policy_gradient": 40, "grpo_language_model": 12, "policy_gradient_theory": 8}[assignment.name]
-    assert mutants[1] >= 0.99 * mutants[0] > 200
-    listed = mutants_of(solution_source(assignment), assignment.folder)
-    assert equal == [sum(bool(one.reason) for one in listed)] * 2 + [0]
+    right = len(right_answer_paths(assignment))
+    assert counted["right answers that earn all"] == [right, right, 0]
+    mutants = mutants_of(solution_source(assignment), assignment.folder)
+    equal = sum(bool(one.reason) for one in mutants)
+    different = len(mutants) - equal
+    assert counted["mutants that lose points"][:2] == [different, different]
+    assert counted["equivalent mutants that lose none"] == [equal, equal, 0]
 
 
-@pytest.mark.parametrize("real", ["policy_gradient"], indirect=True)
-def test_the_readme_shows_this_exam(real: subprocess.CompletedProcess[str]) -> None:
-    (shown,) = [step.output for _, steps in sections() for step in steps if step.command == EXAM]
-    assert comparable(shown) == comparable(real.stdout)
-
-
-def test_the_kit_passes_its_own_exam(real: subprocess.CompletedProcess[str]) -> None:
-    assert (real.returncode, real.stderr) == (0, ""), real.stdout
+@pytest.mark.long
+def test_what_the_documents_show_of_an_exam_is_what_it_prints(
+    real: tuple[Assignment, subprocess.CompletedProcess[str]],
+) -> None:
+    assignment, done = real
+    for shown in shown_outputs(f"autograder selfcheck --assignment {assignment.name}"):
+        assert comparable(shown) == comparable(done.stdout)
 
 
 # A toy kit
@@ -153,9 +160,7 @@ def test_a_solution_that_fails_and_a_handout_that_is_finished_are_told(kit: Path
     ]
 
 
-def test_an_exam_that_the_grader_fails_itself_is_its_fault_and_catches_no_mistake(
-    kit: Path, tmp_path: Path
-) -> None:
+def test_an_exam_that_the_grader_fails_itself_is_its_fault_and_catches_no_mistake(kit: Path, tmp_path: Path) -> None:
     done = toy_kit.autograder(kit, "selfcheck", packages=toy_kit.packages_without("torch", tmp_path))
     assert (done.returncode, done.stdout) == (3, "")
     assert len(done.stderr.splitlines()) == 1

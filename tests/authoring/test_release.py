@@ -16,15 +16,17 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
+from places import KIT
 
 from autograder.authoring.handout.leaks import answer_lines, refuse_leaks
 from autograder.authoring.handout.points import points_table, with_points
 from autograder.authoring.handout.release import handout_files, write_handout, zip_bytes
 from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
 from autograder.authoring.handout.stubs import stub
+from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, decode
 from autograder.grading.fixtures import Fixtures, read_fixtures
-from autograder.grading.items import KIT_ROOT, Assignment, find_assignment, load_assignment
+from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import ReleaseError
 
 MODULE = """\
@@ -47,7 +49,7 @@ class Holder:
 
 @pytest.fixture(scope="module")
 def assignment() -> Assignment:
-    return find_assignment("policy_gradient")
+    return find_assignment(KIT, "policy_gradient")
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +279,7 @@ def test_a_missing_source_file_is_named(assignment: Assignment, tmp_path: Path) 
     shutil.copytree(assignment.solution, tmp_path / "solution" / "policy_gradient")
     (tmp_path / "solution" / "policy_gradient" / "experiments.py").unlink()
     with pytest.raises(ReleaseError, match=r"experiments\.py cannot be read"):
-        handout_files(find_assignment("policy_gradient", tmp_path))
+        handout_files(find_assignment(tmp_path, "policy_gradient"))
 
 
 # The zip and the folder
@@ -363,4 +365,4 @@ def test_the_kit_itself_is_out_of_reach_of_the_unpacked_zip(unpacked: Path) -> N
     done = run_in(unpacked, "where")
     (unpacked / "where.py").unlink()
     assert str(unpacked) in done.stdout
-    assert str(KIT_ROOT) not in done.stdout
+    assert str(KIT) not in done.stdout

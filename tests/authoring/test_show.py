@@ -8,14 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from places import KIT
 
 from autograder.authoring.fixtures.show import case_lines, item_text
+from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.fixtures import Fixtures, read_fixtures
-from autograder.grading.items import Item, find_assignment
+from autograder.grading.items import Item
 from autograder.sandbox.observation import Observation, Raised
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,9 @@ def test_a_case_is_shown_with_its_call_its_inputs_what_is_expected_and_the_mista
         expected=(RAMP, Expectation("unchanged", "x", "x", array=np.zeros(1))),
         mistakes={"no-kink": Observation({}, {}), "adds": Raised(("TypeError",), "", None, "")},
     )
-    assert shown(case) == """\
+    assert (
+        shown(case)
+        == """\
 ramp-small  (hidden)  two rows
   probe     ramp({"factor": 2.5})
   given     x   float64[3, 2]
@@ -67,6 +71,7 @@ ramp-small  (hidden)  two rows
   unchanged x
   separates 2 mistakes: adds, no-kink
 """
+    )
 
 
 def test_a_case_without_parameters_and_mistakes_is_shown_in_short() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbgrader_course import WITH_NOTEBOOK
+from places import KIT
 from toy_kit import toy_assignment, toy_kit
 
 from autograder.authoring.handout.leaks import refuse_leaks
@@ -27,7 +28,8 @@ from autograder.authoring.handout.source_notebook import (
     source_notebook,
     to_bytes,
 )
-from autograder.grading.items import Assignment, find_assignment
+from autograder.grading.assignments import find_assignment
+from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import ReleaseError
 
 ROLE = {"cell_type", "grade", "grade_id", "locked", "schema_version", "solution", "task"}
@@ -36,7 +38,7 @@ ROLE = {"cell_type", "grade", "grade_id", "locked", "schema_version", "solution"
 @pytest.fixture(scope="module", params=WITH_NOTEBOOK)
 def assignment(request: pytest.FixtureRequest) -> Assignment:
     """Every assignment that has a notebook.toml, one after another."""
-    return find_assignment(request.param)
+    return find_assignment(KIT, request.param)
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:1] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:1] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
 
+from autograder.grading.assignments import find_assignment  # noqa: E402
 from autograder.grading.fixtures import read_fixtures  # noqa: E402
-from autograder.grading.items import Assignment, find_assignment  # noqa: E402
+from autograder.grading.items import Assignment  # noqa: E402
 from autograder.sandbox.sandbox import layers_for  # noqa: E402
 from benchmarks.comparison import compare_all, ratios  # noqa: E402
 from benchmarks.contenders import Workshop, contenders  # noqa: E402
@@ -59,7 +60,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Measure, print, write."""
     asked = options()
-    assignment = find_assignment("policy_gradient")
+    assignment = find_assignment(ROOT, "policy_gradient")
     path = assignment.folder / "submissions" / asked.submission / f"{assignment.module}.py"
     source = path.read_text(encoding="utf-8")
     layers = layers_for("best")

@@ -79,8 +79,10 @@ def ratios(rows: Sequence[dict[str, Any]], against: str) -> list[dict[str, Any]]
     found = []
     for row in rows:
         other = base.get(row["at_a_time"])
-        times = {} if row["missing"] or other is None else {
-            f"times_{what}": row[what] / other[what] for what in ("whole", "further")
-        }  # fmt: skip
+        times = (
+            {}
+            if row["missing"] or other is None
+            else {f"times_{what}": row[what] / other[what] for what in ("whole", "further")}
+        )
         found.append({**row, **times})
     return found

@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from places import KIT
 
-from autograder.grading.items import KIT_ROOT, Assignment
+from autograder.grading.items import Assignment
 from benchmarks.measure import CommandFailed, Measured, run, side_by_side
 
 HERE = Path(__file__).resolve().parent
@@ -142,7 +143,7 @@ class Kit(Contender):
         for number in range(count):
             (handed_in / f"{student(number)}.py").write_text(workshop.handed_in(number), encoding="utf-8")
         out = workshop.fresh("kit-grades")
-        measured = run(grade_command(handed_in, out, self._isolation, parallel), KIT_ROOT)
+        measured = run(grade_command(handed_in, out, self._isolation, parallel), KIT)
         for number in range(count):
             report = json.loads((out / "reports" / f"{student(number)}.json").read_text(encoding="utf-8"))
             _must_be_right(self.name, report["points"], report["max_points"])

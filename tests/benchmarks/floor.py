@@ -20,9 +20,10 @@ if __name__ == "__main__":
 
 import torch  # noqa: E402
 
+from autograder.grading.assignments import find_assignment  # noqa: E402
 from autograder.grading.cases import Case  # noqa: E402
 from autograder.grading.fixtures import read_fixtures  # noqa: E402
-from autograder.grading.items import Assignment, find_assignment  # noqa: E402
+from autograder.grading.items import Assignment  # noqa: E402
 from autograder.sandbox.inside import worker  # noqa: E402
 
 
@@ -83,7 +84,7 @@ def _module(name: str, source: str, *, listed: bool = False) -> types.ModuleType
 def main() -> None:
     """Answer until stdin ends."""
     worker.warm()
-    assignment = find_assignment("policy_gradient")
+    assignment = find_assignment(ROOT, "policy_gradient")
     fixtures = read_fixtures(assignment)
     floor = Floor(assignment, fixtures.cases, fixtures.curves)
     for line in sys.stdin:

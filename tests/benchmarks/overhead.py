@@ -24,7 +24,7 @@ from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.files import write_atomically
-from autograder.vocabulary.report import write_report
+from autograder.vocabulary.report import to_bytes
 
 FLOOR = Path(__file__).resolve().parent / "floor.py"
 NOTHING = Program("nothing", "", {}, "")
@@ -150,7 +150,7 @@ def _whole(
         submission = read(candidate, grader.assignment.module)
         report, details = grader.grade_and_show(submission, sandbox)
         write_details(details, folder / "details.json")
-        write_report(report, folder / "one.json")
+        write_atomically(folder / "one.json", to_bytes(report))
         write_atomically(folder / "one.html", feedback_page(report, submission.notes, details))
         took = time.perf_counter() - started
         assert report.points == report.max_points, "the submission that is timed must be right"

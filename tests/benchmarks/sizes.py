@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autograder.grading.items import KIT_ROOT
+from places import KIT
+
 from benchmarks.contenders import Workshop, grade_command, student
 from benchmarks.measure import CommandFailed, run
 
@@ -26,7 +27,7 @@ def cost_by_size(workshop: Workshop, sizes: Sequence[int], isolation: str, jobs:
         handed_in, out = workshop.fresh("class-of-size"), workshop.fresh("grades-of-size")
         for number in range(size):
             (handed_in / f"{student(number)}.py").write_text(cheap(workshop, number), encoding="utf-8")
-        measured = run(grade_command(handed_in, out, isolation, jobs), KIT_ROOT)
+        measured = run(grade_command(handed_in, out, isolation, jobs), KIT)
         if (found := len(list((out / "reports").iterdir()))) != size:
             raise CommandFailed(f"{found} of {size} submissions have a report")
         rows.append(

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 import torch
+from places import KIT
 
+from autograder.grading.assignments import find_assignment
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.sandbox.inside import worker
 from autograder.sandbox.observation import from_frame
 from autograder.sandbox.sandbox import Sandbox
@@ -32,7 +33,7 @@ from benchmarks.overhead import interleaved
 from benchmarks.sizes import cheap
 from benchmarks.student import WATCH, waiting_times
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 RIGHT, WRONG = "ada", "emeka"
 
 
@@ -335,10 +336,10 @@ def test_a_part_that_was_not_measured_has_no_table_and_no_aim() -> None:
 
 def test_the_command_explains_itself_and_is_not_collected_as_tests() -> None:
     done = subprocess.run(
-        [sys.executable, "tests/benchmarks", "--help"], cwd=KIT_ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "tests/benchmarks", "--help"], cwd=KIT, capture_output=True, text=True, check=True
     )
     assert "--sizes" in done.stdout
-    assert not list((KIT_ROOT / "tests" / "benchmarks").glob("test_*.py"))
+    assert not list((KIT / "tests" / "benchmarks").glob("test_*.py"))
 
 
 def test_what_a_student_waits_for_is_timed_on_the_handout_and_held_against_its_aims(tmp_path: Path) -> None:

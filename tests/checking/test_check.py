@@ -15,17 +15,19 @@ from pathlib import Path
 import nbformat
 import pytest
 import toy_kit
+from graded_folder import without_times
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from places import KIT
+from processes import PATIENCE
 
 from autograder.checking.check import INTRODUCTION, check
 from autograder.checking.checker import Checker, items_to_check
 from autograder.checking.command_line import main
 from autograder.cli.main import main as whole_command_line
-from autograder.grading.items import find_assignment
+from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import without_times
 
-REAL = find_assignment("policy_gradient")
+REAL = find_assignment(KIT, "policy_gradient")
 RIGHT = "import torch\n\ndef ramp(x, factor):\n    return factor * torch.clamp(x, min=0)\n\n"
 SHIFT = "def shift(x, factor):\n    return x + factor\n"
 WRONG = "def shift(x, factor):\n    return x - factor\n"
@@ -284,7 +286,7 @@ class Watching:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from nbgrader_course import NAME, cell, jupyter, read_notebook, run, solved, source
+from places import KIT
 
-from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.grading.assignments import find_assignment
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader, which brings Jupyter, is not installed")
 
@@ -36,7 +37,7 @@ IDLE = "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.
 @pytest.fixture
 def student(tmp_path: Path) -> Path:
     """The handout, where nothing else of the kit is."""
-    return shutil.copytree(KIT_ROOT / "handout" / NAME, tmp_path / NAME)
+    return shutil.copytree(KIT / "handout" / NAME, tmp_path / NAME)
 
 
 @pytest.fixture
@@ -64,12 +65,12 @@ def shown(page: Any) -> str:
 def test_the_solved_notebook_runs_from_top_to_bottom_in_under_a_minute(student: Path, tmp_path: Path) -> None:
     kit = tmp_path / "kit"
     for name in ("solution", "handout"):
-        shutil.copytree(KIT_ROOT / name, kit / name)
+        shutil.copytree(KIT / name, kit / name)
     (student / f"{NAME}.ipynb").write_text(json.dumps(solved(kit)))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run(student, "nbconvert", "--to", "notebook", "--execute", "--inplace", f"{NAME}.ipynb", kit=False)
     done = read_notebook(student / f"{NAME}.ipynb")
-    for item in find_assignment(NAME).items:
+    for item in find_assignment(KIT, NAME).items:
         stream, value = cell(done, item.id)["outputs"]
         assert "".join(stream["text"]).startswith("PASS")
         assert float("".join(value["data"]["text/plain"])) == item.points
@@ -82,7 +83,7 @@ def test_the_solved_notebook_runs_from_top_to_bottom_in_under_a_minute(student: 
 
 
 def test_a_test_cell_shows_what_is_wrong_before_and_the_points_after(page: Any) -> None:
-    solution = read_notebook(find_assignment(NAME).solution / f"{NAME}.ipynb")
+    solution = read_notebook(find_assignment(KIT, NAME).solution / f"{NAME}.ipynb")
     right = source(cell(solution, "compute_deltas"))
     page.evaluate(RUN, ["imports", "compute_deltas", "deltas-centered"])
     assert re.search(r"0\.0\s+TODO  deltas-centered .* 0 / 3\n  compute_deltas is not implemented yet\.", shown(page))

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from places import KIT
 
 from autograder.checking import live
 from autograder.checking.checker import Checker
-from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.errors import GraderFault, UsageError
 
 NAME = "policy_gradient"
@@ -24,13 +25,13 @@ Edit = Callable[[str], str]
 
 @pytest.fixture(scope="module")
 def solution() -> str:
-    return (find_assignment(NAME).solution / f"{NAME}.py").read_text(encoding="utf-8")
+    return (find_assignment(KIT, NAME).solution / f"{NAME}.py").read_text(encoding="utf-8")
 
 
 @pytest.fixture
 def kernel(solution: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Run an edited solution as a notebook would: its names are those of `__main__`."""
-    monkeypatch.chdir(KIT_ROOT / "handout" / NAME)
+    monkeypatch.chdir(KIT / "handout" / NAME)
 
     def define(edit: Edit = lambda text: text) -> None:
         main = types.ModuleType("__main__")
@@ -46,7 +47,7 @@ def kernel(solution: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
 def test_every_item_of_the_solution_earns_its_points_as_a_value(
     kernel: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    items = find_assignment(NAME).items
+    items = find_assignment(KIT, NAME).items
     assert [live.score(NAME, item.id) for item in items] == [item.points for item in items]
     seen = capsys.readouterr()
     assert seen.err == ""
@@ -72,7 +73,7 @@ def test_the_words_are_those_of_check(kernel: Callable[..., None], solution: str
     wrong = solution.replace("ratio.clamp(1 - epsilon, 1 + epsilon)", "ratio.clamp(0.8, 1.2)")
     assert wrong != solution
     kernel(lambda text: wrong)
-    shutil.copytree(KIT_ROOT / "handout" / NAME, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(KIT / "handout" / NAME, tmp_path, dirs_exist_ok=True)
     (tmp_path / f"{NAME}.py").write_text(wrong)
     with Checker(tmp_path, NAME) as checker:
         for item in ("loss-clipped", "clip-table", "loss-naive"):
@@ -85,7 +86,7 @@ def test_a_part_of_the_cases_earns_a_part_of_the_points(
     kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel(lambda text: text.replace("rewards.shape[-1] < 2", "rewards.shape[-1] < 1"))
-    monkeypatch.chdir(KIT_ROOT)  # where hidden cases are
+    monkeypatch.chdir(KIT)  # where hidden cases are
     found = live.result_of(NAME, "deltas-errors")
     assert found.points == 1.0
     assert found.verdict == "failed"
@@ -95,7 +96,7 @@ def test_in_a_handout_only_public_cases_run_and_beside_the_staffs_fixtures_all(
     kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert {case.visibility for case in live.result_of(NAME, "kl-values").cases} == {"public"}
-    monkeypatch.chdir(KIT_ROOT / "solution" / NAME)
+    monkeypatch.chdir(KIT / "solution" / NAME)
     assert {case.visibility for case in live.result_of(NAME, "kl-values").cases} == {"public", "hidden"}
 
 
@@ -189,5 +190,5 @@ def test_an_item_that_is_not_there_is_named(kernel: Callable[..., None]) -> None
 
 def test_outside_a_notebook_the_engine_still_imports_no_torch() -> None:
     code = "import sys, autograder.checking.live; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=KIT_ROOT)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=KIT)
     assert done.stdout.strip() == "False"

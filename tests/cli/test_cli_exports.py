@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from formats import validate
+from places import DOWNLOADS
 from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
-from test_exports import PLATFORMS, validate
 
 from autograder.cli.main import main
 from autograder.gradebook.gradebook import reads_as_formula
@@ -67,7 +68,7 @@ def grades(tmp_path: Path) -> Path:
 
 def test_csv_and_json_lines_hold_every_report(autograder: Run, grades: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "grades.csv"
-    done = autograder("export", "csv", grades, "--out", out, "--roster", PLATFORMS / "roster.csv")
+    done = autograder("export", "csv", grades, "--out", out, "--roster", DOWNLOADS / "roster.csv")
     assert (done.code, done.stderr) == (0, "")
     assert out.read_text(encoding="utf-8").splitlines()[1:3] == ["ada,100,100,graded,100", "bela,62.5,100,graded,62.5"]
     assert "otto,,,absent," in out.read_text(encoding="utf-8")
@@ -77,7 +78,7 @@ def test_csv_and_json_lines_hold_every_report(autograder: Run, grades: Path, tmp
 
 def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: Path) -> None:
     out = tmp_path / "canvas.csv"
-    gradebook = PLATFORMS / "canvas-gradebook.csv"
+    gradebook = DOWNLOADS / "canvas-gradebook.csv"
     done = autograder("export", "canvas", grades, "--gradebook", gradebook, "--assignment-column", COLUMN, "--out", out)
     assert done.code == 0
     assert done.stdout == f"{out}: 2 grades; 15 cells left as they were.\n"
@@ -88,12 +89,46 @@ def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: P
 
 def test_moodle_gets_a_worksheet_and_feedback(autograder: Run, grades: Path, tmp_path: Path) -> None:
     out, feedback = tmp_path / "moodle.csv", tmp_path / "feedback.zip"
-    options = ["--worksheet", PLATFORMS / "moodle-worksheet.csv", "--roster", PLATFORMS / "roster.csv"]
+    options = ["--worksheet", DOWNLOADS / "moodle-worksheet.csv", "--roster", DOWNLOADS / "roster.csv"]
     done = autograder("export", "moodle", grades, *options, "--out", out, "--feedback-zip", feedback)
     assert done.code == 0
     assert done.stdout == f"{out}: 2 grades.\n{feedback}: 2 feedback pages.\n"
     with zipfile.ZipFile(feedback) as archive:
         assert "Ada Lovelace_40001_assignsubmission_file_/feedback.html" in archive.namelist()
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    ("platform", "options"),
+    [
+        ("csv", {"--roster": "roster.csv"}),
+        ("canvas", {"--roster": "roster.csv", "--gradebook": "canvas-gradebook.csv"}),
+        ("moodle", {"--roster": "roster.csv", "--worksheet": "moodle-worksheet.csv"}),
+    ],
+)
+def test_every_export_reads_files_however_a_spreadsheet_writes_them(
+    autograder: Run, grades: Path, tmp_path: Path, platform: str, options: dict[str, str], mark: str
+) -> None:
+    column = ["--assignment-column", COLUMN] if platform == "canvas" else []
+
+    def export(folder: Path, mark: str) -> tuple[list[list[str]], str]:
+        files = [argument for option, name in options.items() for argument in (option, folder / name)]
+        done = autograder("export", platform, grades, *files, *column, "--out", tmp_path / "out.csv")
+        assert done.code == 0, done.stderr
+        text = (tmp_path / "out.csv").read_text(encoding="utf-8-sig")
+        cells = list(csv.reader(io.StringIO(text, newline=""), delimiter="," if platform == "csv" else mark))
+        return cells, done.stdout + done.stderr.replace(str(folder), "")
+
+    for name in options.values():
+        with (DOWNLOADS / name).open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.reader(stream))
+        for folder, delimiter in (("as-commas", ","), ("as-written", mark)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            with (tmp_path / folder / name).open("w", encoding="utf-8-sig", newline="") as stream:
+                csv.writer(stream, delimiter=delimiter).writerows(rows)
+    cells, said = export(tmp_path / "as-written", mark)
+    assert (cells, said) == export(tmp_path / "as-commas", ",")
+    assert "2 grades" in said or "3 students" in said
 
 
 @pytest.mark.parametrize(
@@ -155,7 +190,7 @@ def test_what_cannot_be_exported_gets_one_sentence_and_exit_code_two(
     says: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = autograder("export", *(one.format(grades=grades, platforms=PLATFORMS) for one in arguments))
+    done = autograder("export", *(one.format(grades=grades, platforms=DOWNLOADS) for one in arguments))
     assert done.code == code
     assert says in done.stderr
     assert "Traceback" not in done.stderr

@@ -20,15 +20,17 @@ from typing import NamedTuple
 
 import pytest
 import toy_kit
+from places import KIT
+from processes import PATIENCE
 
 from autograder.cli.main import main
-from autograder.grading.items import KIT_ROOT, find_assignment
+from autograder.grading.assignments import find_assignment
 from autograder.sandbox.inside.isolation import LAYERS
 from autograder.sandbox.layers import probe
 from autograder.vocabulary.report import read_report
 from autograder.vocabulary.text import INVISIBLE, STRICT
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 NAMED = ("--assignment", ASSIGNMENT.name)
 MODULE = f"{ASSIGNMENT.module}.py"
 RIGHT = """\
@@ -176,7 +178,7 @@ def test_the_module_and_the_script_are_one_command_line() -> None:
         pytest.skip("the kit is not installed here")
     for arguments in (["grade", "--help"], ["grade", "/no/such/folder", "--out", "x"]):
         by_script, by_module = (
-            subprocess.run([*command, *arguments], cwd=KIT_ROOT, capture_output=True, text=True)
+            subprocess.run([*command, *arguments], cwd=KIT, capture_output=True, text=True)
             for command in ([str(script)], [sys.executable, "-m", "autograder"])
         )
         assert by_script.returncode == by_module.returncode
@@ -540,11 +542,11 @@ def test_ctrl_c_in_a_verb_that_waits_for_another_process_is_one_word(kit: Path) 
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not (kit / "started").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
-        assert process.communicate(timeout=30) == (b"", b"autograder: stopped.\n")
+        assert process.communicate(timeout=PATIENCE) == (b"", b"autograder: stopped.\n")
         assert process.returncode == 130
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -570,10 +572,11 @@ def test_release_writes_the_handout_and_a_zip_of_it(kit: Path, tmp_path: Path) -
 
 
 def test_a_zip_that_cannot_be_written_and_a_handout_that_cannot_be_made_are_sentences(kit: Path) -> None:
-    done = toy_kit.autograder(kit, "release", "--zip", kit / "nowhere" / "toy.zip")
+    nowhere = kit / "solution" / "toy" / "README.md" / "nowhere" / "toy.zip"
+    done = toy_kit.autograder(kit, "release", "--zip", nowhere)
     assert done.returncode == 2
-    advice = "No such file or directory. Give another file with --zip."
-    assert done.stderr == f"autograder: {kit}/nowhere/toy.zip cannot be written: {advice}\n"
+    advice = "Not a directory. Give another file with --zip."
+    assert done.stderr == f"autograder: {nowhere} cannot be written: {advice}\n"
     toy_kit.change(kit / "solution" / "toy" / "README.md", "# Toy", "    return factor * torch.clamp(x, min=0)")
     before = (kit / "handout" / "toy" / "README.md").read_bytes()
     done = toy_kit.autograder(kit, "release")

@@ -26,30 +26,32 @@ from typing import Any
 
 import pytest
 import toy_kit
+from graded_folder import comparable
+from places import KIT
+from processes import PATIENCE, descendants, is_running, wait_for
 from rich.console import Console
 
 from autograder.cli.tables import class_table
-from autograder.course.batch import Run, grade_all, in_sandboxes
+from autograder.course.batch import Run, grade_all
 from autograder.gradebook.class_statistics import summary
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import KIT_ROOT, find_assignment
-from autograder.pages.class_page import without_times as page_without_times
+from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import WRITING, file_stem
-from autograder.vocabulary.report import Report, from_json, read_report, to_json, without_times
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report, from_json, read_report, to_json
 from autograder.vocabulary.text import INVISIBLE
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
 SAMPLES = ASSIGNMENT.folder / "submissions"
 STYLES = ("advanced_indexing", "categorical", "classes", "clip_by_sign", "cross_entropy", "functional_call")
 STYLES += ("manual_std", "nll_loss", "one_hot")
 RIGHT_ANSWERS = [ASSIGNMENT.folder / "right_answers" / f"{name}.py" for name in STYLES]
-PATIENCE = 60.0
 
 HOSTILE = (
     "Doe, Jane",
@@ -127,24 +129,6 @@ def put(folder: Path, student: str, text: str) -> Path:
 def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
     untouched = ASSIGNMENT.untouched_source()
     return grade_all(grader, find([folder], ASSIGNMENT.module), out, untouched=untouched, **options)
-
-
-def comparable(out: Path) -> dict[str, list[str]]:
-    """The lines of everything that a run wrote, without what measures time."""
-    paths = {path.relative_to(out).as_posix(): path for path in sorted(out.rglob("*")) if path.is_file()}
-    whole = {name: path for name, path in paths.items() if name != "run.json" and not path.name.startswith(WRITING)}
-    return {name: timeless(path).splitlines() for name, path in whole.items()}
-
-
-def timeless(path: Path) -> str:
-    text = path.read_bytes().decode()
-    if path.name == "index.html":
-        return page_without_times(text)
-    if path.suffix != ".json" or path.parent.name == "details":  # which tell no time
-        return text
-    report = read_report(path)
-    assert report is not None, path
-    return json.dumps(to_json(without_times(report)), indent=1)
 
 
 def rows(out: Path) -> list[dict[str, str]]:
@@ -375,7 +359,7 @@ def running(students: Path, tmp_path: Path) -> Iterable[Callable[[], subprocess.
     def start() -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "autograder", "grade", students, "--out", tmp_path / "grades", "--jobs", "2"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(subprocess.Popen([*map(str, command)], cwd=KIT_ROOT, text=True, **pipes))
+        started.append(subprocess.Popen([*map(str, command)], cwd=KIT, text=True, **pipes))
         return started[-1]
 
     yield start
@@ -483,36 +467,6 @@ def test_ctrl_c_ends_a_run_with_one_sentence_and_leaves_nothing_running(
 def wait_for_a_report(out: Path, process: subprocess.Popen[str]) -> None:
     wait_for(lambda: any(out.glob("reports/*.json")) or process.poll() is not None)
     assert process.poll() is None, process.communicate()
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.02)
-
-
-def descendants(process: int) -> set[int]:
-    """The processes that this one started, and those that they started."""
-    parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it ended meanwhile
-            continue
-    found: set[int] = set()
-    frontier = {process}
-    while frontier:
-        frontier = {child for child, parent in parents.items() if parent in frontier} - found
-        found |= frontier
-    return found
-
-
-def is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
 
 
 # Folders that cannot be written
@@ -645,8 +599,8 @@ def test_a_large_class_is_summed_up_in_the_terminal_which_says_where_each_studen
 
 @pytest.mark.parametrize("width", [80, 110])
 def test_of_many_functions_the_terminal_says_how_many_are_complete(width: int) -> None:
-    lab = find_assignment("policy_gradient_theory")
-    golden = sorted((KIT_ROOT / "tests" / "golden_theory").glob("*.json"))
+    lab = find_assignment(KIT, "policy_gradient_theory")
+    golden = sorted((KIT / "tests" / "golden_theory").glob("*.json"))
     reports = [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in golden]
     stream = io.StringIO()
     Console(file=stream, width=width).print(class_table(reports, summary(reports), lab))

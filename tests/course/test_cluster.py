@@ -17,20 +17,22 @@ from typing import Any
 import pytest
 import toy_kit
 from distributed import Client
-from test_batch import comparable, descendants, is_running, wait_for
+from graded_folder import comparable
+from places import KIT
+from processes import PATIENCE, descendants, is_running, wait_for
 
 from autograder.course import cluster as clusters
 from autograder.course import dask_worker
 from autograder.course.batch import Run, grade_all
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import KIT_ROOT, find_assignment
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
 
-REAL = find_assignment("policy_gradient")
+REAL = find_assignment(KIT, "policy_gradient")
 SAMPLES = ("emeka", "hana", "luca", "o'brien, sean")  # mistakes, a syntax error, an end of the process, a comma
 ATTACKS = ("everybody_killed", "abort", "exit_at_import", "fork_bomb")
 RIGHT = """\
@@ -64,7 +66,7 @@ class Cluster:
             process = subprocess.Popen(
                 [sys.executable, "-m", "dask", *arguments],
                 cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": str(KIT_ROOT), **environment},
+                env={**os.environ, "PYTHONPATH": str(KIT), **environment},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -82,7 +84,7 @@ class Cluster:
             before = len(client.nthreads())
             options = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(self.folder)]
             process = self.dask("worker", self.address, "--nworkers", str(count), *options, **environment)
-            client.wait_for_workers(before + count, timeout=60)
+            client.wait_for_workers(before + count, timeout=PATIENCE)
         return process
 
     def workers(self) -> dict[str, int]:
@@ -223,8 +225,8 @@ def test_what_no_worker_survives_is_not_graded_and_the_run_goes_on(
 def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Path) -> None:
     """A worker on which the kit is another is refused before anything is graded."""
     other = tmp_path / "other"
-    shutil.copytree(KIT_ROOT / "autograder", other / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
-    with (other / "autograder" / "compare.py").open("a") as stream:
+    shutil.copytree(KIT / "autograder", other / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
+    with (other / "autograder" / "grading" / "compare.py").open("a") as stream:
         stream.write("# generous\n")
     alone.add_workers(1, PYTHONPATH=str(other))
     with pytest.raises(GraderFault, match=r"would grade with kit \w+ \(here \w+\)\. Install there what is"):
@@ -234,7 +236,7 @@ def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Pa
 
 def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> None:
     grader = Grader.of(REAL, read_fixtures(REAL))
-    paths = [KIT_ROOT / "tests" / "attacks" / f"{name}.py" for name in ATTACKS]
+    paths = [KIT / "tests" / "attacks" / "corpus" / f"{name}.py" for name in ATTACKS]
     before = cluster.workers()
     candidates = [Candidate(path.stem, path, path.name) for path in paths]
     run = grade_all(grader, candidates, tmp_path / "grades", scheduler=cluster.address)
@@ -261,7 +263,7 @@ def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys
     out = tmp_path / "grades"
     process = subprocess.Popen(
         [sys.executable, "-m", "autograder", "grade", samples, "--out", out, "--scheduler", cluster.address],
-        cwd=KIT_ROOT,
+        cwd=KIT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -269,7 +271,7 @@ def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys
     try:
         wait_for(lambda: any(out.glob("reports/*.json")) or process.poll() is not None)
         process.send_signal(signal.SIGINT)
-        said, complaints = process.communicate(timeout=60)
+        said, complaints = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.wait()
@@ -332,7 +334,8 @@ def test_a_scheduler_that_lacks_the_kit_is_refused_by_its_address(grader: Grader
     (tmp_path / "other" / "autograder" / "__init__.py").touch()
     # an editable install would find it
     lacking = "raise ModuleNotFoundError('No module named autograder.course.cluster')\n"
-    (tmp_path / "other" / "autograder" / "cluster.py").write_text(lacking, encoding="utf-8")
+    (tmp_path / "other" / "autograder" / "course").mkdir()
+    (tmp_path / "other" / "autograder" / "course" / "__init__.py").write_text(lacking, encoding="utf-8")
     bare = Cluster(tmp_path)
     try:
         bare.start(PYTHONPATH=str(tmp_path / "other"))

@@ -9,20 +9,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from places import KIT
+from sample_reports import index_page
 
 from autograder.course.batch import Run, grade_all
 from autograder.course.results import Results
 from autograder.gradebook.class_statistics import MOST_NAMED
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
-from autograder.pages.class_page import ClassPage, index_page
+from autograder.pages.class_page import ClassPage
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
 
 

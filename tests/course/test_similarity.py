@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from places import KIT
 from toy_kit import autograder, packages_without, toy_assignment
 
 from autograder.course.similarity import MAX_SOURCE, Similarity, compare_class, marked_lines, normalized, page
-from autograder.grading.items import KIT_ROOT, Assignment, find_assignment
+from autograder.grading.assignments import find_assignment
+from autograder.grading.items import Assignment
 
 pytest.importorskip("copydetect", reason="the extra `similarity` is not installed")
 
-REAL = find_assignment("policy_gradient")
+REAL = find_assignment(KIT, "policy_gradient")
 OWN = """
 def ramp(x, factor):
     rows = []
@@ -186,7 +188,7 @@ def test_lines_far_from_what_is_shared_are_left_out() -> None:
 def test_the_sample_class_is_compared_and_the_pairs_are_called_something_to_look_at(tmp_path: Path) -> None:
     command = ["similar", REAL.folder / "submissions", "--out", tmp_path / "similar.html"]
     done = subprocess.run(
-        [sys.executable, "-m", "autograder", *map(str, command)], cwd=KIT_ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "autograder", *map(str, command)], cwd=KIT, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()

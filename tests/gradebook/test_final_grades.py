@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from sample_reports import write_report
 from toy_kit import autograder
 
 from autograder.gradebook.final_grades import Final, final_of
@@ -21,7 +22,7 @@ from autograder.grading.items import Assignment, Item
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report, write_report
+from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 DEADLINE = datetime.datetime(2027, 3, 12, 23, 59, tzinfo=BERLIN)
@@ -413,6 +414,30 @@ def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (made / "class" / name).mkdir(parents=True)
         (made / "class" / name / "toy.py").write_text("")
     return made
+
+
+def test_what_staff_decide_is_the_same_however_a_spreadsheet_writes_it(kit: Path) -> None:
+    write(kit / "policy.toml", 'timezone = "UTC"\n[late]\ndeadline = 2027-03-12T23:59:00\nper_day = 10\n')
+    files = {
+        "overrides": "student,item,points,comment\nada,ramp-values,5,by hand\n",
+        "timestamps": "student,submitted\nada,2027-03-13 12:00\nbela,2027-03-12 12:00\n",
+        "roster": "student,email\nada,ada@x.edu\nbela,bela@x.edu\ncleo,cleo@x.edu\n",
+    }
+    for name, mark in (("commas", ","), ("semicolons", ";"), ("tabs", "\t")):
+        for file, text in files.items():
+            data = text.replace(",", mark).replace("\n", "\r\n").encode()
+            (kit / f"{file}-{name}.csv").write_bytes(data if mark == "," else "\N{BYTE ORDER MARK}".encode() + data)
+    rules = ("--policy", "policy.toml", "--overrides", "overrides-{}.csv", "--timestamps", "timestamps-{}.csv")
+
+    def final(verb: str, name: str, *more: str) -> bytes:
+        done = autograder(kit, verb, *(one.format(name) for one in (*more, *rules)))
+        assert done.returncode == 0, done.stderr
+        assert "handed in" not in done.stderr or done.stderr == "autograder: Handed in nothing: cleo.\n"
+        return (kit / "g/grades.csv").read_bytes()
+
+    found = final("grade", "semicolons", "class", "--out", "g", "--roster", "roster-{}.csv")
+    assert b"ada,0,10,graded,0,0,4.5,ramp-values 0" in found
+    assert found == final("gradebook", "commas", "g") == final("gradebook", "tabs", "g")
 
 
 def test_overrides_survive_grading_again_and_a_wrong_file_stops_a_run_before_it_starts(kit: Path) -> None:

@@ -28,15 +28,11 @@ def item(
     mistakes: tuple[str, ...] = (),
     most: float = 4.0,
 ) -> ItemResult:
-    return ItemResult(
-        name, "compute_deltas", f"title of {name}", points, most, verdict, mistakes, "", "", 0.0, ()
-    )
+    return ItemResult(name, "compute_deltas", f"title of {name}", points, most, verdict, mistakes, "", "", 0.0, ())
 
 
 def report(student: str, *items: ItemResult) -> Report:
-    return Report(
-        student, "policy_gradient", SubmissionInfo("p.py", "00"), "ff", ("seccomp",), items or (item(),)
-    )
+    return Report(student, "policy_gradient", SubmissionInfo("p.py", "00"), "ff", ("seccomp",), items or (item(),))
 
 
 def rows(text: str) -> list[list[str]]:
@@ -87,9 +83,7 @@ def test_rows_are_sorted_whatever_the_order_of_the_reports() -> None:
     assert names == sorted(names)
 
 
-@pytest.mark.parametrize(
-    "name", ["Lovelace, Ada", 'Ada "the" Countess', "Ada\nLovelace", "O'Brien", "محمد", "a;b"]
-)
+@pytest.mark.parametrize("name", ["Lovelace, Ada", 'Ada "the" Countess', "Ada\nLovelace", "O'Brien", "محمد", "a;b"])
 def test_a_name_with_separators_comes_back_as_it_was(name: str) -> None:
     assert cell_of(name) == name
 
@@ -137,9 +131,7 @@ def test_control_characters_are_seen_and_do_nothing(name: str, cell: str) -> Non
 @given(ANY_TEXT | ANY_TEXT.map("=".__add__) | ANY_TEXT.map(" \ufeff＝".__add__))
 def test_any_name_makes_one_cell_of_harmless_text(name: str) -> None:
     cell = cell_of(name)
-    assert not unicodedata.normalize("NFKC", cell.lstrip(SPREADSHEET_SKIPS[:-1])).startswith(
-        tuple("=+-@\t\r")
-    )
+    assert not unicodedata.normalize("NFKC", cell.lstrip(SPREADSHEET_SKIPS[:-1])).startswith(tuple("=+-@\t\r"))
     assert {letter for letter in cell if unicodedata.category(letter) in INVISIBLE} <= {"\n"}
     cell.encode()
 

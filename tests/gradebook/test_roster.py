@@ -68,9 +68,9 @@ def test_a_group_is_a_column(tmp_path: Path) -> None:
         ("", "is empty"),
         ("email,section\na@x.edu,1\n", "names no student"),
         ("student\n\n", "names no student"),
-        ("student\nAda\nAda\n", "holds Ada twice"),
-        ("student\nAda,Ben\n", "row 2 has more cells"),
-        ('student\n"Ada\n', "is not a CSV file"),
+        ("student\nAda\nAda\n", "line 3: Ada stands here twice"),
+        ("student\nAda,Ben\n", "line 2: 2 cells, but the first line names 1 columns"),
+        ('student\n"Ada\n', "line 2: this is not CSV"),
     ],
 )
 def test_a_file_that_is_no_roster_gets_one_sentence(tmp_path: Path, text: str, says: str) -> None:

@@ -16,11 +16,13 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from places import KIT
 
 from autograder.authoring.fixtures.stored_set import manifest_text
+from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation, decode, encode, is_finite
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment, find_assignment, load_assignment
+from autograder.grading.items import Assignment, load_assignment
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.vocabulary.errors import FixtureError
 
@@ -433,7 +435,7 @@ def test_a_file_that_the_manifest_does_not_know_is_refused_by_name(demo: Assignm
 
 
 def test_a_flipped_byte_in_any_stored_file_of_the_assignment_is_refused_by_name(tmp_path: Path) -> None:
-    real = find_assignment("policy_gradient")
+    real = find_assignment(KIT, "policy_gradient")
     folder = tmp_path / "fixtures"
     for name in ("public", "hidden"):
         shutil.copytree(real.folder / name, folder / name)
@@ -554,32 +556,32 @@ def test_another_term_s_set_that_was_made_with_other_items_or_probes_is_refused(
 
 
 def test_every_stored_file_has_one_metadata_key() -> None:
-    folder = find_assignment("policy_gradient").folder
+    folder = find_assignment(KIT, "policy_gradient").folder
     paths = sorted(folder.glob("*/*.safetensors"))
     assert len(paths) > 50
     assert {tuple(header(path.read_bytes())["__metadata__"]) for path in paths} == {("cases",)}
 
 
 def test_every_stored_file_is_what_encoding_its_cases_gives() -> None:
-    folder = find_assignment("policy_gradient").folder
+    folder = find_assignment(KIT, "policy_gradient").folder
     for path in sorted(folder.glob("*/*.safetensors")):
         assert encode(decode(path.read_bytes(), path)) == path.read_bytes(), path.name
 
 
 def test_the_manifest_lists_exactly_what_is_stored() -> None:
-    folder = find_assignment("policy_gradient").folder
+    folder = find_assignment(KIT, "policy_gradient").folder
     stored = {path.relative_to(folder).as_posix() for path in folder.glob("*/*.safetensors")}
     listed = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
     assert listed.keys() == stored | {"items.toml", "probes.py"}
 
 
 def test_every_mistake_in_the_stored_cases_has_a_hint() -> None:
-    stored = read_fixtures(find_assignment("policy_gradient"))
+    stored = read_fixtures(find_assignment(KIT, "policy_gradient"))
     assert {slug for one in stored.cases for slug in one.mistakes} == set(stored.hints)
 
 
 def test_stored_arrays_of_floats_are_finite_and_every_tensor_has_a_name_for_each_axis() -> None:
-    for one in read_fixtures(find_assignment("policy_gradient")).cases:
+    for one in read_fixtures(find_assignment(KIT, "policy_gradient")).cases:
         for expected in one.expected:
             if expected.kind in ("value", "gradient"):
                 assert expected.array is not None

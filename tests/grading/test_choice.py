@@ -7,17 +7,18 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from places import KIT
 
+from autograder.grading.assignments import find_assignments
 from autograder.grading.choice import (
     assignment_of_fixtures,
     assignment_of_item,
     assignment_of_submissions,
     assignments_to_release,
 )
-from autograder.grading.items import find_assignments
 from autograder.vocabulary.errors import UsageError
 
-ALL = find_assignments()
+ALL = find_assignments(KIT)
 NAMES = [assignment.name for assignment in ALL]
 
 

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from autograder.grading.cases import Expectation
 from autograder.grading.feedback.clues import Wrong, clues
-from autograder.grading.feedback.reasons import describe, describe_all
+from autograder.grading.feedback.reasons import describe_all
 from autograder.sandbox.observation import Array
 
 AXES = ("batch", "trial", "pos")
@@ -25,6 +25,13 @@ FEW = settings(max_examples=25, deadline=None)
 def expected(array: Array, **more: Any) -> Expectation:
     plain = Expectation("value", "out", "the output", AXES[: array.ndim], "float64", 1e-6, 1e-8, array=array)
     return replace(plain, **more)
+
+
+def describe(expectation: Expectation, observed: Array, *, reveal: bool) -> tuple[str, ...]:
+    """What one wrong array shows by itself."""
+    assert expectation.array is not None
+    sizes = dict(zip(expectation.axes, expectation.array.shape, strict=False))
+    return describe_all([Wrong(expectation, observed, sizes)], reveal=reveal)
 
 
 def told(wanted: Array, out: Any, *, reveal: bool = True) -> str:

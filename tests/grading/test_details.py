@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import right_places
 from autograder.grading.feedback.details import (
@@ -27,7 +28,6 @@ from autograder.grading.feedback.details import (
 from autograder.grading.feedback.pictures import LARGEST, curve_of, picture_of
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.pages.drawing import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.calls import Outcome
@@ -35,7 +35,7 @@ from autograder.sandbox.observation import Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 GRADER = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
 SOLUTION = solution_source(ASSIGNMENT)
 SHOWN = Details(
@@ -60,12 +60,6 @@ def saw(array: np.ndarray | None) -> Outcome:
 
 def submission(source: str) -> Submission:
     return Submission("ada", "ada/policy_gradient.py", "0" * 64, source)
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 # The file
@@ -118,9 +112,7 @@ def test_a_hidden_case_is_never_drawn() -> None:
     assert picture_of(case(expected, "hidden"), saw(expected + 1)) is None
 
 
-@pytest.mark.parametrize(
-    "shape", [(), (1,), (41,), (3, 41), (9, 2, 2), (40, 41), (2,) * 12], ids=str
-)
+@pytest.mark.parametrize("shape", [(), (1,), (41,), (3, 41), (9, 2, 2), (40, 41), (2,) * 12], ids=str)
 def test_what_is_a_single_value_or_too_large_is_not_drawn(shape: tuple[int, ...]) -> None:
     expected = np.zeros(shape)
     assert picture_of(case(expected), saw(expected + 1)) is None

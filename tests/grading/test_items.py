@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from places import KIT
 
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import KIT_ROOT, Assignment, find_assignment, load_assignment, nearest_root
+from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import FixtureError, UsageError
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -105,13 +107,13 @@ def test_a_budget_is_a_number_above_0(tmp_path: Path, budget: str, value: str) -
 
 
 def test_the_real_items_say_what_they_may_use() -> None:
-    text = (find_assignment("policy_gradient").folder / "items.toml").read_text(encoding="utf-8")
+    text = (find_assignment(KIT, "policy_gradient").folder / "items.toml").read_text(encoding="utf-8")
     for budget in ("load_timeout", "cpu", "memory_megabytes", "output_megabytes"):
         assert re.search(rf"^{budget} = \d+$", text, re.MULTILINE)
 
 
 def test_a_case_is_asked_for_within_the_budgets_of_its_item() -> None:
-    assignment = find_assignment("policy_gradient")
+    assignment = find_assignment(KIT, "policy_gradient")
     case = read_fixtures(assignment, hidden=False).cases[0]
     item = replace(assignment.item(case.item), timeout=1.5, cpu=2.5, memory_megabytes=3, output_megabytes=4)
     request = case.request(item)
@@ -124,7 +126,7 @@ def test_a_case_is_asked_for_within_the_budgets_of_its_item() -> None:
 
 @pytest.fixture(scope="module")
 def real() -> Assignment:
-    return find_assignment("policy_gradient")
+    return find_assignment(KIT, "policy_gradient")
 
 
 def test_the_points_sum_to_100(real: Assignment) -> None:
@@ -300,68 +302,6 @@ def test_a_list_of_items_that_could_not_be_graded_is_refused(tmp_path: Path, tex
 def test_points_and_timeouts_are_numbers_above_0(tmp_path: Path, key: str, number: str) -> None:
     text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {number}", HEAD + SECOND)
     assert f"{key!r} of " in refusal(tmp_path, text)
-
-
-# Finding
-
-
-def test_the_only_assignment_needs_no_name(tmp_path: Path) -> None:
-    write(tmp_path)
-    assert find_assignment(None, tmp_path).name == "demo"
-
-
-def test_the_kit_itself_is_searched_where_no_root_is_given(real: Assignment) -> None:
-    assert real.folder == KIT_ROOT / "fixtures" / "policy_gradient"
-
-
-def test_one_of_several_assignments_is_found_by_its_name(tmp_path: Path) -> None:
-    write(tmp_path)
-    write(tmp_path, (HEAD + FIRST).replace("demo", "grpo"), name="grpo")
-    assert find_assignment("grpo", tmp_path).name == "grpo"
-
-
-def test_several_assignments_without_a_name_are_refused_with_their_names(tmp_path: Path) -> None:
-    write(tmp_path)
-    write(tmp_path, (HEAD + FIRST).replace("demo", "grpo"), name="grpo")
-    with pytest.raises(UsageError, match=r"several assignments\. .*--assignment: demo, grpo\."):
-        find_assignment(None, tmp_path)
-
-
-@pytest.mark.parametrize("name", ["deom", "../fixtures/demo", "demo/"])
-def test_an_unknown_assignment_is_refused_with_the_names_there_are(tmp_path: Path, name: str) -> None:
-    write(tmp_path)
-    with pytest.raises(UsageError, match=rf"no assignment '{re.escape(name)}'.*: demo\."):
-        find_assignment(name, tmp_path)
-
-
-def test_a_root_without_assignments_is_the_kit_s_fault(tmp_path: Path) -> None:
-    (tmp_path / "fixtures" / "empty").mkdir(parents=True)
-    with pytest.raises(FixtureError, match=r"no assignment under .*fixtures: no folder there holds items\.toml\."):
-        find_assignment(None, tmp_path)
-
-
-def test_the_nearest_root_is_the_closest_folder_upwards_that_holds_fixtures(tmp_path: Path) -> None:
-    write(tmp_path)
-    handout = tmp_path / "handout"
-    write(handout)
-    (handout / "work" / "deep").mkdir(parents=True)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "fixtures").mkdir()
-    assert nearest_root(handout / "work" / "deep") == handout
-    assert nearest_root(handout) == handout
-    assert nearest_root(handout / "work" / "missing.py") == handout
-    assert nearest_root(tmp_path / "elsewhere") == tmp_path
-
-
-def test_where_nothing_upwards_holds_fixtures_the_kit_is_the_root(tmp_path: Path) -> None:
-    assert nearest_root(tmp_path) == KIT_ROOT
-
-
-def test_the_nearest_root_of_a_relative_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path)
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    assert nearest_root(Path()) == tmp_path
 
 
 # The parts of an assignment

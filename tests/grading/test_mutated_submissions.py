@@ -13,23 +13,24 @@ import random
 import stat
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import CAPS, MIB, Submission
 from autograder.vocabulary.report import Report
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = ASSIGNMENT.module
 CLASS = ASSIGNMENT.folder / "submissions"
 UNTOUCHED = ASSIGNMENT.untouched_source()
@@ -266,12 +267,6 @@ def test_a_link_in_a_zip_shows_no_file_of_the_machine(tmp_path: Path) -> None:
 
 
 # Grading
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as running:
-        yield running
 
 
 def grade(text: str, sandbox: Sandbox) -> Report:

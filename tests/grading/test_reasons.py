@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from mistakes import MISTAKES
+from all_assignments import generator_of
+from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.feedback.reasons import explain
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import ItemResult, Report, Visibility
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 FIXTURES = read_fixtures(ASSIGNMENT)
 SOLUTION = solution_source(ASSIGNMENT)
 
 
 @pytest.fixture(scope="module")
-def grade() -> Iterator[Callable[[str], Report]]:
+def grade(sandbox: Sandbox) -> Callable[[str], Report]:
     grader = Grader.of(ASSIGNMENT, FIXTURES)
-    with Sandbox() as sandbox:
 
-        @cache
-        def grade_once(change: str) -> Report:
-            source = f"{SOLUTION}\n\n{change}"
-            return grader.grade(Submission("ada", "ada/policy_gradient.py", "0" * 64, source, "", ""), sandbox)
+    @cache
+    def grade_once(change: str) -> Report:
+        source = f"{SOLUTION}\n\n{change}"
+        return grader.grade(Submission("ada", "ada/policy_gradient.py", "0" * 64, source, "", ""), sandbox)
 
-        yield grade_once
+    return grade_once
 
 
 class Unheard(NamedTuple):
@@ -225,7 +225,7 @@ def test_a_reason_stands_in_the_first_failing_case_alone(grade: Callable[[str], 
     assert {reason(case.message) for case in others} == {""}
 
 
-BY_SLUG = {mistake.slug: mistake for mistake in MISTAKES}
+BY_SLUG = {mistake.slug: mistake for mistake in generator_of(ASSIGNMENT.name)["mistakes"].MISTAKES}
 SOME = ("population-std", "loss-not-negated", "loss-summed-over-trials", "rewards-transposed", "softmax-without-log")
 
 

@@ -17,9 +17,10 @@ from typing import Any
 
 import places
 import pytest
+from sample_reports import index_page
 
 from autograder.grading.feedback.details import Curve, Details, Picture, Series
-from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, index_page
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import ItemResult, Report, from_json

@@ -11,19 +11,22 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from graded_folder import page_without_times as without_times
+from graded_folder import without_times as report_without_times
+from places import KIT
+from sample_reports import index_page
 
 import autograder
 from autograder.course.batch import grade_all
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import find_assignment
-from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, index_page, without_times
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
 from autograder.pages.html import discrimination_word
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.vocabulary.report import without_times as report_without_times
 from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 TEMPLATES = Path(autograder.__file__).parent / "pages" / "templates"
@@ -159,9 +162,7 @@ def report(student: str = "ada", *items: ItemResult) -> Report:
 
 
 def faulty(student: str = "bob") -> Report:
-    return report(
-        student, passed("reward-lists"), item("run-exact", "not_graded", None, message="The sandbox failed.")
-    )
+    return report(student, passed("reward-lists"), item("run-exact", "not_graded", None, message="The sandbox failed."))
 
 
 def pages_with(text: str) -> list[str]:
@@ -297,9 +298,7 @@ def test_every_table_head_has_a_scope_and_every_reference_a_target(page: str) ->
     elements = list(tree(page).walk())
     ids = [element.attributes["id"] for element in elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
-    assert all(
-        element.attributes.get("scope") in ("col", "row") for element in elements if element.tag == "th"
-    )
+    assert all(element.attributes.get("scope") in ("col", "row") for element in elements if element.tag == "th")
     for element in elements:
         address = element.attributes.get("href", "")
         assert not address.startswith("#") or unquote(address[1:]) in ids
@@ -313,9 +312,7 @@ def _colours(block: str) -> dict[str, str]:
 def _contrast(first: str, second: str) -> float:
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        red, green, blue = (
-            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-        )
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
     low, high = sorted((luminance(first), luminance(second)))
@@ -328,8 +325,11 @@ def test_every_pair_of_colours_reads_at_the_contrast_that_small_text_needs(schem
     colours = _colours(blocks[["light", "dark"].index(scheme)])
     on_ground = [(text, ground) for text in ("ink", "soft", "accent", "bad") for ground in ("paper", "card")]
     on_own = [(name, f"{name}-bg") for name in ("good", "bad", "warn", "quiet", "fault")]
-    assert {pair: round(_contrast(*(colours[name] for name in pair)), 2) for pair in on_ground + on_own
-            if _contrast(*(colours[name] for name in pair)) < 4.5} == {}  # fmt: skip
+    assert {
+        pair: round(_contrast(*(colours[name] for name in pair)), 2)
+        for pair in on_ground + on_own
+        if _contrast(*(colours[name] for name in pair)) < 4.5
+    } == {}
     assert _contrast(colours["bar"], colours["card"]) >= 3
     assert _contrast(colours["bar"], colours["track"]) >= 3
 
@@ -420,9 +420,7 @@ def test_a_long_list_of_open_items_is_folded() -> None:
 
 
 def test_notes_from_reading_the_submission_are_shown() -> None:
-    assert [note.text for note in tree(BOTH["feedback"]).find(class_="notes")[0].find("li")] == [
-        "Found a zip."
-    ]
+    assert [note.text for note in tree(BOTH["feedback"]).find(class_="notes")[0].find("li")] == ["Found a zip."]
     assert not tree(feedback_page(report())).find(class_="notes")
 
 
@@ -458,9 +456,14 @@ def students(page: str) -> list[Element]:
 def test_a_row_tells_points_status_and_every_verdict() -> None:
     ada, bob = students(index_page([faulty(), report()], RUN))
     assert [cell.text.strip() for cell in ada.children if isinstance(cell, Element)] == [
-        "ada", "8", "graded",
-        "passed, 6 of 6", "failed, 2 of 6", "raised an error, 0 of 6", "not in this report",
-    ]  # fmt: skip
+        "ada",
+        "8",
+        "graded",
+        "passed, 6 of 6",
+        "failed, 2 of 6",
+        "raised an error, 0 of 6",
+        "not in this report",
+    ]
     assert [cell.attributes.get("data-p") for cell in ada.find("td", class_="v")] == [None, "2", None, None]
     assert bob.find("td")[0].text == "–"
     assert bob.find("td")[1].text == "not graded"
@@ -531,9 +534,17 @@ def test_discrimination_is_told_with_the_word_for_what_it_means() -> None:
 
 @pytest.mark.parametrize(
     ("value", "word"),
-    [(1, "strong"), (0.3, "strong"), (0.2949, "weak"), (0.1, "weak"), (0, "none"), (-0.1, "none"), (-0.11, "reversed"),
-     (-1, "reversed")],
-)  # fmt: skip
+    [
+        (1, "strong"),
+        (0.3, "strong"),
+        (0.2949, "weak"),
+        (0.1, "weak"),
+        (0, "none"),
+        (-0.1, "none"),
+        (-0.11, "reversed"),
+        (-1, "reversed"),
+    ],
+)
 def test_each_discrimination_has_its_word(value: float, word: str) -> None:
     assert discrimination_word(value) == word
 
@@ -588,15 +599,18 @@ def test_changes_are_of_one_run_alone() -> None:
         ("student,points\nada,\n'=1+1,excused\n", [["=1+1", "excused", "0", "–"], ["ada", "not graded", "0", "–"]]),
         (
             "student,points\nada,62.5\ngone,100\n",
-            [["=1+1", "not in the class", "0", "–"], ["gone", "100", "not in the class", "–"],
-             ["ada", "62.5", "0", "−62.5"]],
+            [
+                ["=1+1", "not in the class", "0", "–"],
+                ["gone", "100", "not in the class", "–"],
+                ["ada", "62.5", "0", "−62.5"],
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_a_run_tells_what_differs_from_the_gradebook_of_the_last(
     tmp_path: Path, left: str | None, told: list[list[str]] | None
 ) -> None:
-    assignment = find_assignment("policy_gradient")
+    assignment = find_assignment(KIT, "policy_gradient")
     (tmp_path / "empty.py").write_text("")
     (tmp_path / "out").mkdir()
     if left is not None:
@@ -632,12 +646,8 @@ def test_a_run_tells_what_differs_from_the_gradebook_of_the_last(
         ([report(), report()], RUN, "A student has more than one report"),
     ],
 )
-def test_what_spoils_the_grades_of_a_class_is_told(
-    reports: list[Report], run: dict[str, object], title: str
-) -> None:
-    assert [box.find("h2")[0].text for box in tree(index_page(reports, run)).find(class_="fault-box")] == [
-        title
-    ]
+def test_what_spoils_the_grades_of_a_class_is_told(reports: list[Report], run: dict[str, object], title: str) -> None:
+    assert [box.find("h2")[0].text for box in tree(index_page(reports, run)).find(class_="fault-box")] == [title]
 
 
 def test_the_slowest_submissions_come_first() -> None:

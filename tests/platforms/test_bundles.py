@@ -21,27 +21,41 @@ from typing import Any, NamedTuple
 import pytest
 import toy_kit
 import yaml
+from formats import validate
 from house import engine_imports, imported
-from places import GOLDEN
-from test_exports import validate
+from places import GOLDEN, KIT
 
 from autograder.authoring.handout.leaks import answer_lines, secret_arrays
 from autograder.authoring.handout.release import zip_bytes
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import find_assignment
 from autograder.platforms.containers import bundles
 from autograder.platforms.containers.harness import GUARDS, students_of
 from autograder.sandbox.layers import probe
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import read_report
 
-ASSIGNMENT = find_assignment("policy_gradient")
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 SUBMISSIONS = ASSIGNMENT.folder / "submissions"
 MODULE = f"{ASSIGNMENT.module}.py"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache")
 # What docker leaves to root in a container, in which nobody may make namespaces.
-CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service",
-                "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap")  # fmt: skip
+CAPABILITIES = (
+    "chown",
+    "dac_override",
+    "fowner",
+    "fsetid",
+    "kill",
+    "setgid",
+    "setuid",
+    "setpcap",
+    "net_bind_service",
+    "net_raw",
+    "sys_chroot",
+    "mknod",
+    "audit_write",
+    "setfcap",
+)
 
 
 GUARDED = all(any(not probe()[layer] for layer in guards) for guards in GUARDS)
@@ -70,7 +84,6 @@ class Container:
             cwd=None if around else self.folder,
             capture_output=True,
             text=True,
-            timeout=280,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -80,10 +93,29 @@ class Container:
         binds = [part for path in readable for part in ("--ro-bind", path, path)]
         caps = [part for name in CAPABILITIES for part in ("--cap-add", f"CAP_{name.upper()}")]
         return [
-            "bwrap", "--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--cap-drop", "ALL", *caps,
-            "--tmpfs", "/", "--tmpfs", "/tmp", *binds, "--proc", "/proc", "--dev", "/dev",
-            "--bind", str(self.folder), self.mount, "--chdir", cwd or self.mount,
-        ]  # fmt: skip
+            "bwrap",
+            "--die-with-parent",
+            "--unshare-pid",
+            "--unshare-net",
+            "--unshare-ipc",
+            "--cap-drop",
+            "ALL",
+            *caps,
+            "--tmpfs",
+            "/",
+            "--tmpfs",
+            "/tmp",
+            *binds,
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+            "--bind",
+            str(self.folder),
+            self.mount,
+            "--chdir",
+            cwd or self.mount,
+        ]
 
 
 def can_mount() -> bool:
@@ -425,10 +457,12 @@ def steps(repository: Path) -> list[dict[str, Any]]:
 def run_step(repository: Path, command: str, output: Path) -> Done:
     """One `run` step as a runner executes it: bash that stops at the first error, in the repository."""
     environment = {
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(repository), "GITHUB_OUTPUT": str(output),
-    }  # fmt: skip
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "HOME": str(repository),
+        "GITHUB_OUTPUT": str(output),
+    }
     line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
-    done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

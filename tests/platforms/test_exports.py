@@ -9,91 +9,28 @@ from __future__ import annotations
 
 import base64
 import csv
-import functools
 import io
 import json
 import math
 import unicodedata
-import zipfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
-from places import DOWNLOADS, SCHEMAS
+from formats import validate
+from golden import RENEW, difference
+from golden_exports import COLUMN, FOLDER, exports, sample_class
 from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
-from test_golden import GOLDEN, KINDS, difference, golden_text
 
 from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Person, Roster, keys_of, read_roster
-from autograder.pages.student_page import feedback_page
+from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.report import CaseResult, Report, from_json
-from autograder.vocabulary.rows import Table, read_table
+from autograder.vocabulary.report import CaseResult, from_json
+from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import INVISIBLE
-
-PLATFORMS = DOWNLOADS
-COLUMN = "HW5 GRPO (123456)"
-
-
-def validate(found: Any, schema: str) -> None:
-    text = (SCHEMAS / f"{schema}.json").read_text(encoding="utf-8")
-    jsonschema.Draft202012Validator(json.loads(text)).validate(found)
-
-
-@functools.cache
-def sample_class() -> tuple[Report, ...]:
-    """The golden reports: read as an export reads a folder of grades."""
-    return tuple(read_grades(GOLDEN))
-
-
-def each(make: Callable[[Report], dict[str, Any]], students: Sequence[str] = ()) -> str:
-    """What a platform gets for each student, or for some, a line each."""
-    chosen = [one for one in sample_class() if not students or one.student in students]
-    return "".join(to_json({"student": one.student, "result": make(one)}, indent=None) for one in chosen)
-
-
-def hidden_later(one: Report) -> dict[str, Any]:
-    return gradescope.results(one, (), "after_published")
-
-
-def roster() -> Roster:
-    return read_roster(PLATFORMS / "roster.csv")
-
-
-def moodle_export() -> moodle.MoodleExport:
-    return moodle.moodle_csv(sample_class(), read_table(PLATFORMS / "moodle-worksheet.csv"), roster())
-
-
-def feedback_listing(folder: Path) -> str:
-    for one in sample_class():
-        folder.mkdir(exist_ok=True)
-        (folder / f"{file_stem(one.student)}.html").write_text(feedback_page(one), encoding="utf-8")
-    data = moodle.feedback_zip(moodle_export().folders, folder)
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return "".join(f"{member.filename}\n" for member in archive.infolist())
-
-
-def exports(folder: Path) -> dict[str, str]:
-    """Every golden export by the name of its file."""
-    gradebook = read_table(PLATFORMS / "canvas-gradebook.csv")
-    return {
-        "plain.csv": plain.plain_csv(sample_class(), roster()),
-        "plain.jsonl": plain.json_lines(sample_class()),
-        "canvas.csv": canvas.canvas_csv(sample_class(), gradebook, COLUMN, roster()).text,
-        "moodle.csv": moodle_export().text,
-        "moodle-feedback-zip.txt": feedback_listing(folder),
-        "gradescope.jsonl": each(gradescope.results),
-        "gradescope-hidden-later.jsonl": each(hidden_later, ("emeka", "goran", "o'brien, sean")),
-        "classroom.jsonl": each(classroom.result),
-        "prairielearn.jsonl": each(prairielearn.results),
-    }
 
 
 def in_short(golden: str, now: str) -> str:
@@ -102,8 +39,17 @@ def in_short(golden: str, now: str) -> str:
     return "\n".join(line[:160] for line in difference(*split).splitlines())
 
 
-NAMES = ("plain.csv", "plain.jsonl", "canvas.csv", "moodle.csv", "moodle-feedback-zip.txt", "gradescope.jsonl",
-         "gradescope-hidden-later.jsonl", "classroom.jsonl", "prairielearn.jsonl")  # fmt: skip
+NAMES = (
+    "plain.csv",
+    "plain.jsonl",
+    "canvas.csv",
+    "moodle.csv",
+    "moodle-feedback-zip.txt",
+    "gradescope.jsonl",
+    "gradescope-hidden-later.jsonl",
+    "classroom.jsonl",
+    "prairielearn.jsonl",
+)
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +59,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sample_class_gives_the_golden_export_to_the_byte(made: dict[str, str], name: str) -> None:
-    golden = (GOLDEN / "exports" / name).read_bytes() if (GOLDEN / "exports" / name).is_file() else b""
+    golden = (FOLDER / name).read_bytes() if (FOLDER / name).is_file() else b""
     same = made[name].encode() == golden
-    assert same, f"If it is meant: python tests/test_exports.py\n{in_short(golden.decode(), made[name])}"
+    assert same, f"{RENEW}\n{in_short(golden.decode(), made[name])}"
 
 
 def test_there_is_a_golden_file_for_each_export_and_no_other(made: dict[str, str]) -> None:
-    assert sorted(path.name for path in (GOLDEN / "exports").iterdir()) == sorted(NAMES) == sorted(made)
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(made)
 
 
 # The folder of grades
@@ -385,25 +331,3 @@ def test_students_whose_names_differ_in_invisible_marks_alone_get_no_grade_of_ea
     made = canvas.canvas_csv(class_, canvas_table("ana", "an\u200fa"), COLUMN)
     assert made.unknown == ("ana", "an\u200fa")
     assert made.graded == 0
-
-
-def renew() -> None:
-    """Rewrite the golden exports and print what changed."""
-    import tempfile
-
-    folder = GOLDEN / "exports"
-    folder.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as pages:
-        found = exports(Path(pages))
-    for path in sorted({folder / name for name in found} | set(folder.iterdir())):
-        if path.name not in found:
-            path.unlink()
-            print(f"{path.name}: removed")
-        elif changed := in_short(golden_text(path), found[path.name]):
-            path.write_bytes(found[path.name].encode())
-            print(f"{path.name}: changed\n{changed}")
-    print(f"{len(found)} golden exports of {len(KINDS)} students are up to date in {folder}.")
-
-
-if __name__ == "__main__":
-    renew()

@@ -245,9 +245,9 @@ def test_metadata_that_would_explode_is_read_in_no_time(tmp_path: Path) -> None:
     steps = itertools.pairwise("abcdefghijklmnopqrstuvwxyz")
     lines = ["a: &a [1]", *(f"{new}: &{new} [{', '.join(['*' + old] * 9)}]" for old, new in steps)]
     put(tmp_path, "m.yml", text="\n".join([*lines, "submission_1:", "  :submitters: *z", ""]))
-    started = time.perf_counter()
+    started = time.process_time()
     assert read_metadata(tmp_path / "m.yml") == {}
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_metadata_is_capped_in_size_submitters_and_names(tmp_path: Path) -> None:

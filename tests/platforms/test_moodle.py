@@ -19,8 +19,18 @@ from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import Table, read_table
 
-HEADER = ("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed",
-          "Last modified (submission)", "Last modified (grade)", "Feedback comments")  # fmt: skip
+HEADER = (
+    "Identifier",
+    "Full name",
+    "Email address",
+    "Status",
+    "Grade",
+    "Maximum Grade",
+    "Grade can be changed",
+    "Last modified (submission)",
+    "Last modified (grade)",
+    "Feedback comments",
+)
 
 
 def row(

@@ -34,9 +34,11 @@ from nbgrader_course import (
     source,
     wrong,
 )
+from places import KIT
+from sample_reports import write_report
 
-from autograder.grading.items import KIT_ROOT, find_assignment
-from autograder.vocabulary.report import ItemResult, Report, write_report
+from autograder.grading.assignments import find_assignment
+from autograder.vocabulary.report import ItemResult, Report
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
 
@@ -75,8 +77,8 @@ def comments(database: Path, student: str) -> dict[str, str]:
 
 
 def test_generate_assignment_makes_the_committed_handout_and_nothing_else(root: Path) -> None:
-    assert files_in(root / "handout" / NAME) == files_in(KIT_ROOT / "handout" / NAME)
-    names = [{path.name for path in (kit / "handout").iterdir()} for kit in (root, KIT_ROOT)]
+    assert files_in(root / "handout" / NAME) == files_in(KIT / "handout" / NAME)
+    names = [{path.name for path in (kit / "handout").iterdir()} for kit in (root, KIT)]
     assert names[0] == names[1]
 
 
@@ -276,7 +278,7 @@ def test_a_comment_shows_a_students_words_as_they_are(text: str) -> None:
 
     from autograder.platforms.nbgrader.gradebook import comment_on
 
-    item = find_assignment(NAME).items[0]
+    item = find_assignment(KIT, NAME).items[0]
     result = ItemResult(
         item.id, item.function, item.title, 0.0, item.points, "raised", (), f"raised ValueError: {text}", "", 0.0, ()
     )

@@ -25,9 +25,11 @@ from nbgrader_course import (
     reports_in,
     scores,
 )
+from places import KIT
 
 from autograder.authoring.handout.source_notebook import read_extras
-from autograder.grading.items import Assignment, find_assignment
+from autograder.grading.assignments import find_assignment
+from autograder.grading.items import Assignment
 from autograder.vocabulary.report import Report
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
@@ -35,7 +37,7 @@ pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
 
 @pytest.fixture(scope="module", params=OTHERS)
 def other(request: pytest.FixtureRequest) -> Assignment:
-    return find_assignment(request.param)
+    return find_assignment(KIT, request.param)
 
 
 @pytest.fixture(scope="module")

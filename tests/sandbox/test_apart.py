@@ -8,13 +8,12 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE, wait_for
 
-from autograder.grading.items import find_assignment
+from autograder.grading.assignments import find_assignment
 from autograder.sandbox.apart import apart
 from autograder.vocabulary.errors import FixtureError, UsageError
 
@@ -73,19 +72,12 @@ def test_ctrl_c_ends_both_processes_at_once_and_says_nothing(tmp_path: Path) -> 
     try:
         wait_for((tmp_path / "started").exists)
         os.killpg(running.pid, signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=PATIENCE)
         assert (running.returncode, out, err) == (130, b"", b"")
         wait_for(lambda: members(running.pid) == [])
     finally:
         for process in members(running.pid):
             os.kill(process, signal.SIGKILL)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.01)
 
 
 def members(group: int) -> list[int]:

@@ -245,7 +245,7 @@ def in_a_process(code: str, layers: tuple[str, ...] = (), *, megabytes: int = 51
         isolation.apply({layers!r}, {megabytes}, readable_paths(packages()))
     """
     source = textwrap.dedent(begin) + textwrap.dedent(code)
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=KIT, timeout=120)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=KIT)
     return done.stdout.strip() if done.returncode == 0 else (done.stderr.strip().splitlines() or ["?"])[-1]
 
 

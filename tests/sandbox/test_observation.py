@@ -225,9 +225,7 @@ def test_long_names_of_types_are_cut() -> None:
 
 
 def test_an_exception_keeps_its_types_its_text_and_the_line() -> None:
-    assert raised_from_header(RAISED) == Raised(
-        ("ValueError", "Exception"), "no such mode", 12, "raise ValueError"
-    )
+    assert raised_from_header(RAISED) == Raised(("ValueError", "Exception"), "no such mode", 12, "raise ValueError")
 
 
 def test_an_exception_outside_the_submission_has_no_line() -> None:
@@ -262,9 +260,7 @@ def test_an_exception_of_the_wrong_kind_is_refused(changed: dict[str, Any]) -> N
 
 
 def test_whatever_an_exception_carries_little_of_it_is_kept() -> None:
-    raised = raised_from_header(
-        {"types": ["T" * 1000] * 10**5, "message": "m" * 10**6, "line": 1, "code": "c" * 10**6}
-    )
+    raised = raised_from_header({"types": ["T" * 1000] * 10**5, "message": "m" * 10**6, "line": 1, "code": "c" * 10**6})
     assert raised.types == ("T" * 80,) * 20
     assert len(raised.message) == 2000
     assert len(raised.code) == 200

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from places import KIT
+from processes import PATIENCE, is_running
 
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.inside import frames
@@ -151,16 +152,8 @@ def children(pid: int) -> set[int]:
     return found
 
 
-def is_running(pid: int) -> bool:
-    """Whether the process is there and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
-
-
 def ends_soon(pid: int) -> bool:
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + PATIENCE
     while is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     return not is_running(pid)
@@ -239,7 +232,7 @@ def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
     found = set(fact_of(run(sandbox, source, fact("attempts"))[0]))
     assert {"autograder.sandbox.inside.frames", "autograder.sandbox.inside.worker"} <= found
     packages = {"autograder", "autograder.sandbox", "autograder.sandbox.inside"}
-    assert found <= packages | {f"autograder.sandbox.inside.{name}" for name in INSIDE}
+    assert found <= {*packages, *(f"autograder.sandbox.inside.{name}" for name in INSIDE)}
 
 
 def test_the_graders_environment_arguments_input_and_folder_stay_outside(sandbox: Sandbox) -> None:
@@ -278,7 +271,7 @@ def test_a_hang_costs_its_own_item_and_the_rest_goes_on_in_a_new_worker(sandbox:
     assert statuses(outcomes) == ["observed", "observed", "timed_out", "not_run", "observed", "missing"]
     assert fact_of(outcomes[0]) == fact_of(outcomes[1]) != fact_of(outcomes[4])
     assert outcomes[2].detail == "no answer in 0.4 s"
-    assert 0.4 <= outcomes[2].seconds < 2
+    assert 0.4 <= outcomes[2].seconds < PATIENCE
     assert outcomes[3].detail == "an earlier case of this item ended the worker"
     assert not is_running(fact_of(outcomes[0]))
 
@@ -300,7 +293,7 @@ def test_a_hang_costs_its_own_item_and_the_rest_goes_on_in_a_new_worker(sandbox:
 def test_no_way_to_hang_outlasts_the_deadline(sandbox: Sandbox, hang: str) -> None:
     outcomes = run(sandbox, f"def hang():\n    {hang}\n", call("hang", timeout=0.3), fact("pid"))
     assert statuses(outcomes) == ["timed_out", "observed"]
-    assert outcomes[0].seconds < 2
+    assert outcomes[0].seconds < PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -438,7 +431,7 @@ def test_an_item_that_exceeds_a_budget_is_stopped_and_the_others_have_their_own(
     assert statuses(outcomes) == [status, "not_run", "observed"]
     assert outcomes[0].exceeded == says
     assert outcomes[0].detail == f"stopped, for it {says}"
-    assert outcomes[0].seconds < 8
+    assert outcomes[0].seconds < PATIENCE
 
 
 def test_what_one_call_used_is_not_counted_against_the_next(sandbox: Sandbox) -> None:
@@ -651,7 +644,7 @@ def test_a_process_that_left_the_group_and_holds_the_pipes_does_not_block_the_gr
             if os.fork() == 0:
                 os.setsid()
                 os.write(gone, b"x")
-                time.sleep(5)
+                time.sleep(90)
                 os._exit(0)
             os.read(seen, 1)
     """
@@ -659,7 +652,7 @@ def test_a_process_that_left_the_group_and_holds_the_pipes_does_not_block_the_gr
     started = time.monotonic()
     outcomes = run(sandbox, source, call("leave", "a"))
     assert outcomes[0].status in ("observed", "raised")
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 60
 
 
 def test_a_server_that_was_killed_between_runs_is_replaced(sandbox: Sandbox, warm_server: Server) -> None:

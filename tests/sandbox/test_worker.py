@@ -216,9 +216,7 @@ def test_a_tensor_that_cannot_be_sent_is_described_without_its_values(
         ("type('Mine', (torch.Tensor,), {'detach': lambda self: self + 1})([5.0])", [5]),
     ],
 )
-def test_the_values_of_any_view_or_subclass_arrive_in_order(
-    converse: Converse, expression: str, values: Any
-) -> None:
+def test_the_values_of_any_view_or_subclass_arrive_in_order(converse: Converse, expression: str, values: Any) -> None:
     seen = converse(returning(expression), {})[1]
     assert isinstance(seen, Observation)
     assert seen.returned["y"].array is not None
@@ -275,9 +273,7 @@ def test_a_fact_that_is_not_json_is_an_error_of_that_call_alone(converse: Conver
 
 
 def test_facts_over_their_cap_are_left_out(converse: Converse) -> None:
-    kept, dropped = (
-        converse(returning(f"'x' * {size}"), {"probe": "fact"})[1] for size in (1000, worker.MAX_FACTS)
-    )
+    kept, dropped = (converse(returning(f"'x' * {size}"), {"probe": "fact"})[1] for size in (1000, worker.MAX_FACTS))
     assert isinstance(kept, Observation)
     assert isinstance(dropped, Observation)
     assert kept.facts == {"fact": "x" * 1000}

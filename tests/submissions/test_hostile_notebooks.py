@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import KIT
 
 from autograder.authoring.handout.release import notebook_of
 from autograder.authoring.handout.source_notebook import Notebook, released
+from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment, find_assignment
+from autograder.grading.items import Assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.notebook import words_of
@@ -29,7 +31,7 @@ MEGABYTES = 50
 
 @pytest.fixture(scope="module")
 def assignment() -> Assignment:
-    return find_assignment("policy_gradient")
+    return find_assignment(KIT, "policy_gradient")
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +42,6 @@ def solved(assignment: Assignment) -> Notebook:
         if cell["id"] in assignment.functions:
             cell["source"] = answer["source"]
     return notebook
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as sandbox:
-        yield sandbox
 
 
 @pytest.fixture(scope="module")

@@ -241,12 +241,12 @@ def test_no_name_can_break_a_line_or_move_a_cursor_in_a_sentence(tmp_path: Path)
 
 
 def test_ten_thousand_folders_are_found_without_reading_them(tmp_path: Path) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for number in range(10_000):
         (tmp_path / f"s{number}").mkdir()
-    making = time.perf_counter() - start
+    making = time.process_time() - start
     assert len(find([tmp_path], MODULE)) == 10_000
-    assert time.perf_counter() - start < 20 * making
+    assert time.process_time() - start < 20 * making
 
 
 def test_finding_opens_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,9 +373,7 @@ def test_permissions_are_a_fault_below_and_a_usage_error_above(tmp_path: Path) -
         (tmp_path / "class" / "ada").chmod(0o755)
 
 
-def test_a_folder_that_may_not_be_listed_is_a_usage_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_may_not_be_listed_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -518,9 +516,9 @@ def test_a_decompression_bomb_is_a_problem_in_no_time_and_little_memory(tmp_path
     path = put(tmp_path / "eve.zip", data)
     del data
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     result = read_one(path)
-    seconds, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
+    seconds, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert ("is damaged" if lie else "is larger than 1 MiB") in result.problem
     assert seconds < 2
@@ -692,9 +690,7 @@ def test_with_the_handout_known_only_graded_functions_and_their_needs_are_kept(t
         "class Timer(seaborn.Base):\n    pass\n@seaborn.timed\ndef timed(): pass",
         untouched=HANDOUT,
     )
-    assert result.source == (
-        "# cell 3\ndef helper(x):\n    return x\ndef compute_loss(x, d):\n    return helper(x)\n"
-    )
+    assert result.source == ("# cell 3\ndef helper(x):\n    return x\ndef compute_loss(x, d):\n    return helper(x)\n")
 
 
 def test_attributes_of_imported_modules_are_not_set(tmp_path: Path) -> None:
@@ -875,9 +871,9 @@ def test_a_notebook_without_functions_is_a_problem_that_keeps_its_notes(tmp_path
     ],
 )
 def test_what_is_not_a_notebook_is_a_problem(tmp_path: Path, text: str, says: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert f"eve.ipynb {says}" in read_one(put(tmp_path / "eve.ipynb", text)).problem
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_cells_that_are_not_cells_cost_no_other_cell(tmp_path: Path) -> None:
@@ -910,9 +906,9 @@ def test_fifty_megabytes_of_output_are_dropped_quickly(tmp_path: Path) -> None:
     cell = {"cell_type": "code", "metadata": {}, "outputs": outputs, "source": "def f():\n    return 1"}
     path = put(tmp_path / "eve.ipynb", notebook(cells=[cell]))
     assert path.stat().st_size > 45_000_000
-    start = time.perf_counter()
+    start = time.process_time()
     assert "def f" in read_one(path).source
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_a_notebook_beyond_the_cap_is_a_problem(tmp_path: Path) -> None:
@@ -935,10 +931,10 @@ def test_a_hundred_broken_cells_make_twenty_notes(tmp_path: Path) -> None:
 
 
 def test_code_made_to_be_slow_to_parse_is_not(tmp_path: Path) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     read_notebook(tmp_path, "f'" + "{a}" * 80_000 + "'", " " * 9_999 + "\n" + "$" * 9_999)
     read_notebook(tmp_path, *[(" " * 4_000 + "? ") * 2] * 30, *["(" * 190] * 90, "x = " + "'\\" * 4_000)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_nothing_of_a_submission_is_run(tmp_path: Path) -> None:

@@ -21,13 +21,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from places import KIT
+
 from autograder.authoring.exam.exam import known_mistakes
 from autograder.authoring.handout.source_notebook import EXTRAS, read_extras
-from autograder.grading.items import KIT_ROOT, Assignment, find_assignments
+from autograder.grading.assignments import find_assignments
+from autograder.grading.items import Assignment
 from autograder.vocabulary.report import Report, read_report
 
 NAME = "policy_gradient"
-WITH_NOTEBOOK = [one.name for one in find_assignments() if (one.solution / EXTRAS).is_file()]
+WITH_NOTEBOOK = [one.name for one in find_assignments(KIT) if (one.solution / EXTRAS).is_file()]
 OTHERS = [name for name in WITH_NOTEBOOK if name != NAME]
 Notebook = dict[str, Any]
 Scores = dict[str, dict[str, tuple[float | None, float | None, bool]]]
@@ -45,7 +48,7 @@ def course(target: Path) -> Path:
     """A course directory: what stands in the repository, and nothing handed in yet."""
     quiet = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "submissions")
     for name in ("solution", "handout", "fixtures"):
-        shutil.copytree(KIT_ROOT / name, target / name, ignore=quiet)
+        shutil.copytree(KIT / name, target / name, ignore=quiet)
     return target
 
 
@@ -72,7 +75,7 @@ def environment(folder: Path, *, kit: bool = True) -> dict[str, str]:
     home.mkdir(exist_ok=True)
     places = {name: str(home / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    engine = {"PYTHONPATH": str(KIT_ROOT)} if kit else {}
+    engine = {"PYTHONPATH": str(KIT)} if kit else {}
     others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {**others, **places, **engine, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -217,8 +220,8 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 def refuse_what_is_for_staff(root: Path) -> None:
     """Fail where what students see holds a solved module, a hidden case or a marking guide, of any assignment."""
-    solved = {(root / "solution" / one.name / f"{one.module}.py").read_bytes() for one in find_assignments()}
-    hidden = {path.read_bytes() for path in (KIT_ROOT / "fixtures").glob("*/hidden/*")}
+    solved = {(root / "solution" / one.name / f"{one.module}.py").read_bytes() for one in find_assignments(KIT)}
+    hidden = {path.read_bytes() for path in (KIT / "fixtures").glob("*/hidden/*")}
     for tree in ("handout", "autograded"):
         for name, data in files_in(root / tree).items():
             assert data not in solved, name
@@ -261,12 +264,12 @@ def jupyter(folder: Path, place: str = "") -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(timeout=60)
+        server.wait(timeout=240)
 
 
 def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     """Return once the server answers."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and server.poll() is None:
         with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/api", timeout=10):
             return

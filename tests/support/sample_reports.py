@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict, write_report
+from autograder.pages.class_page import Change, ClassPage
+from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict, to_bytes
 
 # Commas, quotes, line breaks, formulas, marks that nobody sees, four scripts.
 NASTY_NAMES = (
@@ -57,6 +60,20 @@ def report(student: str, *items: ItemResult) -> Report:
 def not_graded(student: str) -> Report:
     lost = item("a", None, 4.0, "not_graded", (), "The sandbox could not be started.")
     return report(student, lost, item("b", 2.0, 4.0, "failed", message="wrong"))
+
+
+def index_page(reports: Iterable[Report], run: Mapping[str, Any], changes: Iterable[Change] | None = None) -> str:
+    """The whole of a `ClassPage`, its reports in any order."""
+    ordered = sorted(reports, key=lambda one: one.student)
+    page = ClassPage()
+    for one in ordered:
+        page.add(one)
+    return "".join(page.html(ordered, run, changes))
+
+
+def write_report(one: Report, path: Path) -> None:
+    """Write a report as a run does."""
+    write_atomically(path, to_bytes(one))
 
 
 def write_grades(folder: Path, *reports: Report) -> Path:

@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import KIT
 
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import handout_files, write_handout
-from autograder.grading.items import KIT_ROOT, Assignment, load_assignment
+from autograder.grading.items import Assignment, load_assignment
 
 ITEMS = """\
 assignment = "toy"
@@ -205,8 +206,8 @@ def _make(kit: Path) -> Path:
         (kit / name).parent.mkdir(parents=True, exist_ok=True)
         (kit / name).write_text(text, encoding="utf-8")
     engine = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(KIT_ROOT / "autograder", kit / "autograder", ignore=engine)
-    shutil.copy(KIT_ROOT / "pyproject.toml", kit)
+    shutil.copytree(KIT / "autograder", kit / "autograder", ignore=engine)
+    shutil.copy(KIT / "pyproject.toml", kit)
     regenerate_into(kit / "fixtures" / "toy", kit / "fixtures" / "toy")
     assignment = toy_assignment(kit)
     write_handout(handout_files(assignment), assignment.handout)

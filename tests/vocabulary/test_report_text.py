@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.vocabulary.report import VERDICTS, ItemResult, Report, SubmissionInfo, Verdict
-from autograder.vocabulary.report_text import WIDTH, item_lines, report_markdown, report_text, totals
-from autograder.vocabulary.text import INVISIBLE, VERDICT_WORDS
+from autograder.vocabulary.report_text import WIDTH, item_lines, item_markdown, report_text, totals
+from autograder.vocabulary.text import INVISIBLE
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 MESSAGE = """\
@@ -175,39 +174,10 @@ def test_a_report_without_items_has_a_sum_of_0() -> None:
 # Markdown
 
 
-def test_markdown_is_a_table_and_a_section_for_each_failure() -> None:
-    lines = report_markdown(report(passed(), item(points=2.5, hint="Why?"), not_graded())).splitlines()
-    assert lines[:5] == [
-        "| item | verdict | points |",
-        "|---|---|---:|",
-        "| `deltas-max` | passed | 4 / 4 |",
-        "| `deltas-normalized` | failed | 2.5 / 6 |",
-        "| `loop-seed` | could not be graded | – / 6 |",
-    ]
-    assert [line for line in lines if line.startswith("###")] == [
-        "### deltas-normalized: a prompt whose responses all earn the same reward",
-        "### loop-seed: a prompt whose responses all earn the same reward",
-    ]
-    start = lines.index("```text")
-    assert lines[start + 1 : start + 6] == MESSAGE.splitlines()
-    assert lines[start + 6 : start + 9] == ["```", "", "Why?"]
-    assert report_markdown(report(passed())).splitlines()[-3].endswith(" |")
-
-
-def test_markdown_ends_with_the_isolation_and_says_what_lacks_to_strict() -> None:
-    strict, process = ("process", "landlock", "seccomp"), ("process", "landlock")
-    assert report_markdown(replace(report(passed()), isolation=strict)).endswith(
-        "\n\nIsolation: process, landlock, seccomp\n"
-    )
-    assert report_markdown(replace(report(passed()), isolation=process)).endswith(
-        "\n\nIsolation: process, landlock \\(below strict: without seccomp\\)\n"
-    )
-
-
-@pytest.mark.parametrize("verdict", VERDICTS)
-def test_markdown_has_words_for_every_verdict(verdict: Verdict) -> None:
-    points = {"passed": 6.0, "not_graded": None}.get(verdict, 0.0)
-    assert f"| {VERDICT_WORDS[verdict]} |" in report_markdown(report(item(points=points, verdict=verdict)))
+def test_markdown_of_an_item_is_its_message_as_it_stands_and_the_hint() -> None:
+    lines = item_markdown(item(points=2.5, hint="Why?")).splitlines()
+    assert lines == ["```text", *MESSAGE.splitlines(), "```", "", "Why?"]
+    assert item_markdown(passed()) == ""
 
 
 def fenced(markdown: str) -> list[str]:
@@ -231,16 +201,14 @@ def fenced(markdown: str) -> list[str]:
     ],
 )
 def test_no_message_ends_its_fence(message: str) -> None:
-    markdown = report_markdown(report(item(message=message, hint="")))
+    markdown = item_markdown(item(message=message, hint=""))
     assert len(fenced(markdown)) == len(message.splitlines())
     assert markdown.split("\n").count("```") == 1
 
 
 @given(st.text(st.sampled_from("`~ \n#a\t\r")))
 def test_no_arrangement_of_backticks_ends_the_fence(message: str) -> None:
-    assert len(fenced(report_markdown(report(item(message=message, hint=""))))) == (
-        message.replace("\r\n", "\n").count("\n") + 1
-    )
+    assert len(fenced(item_markdown(item(message=message, hint="")))) == message.replace("\r\n", "\n").count("\n") + 1
 
 
 @pytest.mark.parametrize(
@@ -255,15 +223,13 @@ def test_no_arrangement_of_backticks_ends_the_fence(message: str) -> None:
         ("two\nlines", r"two\\nlines"),
     ],
 )
-def test_a_hint_and_a_title_mean_in_markdown_what_they_say(text: str, shown: str) -> None:
-    lines = report_markdown(report(item(message="m", hint=text, title=text))).splitlines()
-    assert lines[-3] == shown
-    assert f"### deltas-normalized: {shown}" in lines
+def test_a_hint_means_in_markdown_what_it_says(text: str, shown: str) -> None:
+    assert item_markdown(item(message="m", hint=text)).splitlines() == ["```text", "m", "```", "", shown]
 
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_markdown_of_any_text_can_be_written_and_hides_nothing(message: str, hint: str) -> None:
-    markdown = report_markdown(report(item(message=message, hint=hint)))
+    markdown = item_markdown(item(message=message, hint=hint))
     assert {character for character in markdown if unicodedata.category(character) in INVISIBLE} <= {"\n"}
     assert not re.search(r"(?<!\\)[<>|]", markdown.split("\n")[-2])
     markdown.encode()

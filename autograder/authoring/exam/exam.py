@@ -7,10 +7,12 @@ points, or stands in a list of those that change nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
 from autograder.authoring.fixtures.agreement import solution_source
@@ -37,6 +39,9 @@ class Known:
     slug: str
     function: str
     source: str
+
+
+Change = TypeVar("Change", Known, Mutant)  # of the solution, in one function
 
 
 @dataclass(frozen=True)
@@ -101,14 +106,22 @@ class Exam:
 
 
 def selfcheck(
-    assignment: Assignment, fixtures: Fixtures, *, jobs: int = 1, progress: Progress = lambda done, total: None
+    assignment: Assignment,
+    fixtures: Fixtures,
+    *,
+    jobs: int = 1,
+    every: int = 1,
+    progress: Progress = lambda done, total: None,
 ) -> Exam:
-    """Grade the solution, the handout, every mistake, every right answer in another style and every mutant."""
+    """Grade the solution, the handout, every mistake, every right answer in another style and every mutant.
+
+    every   of mistakes and mutants the first of each function and each so many-th after it, of right answers likewise
+    """
     grader = Grader.of(assignment, fixtures)
     solution = solution_source(assignment)
-    catalogue = known_mistakes(assignment)
-    right_answers = {path.stem: path.read_text(encoding="utf-8") for path in right_answer_paths(assignment)}
-    mutants = mutants_of(solution, assignment.folder) if can_mutate() else []
+    catalogue = _of_each_function(known_mistakes(assignment), every)
+    right_answers = {path.stem: path.read_text(encoding="utf-8") for path in right_answer_paths(assignment)[::every]}
+    mutants = _of_each_function(mutants_of(solution, assignment.folder), every) if can_mutate() else []
     whole = [solution, assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in catalogue)]
     tasks: list[str | Mutant] = [*whole, *right_answers.values(), *mutants]
     done = count(1)
@@ -132,6 +145,17 @@ def selfcheck(
     ]
     notes = tuple(missing(assignment, catalogue))
     return Exam(reports[0], reports[1], findings, tuple(complaints), accepted, fates if can_mutate() else None, notes)
+
+
+def _of_each_function(changes: Sequence[Change], every: int) -> list[Change]:
+    """The first change of each function, and each `every`-th after it."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for change in changes:
+        if seen[change.function] % every == 0:
+            kept.append(change)
+        seen[change.function] += 1
+    return kept
 
 
 def right_answer_paths(assignment: Assignment) -> list[Path]:

@@ -35,9 +35,7 @@ from autograder.grading.items import (
     Assignment,
 )
 from autograder.vocabulary.errors import ReleaseError
-from autograder.vocabulary.files import (
-    file_stem,
-)
+from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.places import (
     ENGINE,
 )
@@ -141,7 +139,7 @@ def write_student_zips(variants: Variants, students: Iterable[str], target: Path
         folder = variants.folder_of(student)
         if folder not in zips:
             zips[folder] = zip_bytes(handout_files(assignment, folder), assignment.name)
-        (target / f"{file_stem(student)}.zip").write_bytes(zips[folder])
+        write_atomically(target / f"{file_stem(student)}.zip", zips[folder])
         count += 1
     return count
 

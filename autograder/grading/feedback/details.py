@@ -66,10 +66,6 @@ class Details:
     curves: tuple[Curve, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
-    def picture_of(self, item: str) -> Picture | None:
-        """The picture of one item."""
-        return next((picture for picture in self.pictures if picture.item == item), None)
-
 
 def write_details(details: Details, path: Path) -> None:
     """Write `details` as JSON, atomically. They can be made again: nothing waits for the disk."""

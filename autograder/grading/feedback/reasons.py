@@ -110,11 +110,6 @@ def wrong_array(case: Case, observation: Observation, name: str, named: Mapping[
     return Wrong(*found, sizes=_sizes(case, found[0], named), more=tuple(gradients))
 
 
-def describe(expectation: Expectation, observed: Array, *, reveal: bool) -> tuple[str, ...]:
-    """What one wrong array shows by itself, in at most one sentence; no number where `reveal` is false."""
-    return describe_all([Wrong(expectation, observed, _named_sizes([expectation]))], reveal=reveal)
-
-
 def describe_all(wrongs: Sequence[Wrong], *, reveal: bool) -> tuple[str, ...]:
     """What all of these show, told about the first of them."""
     if not wrongs:

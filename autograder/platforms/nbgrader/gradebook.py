@@ -75,6 +75,7 @@ def export(reports: Sequence[Report], assignment: Assignment, course: Path, data
     with _settings(course, database) as app:
         from nbgrader.api import Gradebook
 
+        _refuse_missing_database(app.coursedir.db_url, assignment)
         exported = Exported(app.coursedir.db_url)
         with Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook, _quiet_database():
             _refuse_other_cells(gradebook, assignment)
@@ -120,6 +121,14 @@ def _quiet_database() -> Iterator[None]:
         yield
 
 
+def _refuse_missing_database(url: str, assignment: Assignment) -> None:
+    """A gradebook that is not there yet would be made by opening it, and would know nothing."""
+    path = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:///") and not path.is_file():
+        again = f"run `nbgrader generate_assignment {assignment.name}` first"
+        raise UsageError(f"There is no gradebook {visible(str(path))}: {again}.")
+
+
 def _refuse_other_cells(gradebook: Any, assignment: Assignment) -> None:
     from nbgrader.api import MissingEntry
 
@@ -160,9 +169,7 @@ class _Entry:
         self._comment(notebook, handed)
         self._gradebook.db.commit()
         self._penalize(submission, notebook)
-        text = to_bytes(filled(template, self._report, handed)).decode()
-        self._shown.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._shown, text)
+        write_atomically(self._shown, to_bytes(filled(template, self._report, handed)))
         exported.students += 1
         if any(grade.needs_manual_grade for grade in notebook.grades):
             exported.waiting.append(self._report.student)

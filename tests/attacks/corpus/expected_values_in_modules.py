@@ -5,7 +5,11 @@ import sys
 
 
 def compute_deltas(rewards, mode):
-    found = [name for name in sys.modules if name in ("autograder.grading.cases", "autograder.grading.grader", "oracle", "cases")]
+    found = [
+        name
+        for name in sys.modules
+        if name in ("autograder.grading.cases", "autograder.grading.grader", "oracle", "cases")
+    ]
     for name in ("autograder.grading.cases", "autograder.grading.grader", "oracle", "cases", "mistakes"):
         try:
             importlib.import_module(name)

@@ -1,0 +1,163 @@
+"""What holds for every assignment of the course, whatever it is about: catalogue, oracle, text, right answers.
+
+That its mistakes are caught, its right answers accepted and its handout empty is the exam's matter: tests/authoring.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from all_assignments import each_assignment, generator_of
+from places import TESTS
+
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.handout.leaks import answer_lines
+from autograder.authoring.handout.release import handout_files
+from autograder.grading.items import Assignment
+
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+PARTS = ("oracle", "cases", "mistakes")
+
+
+def text_of(assignment: Assignment) -> str:
+    return (assignment.solution / "README.md").read_text(encoding="utf-8")
+
+
+def mistakes_of(assignment: Assignment) -> Sequence[Any]:
+    return generator_of(assignment.name)["mistakes"].MISTAKES
+
+
+@functools.cache
+def signatures(source: str) -> dict[str, str]:
+    """Name of each function at the top of a module → its parameters."""
+    return {node.name: ast.unparse(node.args) for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+
+
+# The catalogue
+
+
+@each_assignment
+def test_no_two_mistakes_have_a_slug_a_code_or_in_one_function_a_hint_in_common(assignment: Assignment) -> None:
+    mistakes = mistakes_of(assignment)
+    for told in ([m.slug for m in mistakes], [m.code for m in mistakes], [(m.function, m.hint) for m in mistakes]):
+        assert sorted({one for one in told if told.count(one) > 1}) == []
+    assert [mistake.slug for mistake in mistakes if not SLUG.fullmatch(mistake.slug)] == []
+
+
+@each_assignment
+def test_of_every_function_some_mistake_is_known(assignment: Assignment) -> None:
+    known = {mistake.function for mistake in mistakes_of(assignment)}
+    assert known == set(assignment.functions)
+
+
+@each_assignment
+def test_a_mistake_replaces_its_function_under_the_signature_of_the_contract(assignment: Assignment) -> None:
+    right = signatures(solution_source(assignment))
+    for mistake in mistakes_of(assignment):
+        assert signatures(mistake.source)[mistake.function] == right[mistake.function], mistake.slug
+
+
+@each_assignment
+def test_a_hint_is_one_or_two_plain_sentences_without_code(assignment: Assignment) -> None:
+    for mistake in mistakes_of(assignment):
+        assert 1 <= len(re.split(r"(?<=[.?])\s+(?=[A-Z])", mistake.hint)) <= 2, mistake.slug
+        assert mistake.hint[-1] in ".?", mistake.slug
+        assert len(mistake.hint) <= 200, mistake.slug
+        assert not re.search(r"\w\(|[=`!{}]|\bself\b|torch\.", mistake.hint), mistake.slug
+
+
+# The generator code
+
+
+def modules_of(assignment: Assignment, part: str) -> list[Path]:
+    """The files of `oracle`, `cases` or `mistakes`, which is a module or a package."""
+    alone = assignment.folder / f"{part}.py"
+    return [alone] if alone.is_file() else sorted((assignment.folder / part).rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    """The packages that a module imports, but for what lies beside it."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0}
+    return {name.partition(".")[0] for name in found}
+
+
+@each_assignment
+def test_the_oracle_imports_nothing_but_numpy_and_the_standard_library(assignment: Assignment) -> None:
+    paths = modules_of(assignment, "oracle")
+    assert paths
+    for path in paths:
+        assert imported(path) <= {"numpy", *sys.stdlib_module_names} - {"importlib", "runpy"}, path
+        called = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+        assert called.isdisjoint({"__import__", "exec", "eval"}), path
+
+
+@each_assignment
+def test_what_makes_expected_values_loads_neither_torch_nor_the_solution(assignment: Assignment) -> None:
+    program = (
+        f"import sys; sys.path += [{str(assignment.solution)!r}, {str(TESTS / 'support')!r}];"
+        f"from all_assignments import generator_of; generator_of({assignment.name!r});"
+        "print(*set(sys.modules) - {name for name in sys.modules if name.startswith('pytest')})"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in ran.stdout.split()}
+    assert "numpy" in loaded
+    assert loaded.isdisjoint({"torch", "einops", *(path.stem for path in assignment.solution.glob("*.py"))})
+
+
+@each_assignment
+def test_the_generator_imports_of_the_kit_only_what_is_there_for_authors(
+    assignment: Assignment,
+) -> None:
+    for path in (path for part in PARTS for path in modules_of(assignment, part)):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert ast.get_docstring(tree), path
+        taken = {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0}
+        ours = {name for name in taken if name.partition(".")[0] == "autograder"}
+        assert all(name.startswith("autograder.authoring.") for name in ours), path
+
+
+# The text
+
+
+@each_assignment
+def test_the_text_names_every_graded_function_and_every_file_that_students_get(assignment: Assignment) -> None:
+    files = {name.split("/")[0] for name in handout_files(assignment)} - {"autograder", "fixtures", "README.md"}
+    text = text_of(assignment)
+    assert [name for name in (*assignment.functions, *sorted(files)) if name not in text] == []
+
+
+@each_assignment
+def test_the_points_have_one_place(assignment: Assignment) -> None:
+    marks = re.findall(r"<!-- points:\w+ -->", text_of(assignment))
+    assert marks == ["<!-- points:begin -->", "<!-- points:end -->"]
+
+
+@each_assignment
+def test_the_text_gives_no_line_of_an_answer_away(assignment: Assignment) -> None:
+    answers = answer_lines(solution_source(assignment))
+    assert len(answers) >= len(assignment.functions)
+    lines = {line.strip(" `") for line in text_of(assignment).splitlines()}
+    assert sorted(lines & answers) == []
+
+
+@each_assignment
+def test_formulas_use_only_what_both_github_and_jupyter_render(assignment: Assignment) -> None:
+    prose = re.sub(r"```.*?```|`[^`]*`", "", text_of(assignment), flags=re.DOTALL)
+    formulas = re.findall(r"\$\$.*?\$\$|\$[^$]+\$", prose, flags=re.DOTALL)
+    assert prose.count("$") == sum(formula.count("$") for formula in formulas)
+    for formula in formulas:
+        assert "operatorname" not in formula  # GitHub refuses it
+        assert not re.search(r"\\[^A-Za-z]", formula)  # Markdown eats a backslash before punctuation
+        assert not re.search(r"[<>|*]", formula)  # HTML, table cells, emphasis
+        if not formula.startswith("$$"):
+            assert "\n" not in formula
+            assert "}_" not in formula  # can open emphasis

@@ -1,0 +1,75 @@
+"""What every platform gets of two students: one who lost points, and one whose name has to be escaped."""
+
+from __future__ import annotations
+
+import functools
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from places import DOWNLOADS, GOLDEN
+
+from autograder.checking import classroom
+from autograder.gradebook.class_reports import read_grades, to_json
+from autograder.gradebook.roster import Roster, read_roster
+from autograder.pages.student_page import feedback_page
+from autograder.platforms import canvas, moodle, plain, prairielearn
+from autograder.platforms.gradescope import results as gradescope
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import read_table
+
+ASSIGNMENT = "policy_gradient"
+STUDENTS = ("emeka", "o'brien, sean")
+FOLDER = GOLDEN / ASSIGNMENT / "exports"
+COLUMN = "HW5 GRPO (123456)"
+
+
+@functools.cache
+def sample_class() -> tuple[Report, ...]:
+    """Golden reports, read as an export reads a folder of grades."""
+    return tuple(one for one in read_grades(GOLDEN / ASSIGNMENT) if one.student in STUDENTS)
+
+
+def each(make: Callable[[Report], dict[str, Any]]) -> str:
+    """What a platform gets for each student, a line each."""
+    return "".join(to_json({"student": one.student, "result": make(one)}, indent=None) for one in sample_class())
+
+
+def hidden_later(one: Report) -> dict[str, Any]:
+    return gradescope.results(one, (), "after_published")
+
+
+def roster() -> Roster:
+    return read_roster(DOWNLOADS / "roster.csv")
+
+
+def moodle_export() -> moodle.MoodleExport:
+    return moodle.moodle_csv(sample_class(), read_table(DOWNLOADS / "moodle-worksheet.csv"), roster())
+
+
+def feedback_listing(folder: Path) -> str:
+    for one in sample_class():
+        folder.mkdir(exist_ok=True)
+        (folder / f"{file_stem(one.student)}.html").write_text(feedback_page(one), encoding="utf-8")
+    data = moodle.feedback_zip(moodle_export().folders, folder)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return "".join(f"{member.filename}\n" for member in archive.infolist())
+
+
+def exports(folder: Path) -> dict[str, str]:
+    """Every golden export by the name of its file; feedback pages are made in `folder`."""
+    gradebook = read_table(DOWNLOADS / "canvas-gradebook.csv")
+    return {
+        "plain.csv": plain.plain_csv(sample_class(), roster()),
+        "plain.jsonl": plain.json_lines(sample_class()),
+        "canvas.csv": canvas.canvas_csv(sample_class(), gradebook, COLUMN, roster()).text,
+        "moodle.csv": moodle_export().text,
+        "moodle-feedback-zip.txt": feedback_listing(folder),
+        "gradescope.jsonl": each(gradescope.results),
+        "gradescope-hidden-later.jsonl": each(hidden_later),
+        "classroom.jsonl": each(classroom.result),
+        "prairielearn.jsonl": each(prairielearn.results),
+    }
