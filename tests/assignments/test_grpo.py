@@ -408,6 +408,7 @@ def test_the_texts_gradients_of_two_lengths_are_those_of_the_code() -> None:
 # What is released
 
 
+@pytest.mark.long  # in short: tests/authoring/test_release.py, with one assignment
 def test_the_released_zip_works_alone(tmp_path: Path) -> None:
     (tmp_path / "grpo.zip").write_bytes(zip_bytes(handout_files(ASSIGNMENT), ASSIGNMENT.name))
     with zipfile.ZipFile(tmp_path / "grpo.zip") as archive:

@@ -14,6 +14,7 @@ import numpy as np
 import policy_gradient
 import pytest
 import torch
+from lengths import in_short
 from policy_gradient import (
     compute_deltas,
     compute_kl_penalty,
@@ -428,20 +429,22 @@ def same_policy(left: PolicyGradientRun, right: PolicyGradientRun) -> bool:
 
 @pytest.mark.parametrize(
     ("deltas_mode", "loss_mode", "best", "final", "expected"),
-    [
-        ("rewards", "naive", 2.6667, 2.6667, 2.6665),
-        ("rewards", "unclipped", 2.8000, 2.6667, 2.6636),
-        ("rewards", "clipped", 2.6667, 2.6667, 2.6665),
-        ("centered_rewards", "naive", 3.4000, 3.3333, 3.3320),
-        ("centered_rewards", "unclipped", 3.6667, 3.6667, 3.6653),
-        ("centered_rewards", "clipped", 3.6667, 3.6667, 3.6649),
-        ("normalized_rewards", "naive", 3.3333, 3.3333, 3.3333),
-        ("normalized_rewards", "unclipped", 3.6667, 3.6667, 3.6654),
-        ("normalized_rewards", "clipped", 3.6667, 3.6667, 3.6647),
-        ("max_rewards", "naive", 2.6667, 2.6667, 2.6667),
-        ("max_rewards", "unclipped", 3.0000, 3.0000, 2.9999),
-        ("max_rewards", "clipped", 2.7000, 2.6667, 2.6667),
-    ],
+    in_short(
+        [
+            ("rewards", "naive", 2.6667, 2.6667, 2.6665),
+            ("rewards", "unclipped", 2.8000, 2.6667, 2.6636),
+            ("rewards", "clipped", 2.6667, 2.6667, 2.6665),
+            ("centered_rewards", "naive", 3.4000, 3.3333, 3.3320),
+            ("centered_rewards", "unclipped", 3.6667, 3.6667, 3.6653),
+            ("centered_rewards", "clipped", 3.6667, 3.6667, 3.6649),
+            ("normalized_rewards", "naive", 3.3333, 3.3333, 3.3333),
+            ("normalized_rewards", "unclipped", 3.6667, 3.6667, 3.6654),
+            ("normalized_rewards", "clipped", 3.6667, 3.6667, 3.6647),
+            ("max_rewards", "naive", 2.6667, 2.6667, 2.6667),
+            ("max_rewards", "unclipped", 3.0000, 3.0000, 2.9999),
+            ("max_rewards", "clipped", 2.7000, 2.6667, 2.6667),
+        ]
+    ),
 )
 def test_the_run_of_seed_5_is_the_recorded_one(train, deltas_mode, loss_mode, best, final, expected):
     run, expected_reward = train(deltas_mode, loss_mode)
@@ -603,7 +606,7 @@ def test_every_answer_stands_between_markers_inside_its_own_function():
 # experiments.py
 
 
-@pytest.mark.parametrize(("figure", "runs"), [("three_runs.png", 3), ("grid.png", 12)])
+@pytest.mark.parametrize(("figure", "runs"), in_short([("three_runs.png", 3), ("grid.png", 12)]))
 def test_the_experiments_print_a_table_and_save_figures_and_logs(monkeypatch, capsys, tmp_path, figure, runs):
     out = tmp_path / "o u t"
     options = ["--grid"] if figure == "grid.png" else []

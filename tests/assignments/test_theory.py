@@ -375,6 +375,7 @@ def test_every_exercise_of_the_list_is_graded_by_a_function_that_there_is() -> N
 # What is released
 
 
+@pytest.mark.long  # in short: tests/authoring/test_release.py, with one assignment
 def test_the_released_zip_works_alone(tmp_path: Path) -> None:
     (tmp_path / "theory.zip").write_bytes(zip_bytes(handout_files(ASSIGNMENT), ASSIGNMENT.name))
     with zipfile.ZipFile(tmp_path / "theory.zip") as archive:

@@ -388,6 +388,7 @@ def test_against_a_students_own_variant_shared_outputs_earn_the_named_examples_a
     assert stale.points == share(stale, passed(stale)) < 20
 
 
+@pytest.mark.long
 def test_a_handout_made_with_a_variant_holds_its_numbers_and_no_hidden_ones(spring: Path) -> None:
     own, committed = handout_files(REAL, variant_folder(spring, 1)), handout_files(REAL)
     different = {name.split("/")[2] for name in own if own[name] != committed[name]}

@@ -82,6 +82,7 @@ def test_the_solved_notebook_runs_from_top_to_bottom_in_under_a_minute(student: 
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60  # whatever else the machine does
 
 
+@pytest.mark.long  # in a kernel alone: the test above
 def test_a_test_cell_shows_what_is_wrong_before_and_the_points_after(page: Any) -> None:
     solution = read_notebook(find_assignment(KIT, NAME).solution / f"{NAME}.ipynb")
     right = source(cell(solution, "compute_deltas"))

@@ -478,7 +478,7 @@ def test_no_name_of_a_student_reaches_the_terminal_raw(
     for name in names:
         put(tmp_path / "class" / name / MODULE)
     monkeypatch.chdir(tmp_path)
-    done = run("grade", "class", "--out", "[red]:bug:\x1b[2J")
+    done = run("--course", KIT, "grade", "class", *NAMED, "--out", "[red]:bug:\x1b[2J")
     assert (done.code, done.err) == (0, "")
     assert not has_unseen(done.out)
     for shown in (r"\x1b[31mred", r"\u202efdp", "[b]x ", ":bug:", r"two\nlines", "back\\ ", r"\xff", "Nguyễn"):

@@ -143,6 +143,7 @@ def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
 # The same bytes
 
 
+@pytest.mark.long  # the same of toys: test_what_was_graded_at_home_is_kept_on_a_cluster…
 def test_one_job_two_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, tmp_path: Path) -> None:
     grader = Grader.of(REAL, read_fixtures(REAL))
     candidates = [one for one in find([REAL.folder / "submissions"], REAL.module) if one.student in SAMPLES]

@@ -17,6 +17,7 @@ from typing import Any
 
 import places
 import pytest
+from lengths import in_short
 from sample_reports import index_page
 
 from autograder.grading.feedback.details import Curve, Details, Picture, Series
@@ -122,6 +123,9 @@ def golden() -> list[Report]:
     return [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(GOLDEN.glob("*.json"))]
 
 
+SUBMISSIONS = sorted((report.student for report in golden()), key=lambda name: name not in ("emeka", "hana"))
+
+
 @functools.cache
 def a_class(size: int) -> list[Report]:
     """Students who share the answers of the sample class among them, some of them stronger than others."""
@@ -178,7 +182,7 @@ def shown(report: Report, text: str = "a run", cells: str = "..+-!+" * 20) -> De
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", in_short(SIZES, 2))
 def test_a_class_of_any_size_fits_the_window(visit: Callable[..., Seen], size: int, width: int) -> None:
     seen = visit(dashboard_of(size), width)
     assert len(seen.names()) == size
@@ -186,7 +190,7 @@ def test_a_class_of_any_size_fits_the_window(visit: Callable[..., Seen], size: i
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("student", [report.student for report in golden()])
+@pytest.mark.parametrize("student", in_short(SUBMISSIONS, 2))
 def test_feedback_on_any_submission_fits_the_window(visit: Callable[..., Seen], student: str, width: int) -> None:
     report = next(one for one in golden() if one.student == student)
     seen = visit(feedback_page(report, ["Found a zip."]), width)
@@ -213,7 +217,7 @@ def test_curves_and_pictures_fit_the_window_and_are_told_in_words(visit: Callabl
     assert [drawn.nth(place).evaluate(outside) for place in range(5)] == [0] * 5
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", in_short(SIZES, 2))
 def test_the_feedback_of_a_whole_class_fits_a_phone(visit: Callable[..., Seen], size: int) -> None:
     reports = a_class(size)
     for report in reports[:: max(1, size // 4)]:
@@ -232,7 +236,7 @@ def test_on_a_phone_every_list_shows_all_its_columns(visit: Callable[..., Seen])
 # Sorting
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", in_short(SIZES, 2))
 def test_students_are_sorted_by_name_and_by_points(visit: Callable[..., Seen], size: int) -> None:
     reports = a_class(size)
     seen = visit(dashboard_of(size))
@@ -279,7 +283,7 @@ def test_an_item_is_sorted_from_what_went_worst_to_what_passed(visit: Callable[.
     assert 0 < sum(passed) < 30
 
 
-@pytest.mark.parametrize("column", [1, 2, 3, 4])
+@pytest.mark.parametrize("column", in_short([1, 2, 3, 4]))
 def test_items_are_sorted_by_every_figure(visit: Callable[..., Seen], column: int) -> None:
     page = visit(dashboard_of(30)).page
     page.locator(".items-list thead button").nth(column).click()
@@ -305,7 +309,7 @@ def test_a_name_filters_by_any_part_without_case_or_accents(visit: Callable[...,
     assert len(seen.names()) == 4
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", in_short(SIZES, 2))
 def test_an_item_filters_those_who_have_not_passed_it(visit: Callable[..., Seen], size: int) -> None:
     reports = a_class(size)
     item = reports[0].items[10].item
@@ -316,7 +320,7 @@ def test_an_item_filters_those_who_have_not_passed_it(visit: Callable[..., Seen]
     assert seen.page.inner_text("th.picked") == item
 
 
-@pytest.mark.parametrize("verdict", ["passed", "failed", "raised", "missing", "crashed"])
+@pytest.mark.parametrize("verdict", in_short(["passed", "failed", "raised", "missing", "crashed"], 2))
 def test_a_verdict_filters_with_and_without_an_item(visit: Callable[..., Seen], verdict: str) -> None:
     reports = a_class(30)
     seen = visit(dashboard_of(30))
@@ -348,7 +352,7 @@ def test_filters_stay_when_the_table_is_sorted(visit: Callable[..., Seen]) -> No
 # Hostile text; that nothing ran and nothing was asked for is held by `visit`
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", in_short(HOSTILE, 3))
 def test_hostile_feedback_is_text_and_fits_a_phone(visit: Callable[..., Seen], text: str) -> None:
     seen = visit(feedback_page(hostile(text), notes=[text]), 360)
     seen.unfold()
@@ -359,7 +363,7 @@ def test_hostile_feedback_is_text_and_fits_a_phone(visit: Callable[..., Seen], t
     assert seen.overflow() <= 0
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", in_short(HOSTILE, 3))
 def test_hostile_words_of_curves_and_pictures_are_text(visit: Callable[..., Seen], text: str) -> None:
     report = golden()[4]
     seen = visit(feedback_page(report, (), shown(report, text)), 360)
@@ -427,7 +431,7 @@ def test_the_skip_link_is_first_and_jumps_to_the_students(visit: Callable[..., S
     reach(page, "#name", 1)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", in_short(["light", "dark"]))
 @pytest.mark.parametrize(
     ("page", "target"),
     [

@@ -33,6 +33,7 @@ from autograder.grading.items import Assignment
 from autograder.vocabulary.report import Report
 
 pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
+pytestmark = pytest.mark.long  # in short: test_nbgrader.py, which goes the same road with one assignment
 
 
 @pytest.fixture(scope="module", params=OTHERS)
@@ -72,7 +73,6 @@ def test_validate_fails_on_the_release(road: Path, other: Assignment) -> None:
     assert said.count("is not implemented yet.") == len(other.items)
 
 
-@pytest.mark.long
 def test_validate_passes_on_the_source_in_under_a_minute(road: Path, other: Assignment) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = nbgrader(road, "validate", f"{other.name}/{other.module}.ipynb")
@@ -102,7 +102,6 @@ def test_the_gradebook_holds_what_autograder_grade_found(road: Path, other: Assi
     assert {float(row["max_score"]) for row in rows.values()} == {other.max_points + sum(questions.values())}
 
 
-@pytest.mark.long
 def test_nbgraders_own_autograde_agrees_on_wrong_work(road: Path, other: Assignment, tmp_path: Path) -> None:
     there = shutil.copytree(road, tmp_path / "kit", ignore=shutil.ignore_patterns("autograded"))
     with (there / "solution" / "nbgrader_config.py").open("a") as stream:

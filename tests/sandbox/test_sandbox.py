@@ -794,6 +794,7 @@ def _bytes_of(outcome: Outcome) -> dict[str, bytes]:
     return {name: value.array.tobytes() for name, value in returned.items() if value.array is not None}
 
 
+@pytest.mark.long
 def test_every_kind_of_fault_is_told_apart_in_a_fresh_interpreter_too() -> None:
     forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": 7}, NOTHING)
     source = f"""

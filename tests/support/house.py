@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 
 from places import KIT
@@ -22,10 +23,12 @@ def package_of(module: str) -> str:
     return module.partition(".")[0] if "." in module or (ENGINE / module).is_dir() else ""
 
 
+@functools.cache
 def source(module: str) -> str:
     return ENGINE.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
 
 
+@functools.cache
 def tree(module: str) -> ast.Module:
     return ast.parse(source(module))
 
