@@ -11,6 +11,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from picture import PICTURE, templates
+from PIL import Image
 from shown import KIT, LONG, Section, as_shown, comparable, copy_of_the_kit, documents, runs, sections, text_of
 
 from autograder import __version__
@@ -68,8 +70,8 @@ def test_the_first_command_installs_the_pinned_torch_in_its_small_build_and_grad
 def test_continuous_integration_runs_the_command_that_tests() -> None:
     assert "```sh\npip install -e '.[test]' && pytest\n```" in text_of("README.md")
     run = (KIT / ".ci" / "run").read_text(encoding="utf-8")
-    assert "pip install --quiet -e '.[test]'" in run
-    assert "pytest" in run
+    assert "pip install --quiet -e '.[test]'\n" in run
+    assert "\nstage pytest tests\n" in run
 
 
 @pytest.mark.parametrize("document", documents())
@@ -108,3 +110,9 @@ def test_pictures_are_small() -> None:
     for document in documents():
         for name in re.findall(r"!\[[^]]+\]\(([^)]+\.png)\)", text_of(document)):
             assert ((KIT / document).parent / name).stat().st_size < 150_000
+
+
+def test_the_picture_of_a_page_was_made_with_the_templates_that_pages_are_made_with() -> None:
+    with Image.open(PICTURE) as picture:
+        made_with = picture.info["templates"]
+    assert made_with == templates(), "Look at a page, then: python tests/support/picture.py"

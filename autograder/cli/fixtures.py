@@ -42,9 +42,7 @@ def chosen_fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
 
 def chosen_variants(assignment: Assignment, folder: Path | None) -> Variants:
     """The variants in that folder, all of them read and in order."""
-    variants = read_variants(assignment, folder or assignment.folder)
-    assert len(variants.all) == variants.count
-    return variants
+    return read_variants(assignment, folder or assignment.folder)
 
 
 @fixtures_app.command("regenerate")

@@ -28,7 +28,6 @@ from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
-from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import STRICT, visible
 
@@ -80,8 +79,8 @@ def grade(
     moment = deadline.astimezone() if deadline else None  # of this machine's time zone, where it names none
     done = count(1)
     with ExitStack() as stack:
-        class_ = stack.enter_context(gathered(paths, chosen.module, people, moment, class_zip=class_zip))
-        candidates = _candidates(class_, out)
+        class_ = stack.enter_context(gathered(paths, chosen.module, people, moment, out=out, class_zip=class_zip))
+        candidates = class_.candidates
         students = [one.student for one in candidates]
         rules = chosen_rules(out, chosen, policy, overrides, timestamps, students)
         advance = stack.enter_context(progress_bar("grading"))
@@ -101,18 +100,10 @@ def grade(
     console.print(class_table(run.reports, run.figures, chosen))
     _say_where(console, run, out)
     apply_rules(out, run.reports, chosen, rules)
-    _say_roster(class_)
+    _say_who(class_)
     _say_isolation(run)
     if run.figures.graded < run.figures.students:
         raise SystemExit(3)
-
-
-def _candidates(class_: Gathered, out: Path) -> list[Candidate]:
-    """What was handed in; the results of an earlier run may lie among it."""
-    candidates = [one for one in class_.candidates if one.path.resolve() != out.resolve()]
-    if not candidates:
-        raise UsageError(f"There is nothing to grade but {out}, which is where the results go.")
-    return candidates
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
@@ -130,11 +121,15 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
         _say_lost(run)
 
 
-def _say_roster(class_: Gathered) -> None:
-    """Who is missing on either side, on stderr."""
-    for students, what in ((class_.absent, "Handed in nothing"), (class_.unknown, "NOT IN THE ROSTER, but graded")):
-        if students:
-            print(f"autograder: {what}: {named(students)}.", file=sys.stderr)
+def _say_who(class_: Gathered) -> None:
+    """Who is missing on either side, and what was taken for nobody's, on stderr."""
+    for names, what in (
+        (class_.absent, "Handed in nothing"),
+        (class_.unknown, "NOT IN THE ROSTER, but graded"),
+        (class_.ignored, "Left out, for it is no submission"),
+    ):
+        if names:
+            print(f"autograder: {what}: {named(names)}.", file=sys.stderr)
 
 
 def _say_isolation(run: batch.Run) -> None:

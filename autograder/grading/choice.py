@@ -7,7 +7,6 @@ is run, no symbolic link is followed, and only so much is read.
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
 import zipfile
@@ -19,6 +18,7 @@ from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.folders import entries_of, open_regular
 
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 8
@@ -134,7 +134,7 @@ def _files_below(path: Path) -> Iterator[Path | PurePosixPath]:
         try:
             mode = place.stat().st_mode if place == path else place.lstat().st_mode
             if stat.S_ISDIR(mode) and depth < MAX_DEPTH:
-                waiting += [(inner, depth + 1) for inner in sorted(place.iterdir(), reverse=True)]
+                waiting += [(Path(inner.path), depth + 1) for inner in reversed(entries_of(place))]
             elif stat.S_ISREG(mode):
                 yield place
                 yield from _members(place)
@@ -153,9 +153,8 @@ def _members(path: Path) -> Iterator[PurePosixPath]:
 
 
 def _beginning(path: Path) -> bytes:
-    flags = [getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")]
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | sum(flags)), "rb") as stream:
+        with open_regular(path) as stream:
             return stream.read(MAX_READ)
     except OSError:
         return b""

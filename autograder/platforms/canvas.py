@@ -150,12 +150,14 @@ def _factor(ours: float, possible: str | None, assignment: str, *, scale: bool) 
 # The download of a class
 
 
-def hand_ins(folder: Path, entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
-    """What was handed in where these are the files of a download; nothing where they are not."""
-    files = [entry for entry in entries if not is_folder(entry)]
-    graded = [entry for entry in files if Path(entry.name).suffix.lower() in CAPS]
-    if not graded or len(files) < len(entries) or not all(FILE_NAME.fullmatch(entry.name) for entry in graded):
-        return []
+def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+    """The files of a download that are among these; none where nobody handed in what can be graded."""
+    files = [entry for entry in entries if not is_folder(entry) and FILE_NAME.fullmatch(entry.name)]
+    return files if any(Path(entry.name).suffix.lower() in CAPS for entry in files) else []
+
+
+def hand_ins(files: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
+    """What was handed in as the files of a download, all that one student did as one."""
     by_id: dict[str, list[tuple[re.Match[str], Path]]] = {}
     for entry in files:
         if found := FILE_NAME.fullmatch(entry.name):

@@ -9,17 +9,20 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.hand_in import HandIn, is_folder
-from autograder.submissions.submission import CAPS, shown_name
+from autograder.submissions.finding import holds_work
+from autograder.submissions.submission import shown_name
 
 
-def hand_ins(entries: Sequence[os.DirEntry[str]], name: str, roster: Roster | None) -> list[HandIn]:
+def recognised(entries: Sequence[os.DirEntry[str]], module: str) -> list[os.DirEntry[str]]:
+    """The repositories among these; none where somebody's work is in no repository: then it is another layout."""
+    found = [entry for entry in entries if is_folder(entry) and (Path(entry.path) / ".git").is_dir()]
+    return [] if any(holds_work(entry, module) for entry in entries if entry not in found) else found
+
+
+def hand_ins(repositories: Sequence[os.DirEntry[str]], name: str, roster: Roster | None) -> list[HandIn]:
     """Repositories that share the assignment's name; nothing where it is not clear where the usernames begin."""
-    folders = [entry for entry in entries if is_folder(entry)]
-    loose = [entry for entry in entries if not is_folder(entry) and Path(entry.name).suffix.lower() in CAPS]
-    if loose or not folders or not all((Path(entry.path) / ".git").is_dir() for entry in folders):
-        return []
-    cut = _username_at([entry.name for entry in folders], name, roster)
-    found = [HandIn(((entry.name[cut:],),), Path(entry.path), shown_name(entry.name)) for entry in folders]
+    cut = _username_at([entry.name for entry in repositories], name, roster)
+    found = [HandIn(((entry.name[cut:],),), Path(entry.path), shown_name(entry.name)) for entry in repositories]
     return found if cut else []
 
 

@@ -44,11 +44,17 @@ class HandIn:
 
 @dataclass(frozen=True)
 class Gathered:
-    """The class: what to grade, by student; who of the roster handed in nothing; who is in no roster."""
+    """The class: what to grade, by student.
+
+    absent    who of the roster handed in nothing
+    unknown   who is in no roster
+    ignored   names of what lay among submissions and is none
+    """
 
     candidates: tuple[Candidate, ...]
     absent: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def gather(found: Iterable[HandIn], roster: Roster | None = None, deadline: datetime | None = None) -> Gathered:

@@ -17,7 +17,7 @@ from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
 from autograder.platforms.hand_in import HandIn, is_folder, module_and_notebook
-from autograder.submissions.submission import CAPS, shown_name
+from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
@@ -141,21 +141,18 @@ def _cell(cell: str, heading: str) -> str:
 # The download of a class
 
 
-def hand_ins(folder: Path, entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
-    """What was handed in where these are the files or folders of a download; nothing where they are not."""
-    named = [
-        (ENTRY_NAME.fullmatch(entry.name), entry) for entry in entries if is_folder(entry) or _is_loose(entry.name)
-    ]
+def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+    """The files and folders of a download that are among these."""
+    return [entry for entry in entries if ENTRY_NAME.fullmatch(entry.name)]
+
+
+def hand_ins(entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
+    """What was handed in as the files or folders of a download, all that one student did as one."""
     by_id: dict[str, list[tuple[re.Match[str], os.DirEntry[str]]]] = {}
-    for found, entry in named:
-        if found is None:
-            return []
-        by_id.setdefault(found["id"], []).append((found, entry))
+    for entry in entries:
+        if found := ENTRY_NAME.fullmatch(entry.name):
+            by_id.setdefault(found["id"], []).append((found, entry))
     return [_of_student(files, module) for files in by_id.values()]
-
-
-def _is_loose(name: str) -> bool:
-    return "_assignsubmission_" in name or Path(name).suffix.lower() in CAPS
 
 
 def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], module: str) -> HandIn:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-KIT_ROOT = Path(__file__).resolve().parents[2]
+from autograder.vocabulary.places import ENGINE
+
+KIT_ROOT = ENGINE.parent
 BOOT = """
 import json, sys
 boot = json.loads(sys.argv[1])

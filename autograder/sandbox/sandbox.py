@@ -8,7 +8,6 @@ memory, output. What follows a kill or a crash runs in a new worker, so a fault 
 from __future__ import annotations
 
 import contextlib
-import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,8 +45,6 @@ class Sandbox:
         no_layers = dict.fromkeys((*LAYERS, *AROUND), "workers are not forked")
         self._layers = layers_for(isolation, None if self._fork else no_layers)
         self._server: Server | None = None
-        self._wanted: list[str] = []
-        self._megabytes, self._seconds = MEMORY_MEGABYTES, math.inf
 
     def __enter__(self) -> Self:
         """Return the sandbox; the server starts with the first submission."""
@@ -66,9 +63,8 @@ class Sandbox:
 
     def start(self) -> None:
         """Let the server get warm while the caller does something else; the first submission would start it too."""
-        if self._fork and (self._server is None or not self._server.alive):
-            self.close()
-            self._server = Server(self._layers)
+        if self._fork:
+            self._running_server()
 
     def close(self) -> None:
         """Stop the server; the next submission would start a new one."""
@@ -89,15 +85,13 @@ class Sandbox:
         outcomes: list[Outcome] = []
         lost: set[str] = set()
         spent = 0.0
-        self._wanted = [module for word, module in WARMED_ON_DEMAND.items() if word in program.source]
         loading = _budget_of_loading(requests, load_timeout)
-        self._megabytes = loading.memory_megabytes
-        self._seconds = loading.cpu + sum(request.cpu for request in requests)
+        seconds = loading.cpu + sum(request.cpu for request in requests)
         while len(outcomes) < len(requests):
             if requests[len(outcomes)].item in lost:
                 outcomes.append(NOT_AGAIN)
                 continue
-            with self._conversation(program) as worker:
+            with self._conversation(program, loading.memory_megabytes, seconds) as worker:
                 loaded = worker.load(program, loading)
                 if loaded is not None:
                     spent += loaded.seconds
@@ -122,24 +116,30 @@ class Sandbox:
                 return
 
     @contextlib.contextmanager
-    def _conversation(self, program: Program) -> Iterator[Worker]:
-        worker = self._start_worker(program)
+    def _conversation(self, program: Program, megabytes: float, seconds: float) -> Iterator[Worker]:
+        worker = self._start_worker(program, megabytes, seconds)
         try:
             worker.await_ready()
             yield worker
         finally:
             worker.close()
 
-    def _start_worker(self, program: Program) -> Worker:
+    def _start_worker(self, program: Program, megabytes: float, seconds: float) -> Worker:
         if not self._fork:
             return FreshWorker()
-        self.start()
-        assert self._server is not None
-        self._server.await_warm()
-        for module in self._wanted:
-            self._server.warm(module)
-        self._server.compile(program)
-        return ForkedWorker(self._server, self._megabytes, self._seconds)
+        server = self._running_server()
+        server.await_warm()
+        for word, module in WARMED_ON_DEMAND.items():
+            if word in program.source:
+                server.warm(module)
+        server.compile(program)
+        return ForkedWorker(server, megabytes, seconds)
+
+    def _running_server(self) -> Server:
+        if self._server is None or not self._server.alive:
+            self.close()
+            self._server = Server(self._layers)
+        return self._server
 
 
 def layers_for(isolation: Isolation, found: Mapping[str, str] | None = None) -> tuple[str, ...]:

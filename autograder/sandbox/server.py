@@ -129,10 +129,9 @@ class Server:
             message = self._socket.recv(4096)
         except OSError as error:
             raise SandboxError(self._explain()) from error
-        if not message:
+        answer = json.loads(message or b"null")
+        if not isinstance(answer, dict):  # nothing more comes
             raise SandboxError(self._explain())
-        answer = json.loads(message)
-        assert isinstance(answer, dict)
         return answer
 
     def _explain(self) -> str:

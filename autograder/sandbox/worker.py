@@ -40,6 +40,14 @@ class Budget:
     output_megabytes: float
 
 
+@dataclass(frozen=True)
+class _Heard:
+    """What came of waiting for an answer: a frame, or what ended the wait; neither where the worker is gone."""
+
+    frame: tuple[dict[str, Any], bytes] | None = None
+    stopped: Outcome | None = None
+
+
 class Worker:
     """One worker process seen from outside: frames in and out through pipes.
 
@@ -124,19 +132,20 @@ class Worker:
             self._outbox.put(frames.encode({**header, "n": self._asked}, blob))
         except frames.FrameError as error:
             raise SandboxError(f"A request cannot be sent to the worker: {error}.") from error
-        frame = self._await(budget)
+        heard = self._await(budget)
         seconds = time.perf_counter() - started
-        if isinstance(frame, Outcome):
+        if heard.stopped is not None:
             self._kill()
-            return replace(frame, seconds=seconds)
-        if frame is None:
+            return replace(heard.stopped, seconds=seconds)
+        if heard.frame is None:
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
+        frame = heard.frame
         if frame[0].get("n") != self._asked or type(frame[0]["n"]) is not int:
             return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
         return read_answer(frame, seconds, answers)
 
-    def _await(self, budget: Budget) -> tuple[dict[str, Any], bytes] | Outcome | None:
-        """The next frame, None where there comes no more, or why not to wait for it any longer.
+    def _await(self, budget: Budget) -> _Heard:
+        """The next frame, or why not to wait for it any longer.
 
         What the worker has used is first read after 50 ms: of most calls it never is.
         """
@@ -144,12 +153,13 @@ class Worker:
         while (left := deadline - time.monotonic()) > 0:
             with contextlib.suppress(queue.Empty):
                 frame = self._inbox.get(timeout=min(left, WATCH_SECONDS))
-                return self._output_excess(budget) if self._written > budget.output_megabytes * 2**20 else frame
+                excess = self._output_excess(budget)
+                return _Heard(stopped=excess) if excess else _Heard(frame)
             used = usage(self._pid)
             before = used.seconds if before is None else before
             if excess := self._excess(budget, used, used.seconds - before):
-                return excess
-        return Outcome("timed_out", detail=f"no answer in {budget.timeout:g} s")
+                return _Heard(stopped=excess)
+        return _Heard(stopped=Outcome("timed_out", detail=f"no answer in {budget.timeout:g} s"))
 
     def _excess(self, budget: Budget, used: Usage, seconds: float) -> Outcome | None:
         if seconds > budget.cpu:
@@ -158,9 +168,11 @@ class Worker:
             return _stopped("out_of_memory", f"used more than {budget.memory_megabytes:g} MiB of memory")
         if used.threads > MAX_THREADS:
             return _stopped("crashed", f"started more than {MAX_THREADS} threads")
-        return self._output_excess(budget) if self._written > budget.output_megabytes * 2**20 else None
+        return self._output_excess(budget)
 
-    def _output_excess(self, budget: Budget) -> Outcome:
+    def _output_excess(self, budget: Budget) -> Outcome | None:
+        if self._written <= budget.output_megabytes * 2**20:
+            return None
         return _stopped("crashed", f"printed more than {budget.output_megabytes:g} MiB")
 
     def _send(self, requests: BinaryIO) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.folders import is_ignored
 
 METADATA = "submission_metadata.yml"  # Gradescope's own, at the top
 MAX_METADATA = 32 * 2**20
@@ -31,8 +32,8 @@ def members(path: Path) -> list[zipfile.ZipInfo]:
     return found if len(found) <= MAX_ENTRIES else []
 
 
-def unpack(path: Path, target: Path) -> Path:
-    """Unpack the zip into `target`; the folder that holds the submissions, which may be the only one at its top.
+def unpack(path: Path, target: Path) -> None:
+    """Unpack the zip into `target`.
 
     Raises UsageError where an entry would lie outside, where one is there twice, or where all is more than MAX_TOTAL.
     """
@@ -40,7 +41,7 @@ def unpack(path: Path, target: Path) -> Path:
     with zipfile.ZipFile(path) as opened:
         for member in members(path):
             parts = _parts(member.filename)
-            if not parts or parts[0] in ("__MACOSX",) or parts[-1] == ".DS_Store":
+            if not parts or any(map(is_ignored, parts)):
                 continue
             place = target.joinpath(*_inside(parts, path))
             try:
@@ -51,7 +52,6 @@ def unpack(path: Path, target: Path) -> Path:
                 raise UsageError(f"{path} is damaged at {_shown(parts)} ({error}): download it again.") from None
             if room <= 0:
                 raise UsageError(f"{path} holds more than {MAX_TOTAL // 2**30} GiB: unpack it, and give the folder.")
-    return _only_folder(target)
 
 
 def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path, most: int) -> int:
@@ -84,11 +84,6 @@ def _inside(parts: Sequence[str], path: Path) -> Sequence[str]:
     if parts[0].startswith("/") or ".." in parts or parts[0][1:2] == ":" or len(parts) > MAX_DEPTH:
         raise UsageError(f"{path} holds {_shown(parts)}, which would lie outside it: download it again.")
     return parts
-
-
-def _only_folder(target: Path) -> Path:
-    entries = list(target.iterdir())
-    return entries[0] if len(entries) == 1 and entries[0].is_dir() and not entries[0].is_symlink() else target
 
 
 def _shown(parts: Sequence[str]) -> str:

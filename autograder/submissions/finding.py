@@ -1,6 +1,7 @@
 """What lies in a folder of submissions → a Candidate for each; no file is opened.
 
-UsageError answers what was asked on the command line.
+Results of an earlier run may lie among submissions: they are nobody's work, and neither is what the run to come will
+write. UsageError answers what was asked on the command line.
 """
 
 from __future__ import annotations
@@ -9,11 +10,35 @@ import itertools
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.submissions.student_folders import entries_of, is_students_own
+from autograder.submissions import student_folders, student_zips
+from autograder.submissions.student_folders import is_students_own
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.folders import LEFT_BEHIND, entries_of
+
+RUN, RESULTS = "run.json", ("reports", "feedback", "details")  # what every run of `grade` writes: see course.results
+
+
+@dataclass(frozen=True)
+class Place:
+    """What lies at a path that was given.
+
+    real          where that is, without a symbolic link
+    is_class      it is a folder of submissions; else one submission
+    entries       what lies in a folder of submissions and may be one
+    left_out      names of results, but for those to come, and of what tools leave behind
+    has_results   results lie there, those to come or of an earlier run
+    """
+
+    path: Path
+    real: Path
+    is_class: bool
+    entries: tuple[os.DirEntry[str], ...] = ()
+    left_out: tuple[str, ...] = ()
+    has_results: bool = False
 
 
 def find(paths: Sequence[Path], module: str) -> list[Candidate]:
@@ -24,28 +49,127 @@ def find(paths: Sequence[Path], module: str) -> list[Candidate]:
     raises   UsageError where there is nothing to grade, or a student appears twice
     """
     found: dict[str, Candidate] = {}
-    for candidate in itertools.chain.from_iterable(_at(path, module) for path in paths):
+    places = [place_at(path, module) for path in paths]
+    for candidate in itertools.chain.from_iterable(candidates_at(place, module) for place in places):
         other = found.setdefault(candidate.student, candidate)
         if other.path.absolute() != candidate.path.absolute():
             both = f"{quoted(str(other.path))} and {quoted(str(candidate.path))}"
             raise UsageError(f"{quoted(candidate.student)} handed in twice: {both}. Keep one of them.")
+    if paths and not found:
+        raise nothing_but_results(paths[0])
     return sorted(found.values(), key=lambda candidate: candidate.student)
 
 
-def _at(path: Path, module: str) -> list[Candidate]:
+def nothing_but_results(path: Path) -> UsageError:
+    """What to raise where `path` holds results and no submission."""
+    results = f"{quoted(str(path))} holds results of an earlier run and no submission"
+    return UsageError(f"{results}: give a folder that holds submissions.")
+
+
+def place_at(path: Path, module: str, out: Path | None = None) -> Place:
+    """What lies at `path`; raises UsageError where that cannot be looked at, or can be no submission.
+
+    out   where results will go, as `Path.resolve` gives it: nothing there was handed in
+    """
     try:
         mode = path.stat().st_mode
         real = path.resolve() if path.is_symlink() else path
         entries = entries_of(real) if stat.S_ISDIR(mode) else []
         own = is_students_own(entries, module)
+        if stat.S_ISDIR(mode) and not own:
+            return _class_at(path, real, entries, module, out)
     except (OSError, ValueError) as error:
         raise UsageError(_unusable(path, error)) from None
-    if stat.S_ISDIR(mode) and not own:
-        return _in_class(path, real, entries, module)
     if not own and not (stat.S_ISREG(mode) and path.suffix.lower() in CAPS):
         accepted = "a folder, or a .py, .ipynb or .zip file"
         raise UsageError(f"{quoted(str(path))} cannot be graded: give {accepted}.")
-    return [_candidate(path, real, module, is_folder=own)]
+    return Place(path, real, is_class=False)
+
+
+def candidates_at(place: Place, module: str) -> list[Candidate]:
+    """The candidates at a place that no platform has laid out; UsageError where nothing there can be one.
+
+    Where nothing but results lies there, that is no candidate and no error.
+    """
+    if not place.is_class:
+        return [_candidate(place.path, place.real, module, is_folder=place.real.is_dir())]
+    candidates = [candidate_of(place, entry, module) for entry in place.entries if may_be_one(entry)]
+    if candidates or place.has_results:
+        return candidates
+    if not place.entries:
+        raise UsageError(f"{quoted(str(place.path))} is empty: give a folder that holds submissions.")
+    expected = "a folder, .zip, .py or .ipynb for each student"
+    raise UsageError(f"{quoted(str(place.path))} holds no submission: give a folder that holds {expected}.")
+
+
+def candidate_of(place: Place, entry: os.DirEntry[str], module: str) -> Candidate:
+    """An entry of a folder of submissions, as what one student handed in."""
+    return _candidate(place.path / entry.name, place.real / entry.name, module, is_folder=_is_folder(entry))
+
+
+def holds_work(entry: os.DirEntry[str], module: str) -> bool:
+    """Whether there is anything to grade: a module, a notebook, a folder or a zip with one of the right name."""
+    suffix = Path(entry.name).suffix.lower()
+    if entry.is_dir(follow_symlinks=False):
+        return student_folders.holds_work(Path(entry.path), module)
+    return student_zips.holds_work(Path(entry.path), module) if suffix == ".zip" else suffix in CAPS
+
+
+# What is no submission
+
+
+def _class_at(path: Path, real: Path, entries: Sequence[os.DirEntry[str]], module: str, out: Path | None) -> Place:
+    """A folder of submissions, and what in it is none: results, and what tools leave behind."""
+    written_here = real.resolve() == out or _has_results(real)
+    results = [entry for entry in entries if _is_results(entry, module, out, written_here=written_here)]
+    kept = tuple(entry for entry in entries if entry not in results)
+    named = [entry.name for entry in results if not _is_out(entry, out) or holds_work(entry, module)]
+    named += [name for name in LEFT_BEHIND if (real / name).exists()]
+    return Place(path, real, True, kept, tuple(sorted(named)), written_here or bool(results))
+
+
+def _is_results(entry: os.DirEntry[str], module: str, out: Path | None, *, written_here: bool) -> bool:
+    """Whether it is the folder for results, holds nothing but results, or is a part of those `written_here`."""
+    if _is_out(entry, out):
+        return True
+    if not entry.is_dir(follow_symlinks=False):
+        return False
+    known = (written_here and entry.name in RESULTS) or _is_of_results(Path(entry.path), out)
+    return known and not student_folders.holds_work(Path(entry.path), module)
+
+
+def _is_out(entry: os.DirEntry[str], out: Path | None) -> bool:
+    return out is not None and Path(os.path.realpath(entry.path)) == out
+
+
+def _is_of_results(folder: Path, out: Path | None, depth: int = 2) -> bool:
+    """Whether a run of `grade` ended in this folder, will write below it, or ended in every folder in it."""
+    if _has_results(folder) or (out is not None and out.is_relative_to(folder.resolve())):
+        return True
+    try:
+        inner = entries_of(folder) if depth else []
+    except OSError:
+        return False
+    return bool(inner) and all(
+        entry.is_dir(follow_symlinks=False) and _is_of_results(Path(entry.path), None, depth - 1) for entry in inner
+    )
+
+
+def _has_results(folder: Path) -> bool:
+    """Whether a run of `grade` ended here."""
+    return (folder / RUN).is_file() and (folder / RESULTS[0]).is_dir()
+
+
+def may_be_one(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a candidate where no platform has laid out the folder."""
+    return _is_folder(entry) or Path(entry.name).suffix.lower() in CAPS
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads where this user may not look: `read` says that it is a link
+        return True
 
 
 def _unusable(path: Path, error: OSError | ValueError) -> str:
@@ -57,20 +181,6 @@ def _unusable(path: Path, error: OSError | ValueError) -> str:
     return f"{quoted(str(path))} cannot be opened ({reason}): check the path."
 
 
-def _in_class(path: Path, real: Path, entries: Sequence[os.DirEntry[str]], module: str) -> list[Candidate]:
-    if not entries:
-        raise UsageError(f"{quoted(str(path))} is empty: give a folder that holds submissions.")
-    candidates = [
-        _candidate(path / entry.name, real / entry.name, module, is_folder=_is_folder(entry))
-        for entry in entries
-        if _is_folder(entry) or Path(entry.name).suffix.lower() in CAPS
-    ]
-    if not candidates:
-        expected = "a folder, .zip, .py or .ipynb for each student"
-        raise UsageError(f"{quoted(str(path))} holds no submission: give a folder that holds {expected}.")
-    return candidates
-
-
 def _candidate(path: Path, real: Path, module: str, *, is_folder: bool) -> Candidate:
     """The candidate at `path`, named for it or for the first folder above that has a name of its own."""
     place = Path(os.path.normpath(path.absolute()))
@@ -79,10 +189,3 @@ def _candidate(path: Path, real: Path, module: str, *, is_folder: bool) -> Candi
         place = place.parent
         student, shown = place.name, f"{place.name}/{shown}"
     return Candidate(student_name(student), real, shown_name(shown))
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads where this user may not look: `read` says that it is a link
-        return True

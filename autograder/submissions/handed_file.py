@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from autograder.submissions.submission import CAPS, MIB, quoted
+from autograder.vocabulary.folders import open_regular
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,8 @@ def from_disk(path: Path, shown: str) -> HandedFile:
         return refused(shown, "is a symbolic link; hand in the file itself.")
     if not stat.S_ISREG(mode):
         return refused(shown, "is not a regular file; hand in the file itself.")
-    flags = [getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")]
-    with os.fdopen(os.open(path, os.O_RDONLY | sum(flags)), "rb") as stream:
-        state = os.fstat(stream.fileno())
-        if not stat.S_ISREG(state.st_mode):
-            return refused(shown, "is not a regular file; hand in the file itself.")
-        return capped(shown, stream, state.st_size)
+    with open_regular(path) as stream:
+        return capped(shown, stream, os.fstat(stream.fileno()).st_size)
 
 
 def capped(shown: str, stream: IO[bytes], announced: int) -> HandedFile:

@@ -12,6 +12,7 @@ import symtable
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 from autograder.submissions.syntax import UNPARSABLE, parsed
 from autograder.vocabulary.text import visible
@@ -126,9 +127,11 @@ def _split(number: int, code: str, tree: ast.Module, module: str) -> Iterator[St
     starts = [0, *itertools.accumulate(len(line) + 1 for line in raw.split(b"\n"))]
     position = 0
     for node in tree.body:
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        end = starts[node.end_lineno - 1] + node.end_col_offset
+        line, column = (
+            cast("int", node.end_lineno),
+            cast("int", node.end_col_offset),
+        )  # of what was parsed, both are known
+        end = starts[line - 1] + column
         text = raw[position:end].decode()
         position = end
         statement = Statement(number, node, text)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autograder.submissions.handed_file import HandedFile, ambiguous, from_disk, names_of, nothing_in, refused
 from autograder.submissions.submission import decodable
+from autograder.vocabulary.folders import entries_of
 from autograder.vocabulary.text import visible
 
 MAX_ENTRIES_SEARCHED = 20_000
@@ -51,6 +52,19 @@ def from_folder(folder: Path, shown: str, module: str) -> list[HandedFile]:
     return [nothing_in(shown, module, others)]
 
 
+def holds_work(folder: Path, module: str) -> bool:
+    """Whether `from_folder` would find anything to grade, or more than it searches; a folder that is closed may."""
+    searched = 0
+    try:
+        for _, entries in _walk(folder, module):
+            searched += len(entries)
+            if searched > MAX_ENTRIES_SEARCHED or any(entry.name in names_of(module) for entry in entries):
+                return True
+    except OSError:
+        return True
+    return False
+
+
 def _walk(folder: Path, module: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
     """`folder`, its `module/` and then all below, nearer before deeper: each as a prefix and its entries."""
     queue = ["", f"{module}/"]
@@ -69,15 +83,3 @@ def _mode(path: Path) -> int:
         return path.lstat().st_mode
     except FileNotFoundError:
         return 0
-
-
-def entries_of(folder: Path) -> list[os.DirEntry[str]]:
-    """What `folder` holds, sorted by name, without hidden files and what tools leave behind."""
-    with os.scandir(folder) as listed:
-        entries = [entry for entry in listed if not is_ignored(entry.name)]
-    return sorted(entries, key=lambda entry: entry.name)
-
-
-def is_ignored(name: str) -> bool:
-    """Whether it is hidden, or what tools leave behind."""
-    return (name.startswith(".") and name != "..") or name in ("__pycache__", "__MACOSX")

@@ -7,11 +7,11 @@ import stat
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from autograder.submissions.handed_file import HandedFile, ambiguous, capped, names_of, nothing_in, refused
-from autograder.submissions.student_folders import is_ignored
 from autograder.submissions.submission import quoted
+from autograder.vocabulary.folders import is_ignored, open_regular
 from autograder.vocabulary.text import visible
 
 MAX_ZIP_ENTRIES = 2_000
@@ -30,6 +30,15 @@ def from_zip(archive: HandedFile, module: str) -> list[HandedFile]:
     except Exception:  # zipfile raises a dozen types on damaged input; all is in memory, so blame the zip
         files = [refused(archive.shown, "is damaged, or not a zip file: pack it again.")]
     return [replace(file, data=file.data or archive.data) if file.problem else file for file in files]
+
+
+def holds_work(path: Path, module: str) -> bool:
+    """Whether the zip at `path` has a file to grade; one that cannot be looked into may."""
+    try:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as opened:
+            return any(_parts(name)[-1:] == (wanted,) for name in opened.namelist() for wanted in names_of(module))
+    except Exception:  # as above
+        return True
 
 
 def _from_members(shown: str, opened: zipfile.ZipFile, module: str) -> list[HandedFile]:

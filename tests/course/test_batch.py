@@ -600,7 +600,7 @@ def test_a_large_class_is_summed_up_in_the_terminal_which_says_where_each_studen
 @pytest.mark.parametrize("width", [80, 110])
 def test_of_many_functions_the_terminal_says_how_many_are_complete(width: int) -> None:
     lab = find_assignment(KIT, "policy_gradient_theory")
-    golden = sorted((KIT / "tests" / "golden_theory").glob("*.json"))
+    golden = sorted((KIT / "tests" / "golden" / "policy_gradient_theory").glob("*.json"))
     reports = [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in golden]
     stream = io.StringIO()
     Console(file=stream, width=width).print(class_table(reports, summary(reports), lab))

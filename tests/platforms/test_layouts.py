@@ -434,6 +434,23 @@ def test_the_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, platform: st
 
 
 @pytest.mark.parametrize("platform", CLASSES)
+def test_what_is_not_known_in_the_zip_of_a_class_makes_it_no_other(tmp_path: Path, platform: str) -> None:
+    members, students = CLASSES[platform]
+    strange = {"__pycache__/x.pyc": b"", "notes.txt": b"", "grades/run.json": b"{}", "grades/reports/ada.json": b"{}"}
+    path = zipped(tmp_path / "submissions.zip", {f"all/{name}": data for name, data in (members | strange).items()})
+    if platform == "gradescope":  # which has a folder of its own
+        path = zipped(path, members | {f"assignment_9_export/{name}": data for name, data in strange.items()})
+    found, read_ = gather(path, class_zip=True)
+    assert set(read_) == students
+    assert found.ignored == ("grades", "notes.txt")
+
+
+def test_the_zip_of_a_class_of_one_is_not_taken_for_that_ones_folder(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "submissions.zip", {f"Ana_1_assignsubmission_file/{PY}": CODE})
+    assert set(gather(path, class_zip=True)[1]) == {"Ana_1"}
+
+
+@pytest.mark.parametrize("platform", CLASSES)
 def test_the_zip_of_a_class_is_unpacked_only_where_staff_say_that_it_is_one(tmp_path: Path, platform: str) -> None:
     path = zipped(tmp_path / "eve.zip", CLASSES[platform][0])
     with pytest.raises(UsageError, match=r"looks like a whole class.*--class-zip"):

@@ -27,6 +27,7 @@ INSTALL = re.compile(r"(python -m )?pip install [^;&]*(; |&& |$)")
 LEFT_OUT = "…"
 LONG = frozenset({"A new term", "Before a release"})  # headings of what takes minutes
 NOT_COPIED = (".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", "grades", "build", ".hypothesis", "runs")
+COPIES = ("autograder", "fixtures")  # in each handout; `release` makes them
 MEASURED = (
     (re.compile(r"\d+\.\d+ ?s\b"), "N s"),
     (re.compile(r"[\d,]+ bytes"), "N bytes"),
@@ -56,7 +57,7 @@ class Section:
 
 def documents() -> list[str]:
     """Paths from the root, with `/`: README.md, then whatever stands beside the folders' own."""
-    return ["README.md", *(path.relative_to(KIT).as_posix() for path in sorted(KIT.glob("*/*.md")))]
+    return ["README.md", *(path.relative_to(KIT).as_posix() for path in sorted(KIT.glob("[a-z]*/*.md")))]
 
 
 def text_of(document: str) -> str:
@@ -121,9 +122,15 @@ class Shell:
 
 
 def copy_of_the_kit(folder: Path) -> Shell:
+    """The kit as a clone has it: without what was made in this folder."""
     root = folder / "kit"
-    shutil.copytree(KIT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    shutil.copytree(KIT, root, ignore=_made)
     return Shell(root, root)
+
+
+def _made(folder: str, names: list[str]) -> set[str]:
+    made = shutil.ignore_patterns(*NOT_COPIED)(folder, names)
+    return made | (set(COPIES) & set(names) if Path(folder).parent == KIT / "handout" else set())
 
 
 def comparable(text: str) -> list[str]:

@@ -3,16 +3,177 @@
 from __future__ import annotations
 
 import ast
+import os
+import stat
 from pathlib import Path
 
 import pytest
 from house import module_names, package_of, source, tree
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import replacing, write_atomically, writing
+from autograder.vocabulary.files import file_stem, replacing, write_atomically, writing
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 # They write by no other way than `vocabulary.files`; authoring replaces whole folders, and the others write nothing.
 WRITERS = ("vocabulary", "grading", "checking", "gradebook", "pages", "course", "platforms", "cli")
+
+
+# File names
+
+NASTY = [
+    "",
+    ".",
+    "..",
+    "...",
+    " ",
+    " ada",
+    "ada ",
+    "ada.",
+    ".ada",
+    "a/b",
+    "a\\b",
+    "/etc/passwd",
+    "../../etc/passwd",
+    "C:\\ada",
+    "a:b",
+    "nul\0",
+    "a\nb",
+    "\x1b[2J",
+    "\u202eada",
+    "%",
+    "%2F",
+    "/",
+    "a%",
+    "%x",
+    "%x2f20",
+    "/ ",
+    "%2F ",
+    "%324620",
+    "ada\udcff",
+    "\ud800",
+    "\ud800\udc00",
+    "\U00010000",
+    "con",
+    "CON",
+    "nul",
+    "aux.txt",
+    "Com1",
+    "lpt9.x.y",
+    "com¹",
+    "con .x",
+    "a*b",
+    "a?b",
+    'a"b',
+    "a<b>",
+    "a|b",
+    "~",
+    "x" * 300,
+    "x" * 301,
+    "é" * 120,
+    "é" * 121,
+    "\u200b" * 40,
+    " " * 300,
+    "文" * 90,
+]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ada", "Ada Lovelace", "lovelace_a-1", "o'brien", "a.b@c.org", "Zoë", "محمد", "王小明", "con-rad", "nullify"],
+)
+def test_an_ordinary_name_is_its_own_file_name(name: str) -> None:
+    assert file_stem(name) == name
+
+
+def is_safe(stem: str) -> bool:
+    """Whether the stem names one file inside any folder, on any file system."""
+    base = stem.split(".")[0].strip().lower()
+    return (
+        stem not in ("", ".", "..")
+        and stem == stem.strip(" .")
+        and not set(stem) & set('/\\:*?"<>|\0')
+        and all(character.isprintable() for character in stem)
+        and base
+        not in {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in "0123456789¹²³")}
+        and len(f"{stem}.json".encode()) <= 255
+        and len(f"{stem}.json".encode("utf-16-le")) // 2 <= 255
+    )
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_a_nasty_name_becomes_the_name_of_a_file(name: str, tmp_path: Path) -> None:
+    stem = file_stem(name)
+    assert is_safe(stem)
+    (tmp_path / f"{stem}.json").write_text("{}")
+    assert [path.name for path in tmp_path.iterdir()] == [f"{stem}.json"]
+
+
+@given(ANY_TEXT | st.text(st.sampled_from("%x2f/ .a\udcffcon1")))
+def test_any_name_becomes_the_name_of_a_file(name: str) -> None:
+    assert is_safe(file_stem(name))
+
+
+def test_nasty_names_and_their_stems_have_stems_of_their_own() -> None:
+    names = {*NASTY, *map(file_stem, NASTY)}
+    assert len({file_stem(name) for name in names}) == len(names)
+
+
+@given(*[ANY_TEXT | st.text(st.sampled_from("%x2f0/ .a"), max_size=8)] * 2)
+@example("/ ", "%324620")
+@example(" a", "%2061")
+@example("\ud800\udc00", "\U00010000")
+def test_no_two_names_share_a_stem(one: str, other: str) -> None:
+    assert (file_stem(one) == file_stem(other)) == (one == other)
+
+
+@given(ANY_TEXT)
+@example("x" * 300)
+@example(" ada")
+def test_a_student_named_like_another_s_stem_gets_another_one(name: str) -> None:
+    stem = file_stem(name)
+    assert stem == name or file_stem(stem) != stem
+
+
+def test_names_that_differ_in_case_alone_differ_in_case_alone() -> None:
+    assert file_stem("Ada") != file_stem("ada")
+    assert file_stem("Ada").lower() == file_stem("ada")
+
+
+# Writing
+
+
+def test_writing_keeps_the_text_as_it_is_and_replaces_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "feedback" / "page.html"
+    write_atomically(path, "old\n")
+    write_atomically(path, "a\nb\r\nc\u2028é")
+    assert path.read_bytes() == "a\nb\r\nc\u2028é".encode()
+    assert [entry.name for entry in path.parent.iterdir()] == ["page.html"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_what_is_written_can_be_read_by_others(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "page.html", "x")
+    assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o644
+
+
+def test_a_text_that_cannot_be_written_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    write_atomically(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "new \udcff")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_target_that_cannot_be_replaced_leaves_no_other_file(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    (path / "inside").mkdir(parents=True)
+    with pytest.raises(OSError):  # noqa: PT011  the message is the platform's
+        write_atomically(path, "new")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_bytes_are_written_as_they_are(tmp_path: Path) -> None:

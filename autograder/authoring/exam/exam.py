@@ -26,6 +26,7 @@ from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, ReleaseError
+from autograder.vocabulary.folders import is_ignored
 from autograder.vocabulary.report import Report
 
 Progress = Callable[[int, int], None]
@@ -238,12 +239,8 @@ def stale_handout(assignment: Assignment) -> list[str]:
 
 def _unexpected(folder: Path, files: dict[str, bytes]) -> list[str]:
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    names = (path.as_posix() for path in found if not any(_is_cache(part) for part in path.parts))
+    names = (path.as_posix() for path in found if not any(is_ignored(part) for part in path.parts))
     return sorted(name for name in names if name not in files)
-
-
-def _is_cache(name: str) -> bool:
-    return name == "__pycache__" or name.startswith(".")
 
 
 def _bytes(path: Path) -> bytes | None:

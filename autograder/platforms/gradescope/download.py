@@ -24,12 +24,17 @@ MAX_SUBMITTERS = 50
 MAX_LENGTH = 300
 
 
-def hand_ins(folder: Path, entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
-    """What was handed in where these are the folders of an export; nothing where they are not."""
+def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+    """The folders of an export that are among these, and last what describes them; none without that."""
     folders = [entry for entry in entries if is_folder(entry) and FOLDER_NAME.fullmatch(entry.name)]
-    if not folders or not any(entry.name == METADATA and entry.is_file(follow_symlinks=False) for entry in entries):
-        return []
-    described = read_metadata(folder / METADATA)
+    metadata = [entry for entry in entries if entry.name == METADATA and entry.is_file(follow_symlinks=False)]
+    return [*folders, *metadata] if folders and metadata else []
+
+
+def hand_ins(entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
+    """What was handed in as the folders of an export, which are `recognised`."""
+    *folders, metadata = entries
+    described = read_metadata(Path(metadata.path))
     found = []
     for entry in folders:
         about = described.get(entry.name)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from datetime import datetime
 from pathlib import Path
 
 from autograder.platforms.hand_in import is_folder, parse_time
-from autograder.submissions.student_folders import entries_of
+from autograder.vocabulary.folders import entries_of, open_regular
 
 TIMESTAMP = "timestamp.txt"
 
@@ -29,11 +28,8 @@ def _safe_entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _timestamp(folder: os.DirEntry[str]) -> datetime | None:
-    path = Path(folder.path) / TIMESTAMP
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return None
-        with path.open("rb") as stream:
+        with open_regular(Path(folder.path) / TIMESTAMP) as stream:
             return parse_time(stream.read(100).decode("utf-8", "replace"))
     except OSError:
         return None

@@ -11,7 +11,6 @@ import contextlib
 import datetime
 import logging
 import os
-import stat
 import sys
 import textwrap
 import warnings
@@ -28,6 +27,7 @@ from autograder.submissions.reading import read, written_answers
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.report import ItemResult, Report, read_report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
@@ -190,11 +190,9 @@ class _Entry:
         from nbgrader.utils import parse_utc
 
         path = self._submitted / "timestamp.txt"
-        with contextlib.suppress(OSError, ValueError, OverflowError):
-            if stat.S_ISREG(path.lstat().st_mode):
-                with path.open("rb") as stream:
-                    when: datetime.datetime = parse_utc(stream.read(MAX_TIMESTAMP).decode().strip())
-                    return when
+        with contextlib.suppress(OSError, ValueError, OverflowError), open_regular(path) as stream:
+            when: datetime.datetime = parse_utc(stream.read(MAX_TIMESTAMP).decode().strip())
+            return when
         return None
 
     def _grade(self, notebook: Any, handed: Handed, questions: Mapping[str, str]) -> None:

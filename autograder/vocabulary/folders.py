@@ -1,0 +1,37 @@
+"""Folders that others have filled: what in one is nobody's work, and opening a file of one without following a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+LEFT_BEHIND = frozenset({"__pycache__", "__MACOSX"})  # by Python, and by a Mac in what it zips
+
+
+def is_ignored(name: str) -> bool:
+    """Whether a file or folder of this name is nobody's work: hidden, or left behind by a tool."""
+    return (name.startswith(".") and name != "..") or name in LEFT_BEHIND
+
+
+def entries_of(folder: Path) -> list[os.DirEntry[str]]:
+    """What `folder` holds, sorted by name, without what is ignored. Raises OSError where it cannot be listed."""
+    with os.scandir(folder) as listed:
+        entries = [entry for entry in listed if not is_ignored(entry.name)]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """The bytes of the regular file at `path`. Raises OSError for anything else: no link is followed, no pipe awaited.
+
+    Links above the file's own folder are followed: whoever names the folder means what it leads to.
+    """
+    if not stat.S_ISREG(path.lstat().st_mode):  # before it is opened: opening some devices does something
+        raise OSError(22, "not a regular file", str(path))
+    flags = [getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")]
+    stream = os.fdopen(os.open(path, os.O_RDONLY | sum(flags)), "rb")
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):  # somebody put another there meanwhile
+        stream.close()
+        raise OSError(22, "not a regular file", str(path))
+    return stream

@@ -1,0 +1,240 @@
+"""A class graded twice with its results inside it: in every layout the second run finds what the first one found."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from places import KIT
+
+from autograder.cli.main import main
+from autograder.platforms.hand_in import Gathered
+from autograder.platforms.layouts import gathered
+from autograder.submissions.finding import find
+from autograder.vocabulary.errors import UsageError
+
+MODULE = "policy_gradient"
+PY, IPYNB = f"{MODULE}.py", f"{MODULE}.ipynb"
+UNTOUCHED = KIT / "handout" / MODULE / PY  # graded in no time
+METADATA = """\
+submission_1:
+  :submitters:
+  - :name: Ana
+    :sid: U1
+  :created_at: 2027-03-02 09:00:00 Z
+submission_2:
+  :submitters:
+  - :name: Ben
+    :sid: U2
+  :created_at: 2027-03-01 09:00:00 Z
+"""
+LAYOUTS: dict[str, tuple[str, ...]] = {
+    "canvas": (f"ana_LATE_1_5_{PY}", f"ana_1_4_{MODULE}-1.py", f"ben_LATE_2_6_{PY}", "cleo_3_7_essay.txt"),
+    "moodle": (f"Ana Diaz_1_assignsubmission_file/{PY}", f"Ben_2_assignsubmission_file/x/{PY}"),
+    "moodle in one folder": (f"Ana Diaz_1_assignsubmission_file_{PY}", f"Ben_2_assignsubmission_file_{PY}"),
+    "gradescope": (f"submission_1/{PY}", f"submission_2/{PY}", "submission_metadata.yml"),
+    "github": (f"hw5-ana/{PY}", "hw5-ana/.git/HEAD", f"hw5-ben/{PY}", "hw5-ben/.git/HEAD"),
+    "nbgrader": (f"ana/ps5/{PY}", "ana/ps5/timestamp.txt", f"ben/ps5/{PY}", "ben/ps5/timestamp.txt"),
+    "folders and files": (f"ana/{PY}", "ben.py"),
+}
+STUDENTS = {
+    "canvas": ["ana_1", "ben_2", "cleo_3"],
+    "moodle": ["Ana Diaz_1", "Ben_2"],
+    "moodle in one folder": ["Ana Diaz_1", "Ben_2"],
+    "gradescope": ["Ana_U1", "Ben_U2"],
+}
+DEADLINE = "2027-03-02T00:00:00"
+every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+
+
+def put(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        texts = {"submission_metadata.yml": METADATA, "timestamp.txt": "2027-03-02 15:58:23 UTC"}
+        text = texts.get(Path(name).name, UNTOUCHED.read_text(encoding="utf-8"))
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def earlier_results(folder: Path) -> Path:
+    """What a run of `grade` leaves behind, so far as its folders tell."""
+    for name in ("reports", "feedback", "details"):
+        (folder / name).mkdir(parents=True)
+    for name in ("run.json", "grades.csv", "reports/ana_1.json", "feedback/ana_1.html"):
+        (folder / name).write_text("{}", encoding="utf-8")
+    return folder
+
+
+def look(*paths: Path, out: Path | None = None) -> Gathered:
+    with gathered(paths, MODULE, out=out) as found:
+        return found
+
+
+def students(found: Gathered) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(one.student, one.shown, one.notes) for one in found.candidates]
+
+
+@pytest.fixture
+def grade(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run `grade`; what it says on stderr."""
+
+    def run(*arguments: str | Path) -> str:
+        monkeypatch.chdir(KIT)
+        monkeypatch.setattr(sys, "argv", ["autograder", "grade", *map(str, arguments), "--assignment", MODULE])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+        return capsys.readouterr().err
+
+    return run
+
+
+def written(out: Path) -> dict[str, bytes]:
+    """What the class gets, by file: the gradebook, and the pages, in which LATE stands."""
+    paths = [out / "grades.csv", *sorted((out / "feedback").iterdir())]
+    return {path.name: path.read_bytes() for path in paths}
+
+
+@every_layout
+def test_grading_again_with_the_results_inside_gives_the_same_grades(
+    layout: str, tmp_path: Path, grade: Callable[..., str]
+) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS[layout])
+    arguments = (folder, "--out", folder / "grades", "--deadline", DEADLINE, "--jobs", "1")
+    grade(*arguments)
+    first = written(folder / "grades")
+    (folder / "__pycache__").mkdir()
+    again = grade(*arguments)
+    assert written(folder / "grades") == first
+    assert "Left out, for it is no submission: __pycache__" in again
+    assert "grades" not in again
+    if layout == "canvas":
+        assert b"handed in late" in first["ben_2.html"]
+
+
+def test_grading_into_the_folder_of_the_class_itself_takes_no_results_for_students(
+    tmp_path: Path, grade: Callable[..., str]
+) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS["canvas"])
+    grade(folder, "--out", folder, "--jobs", "1")
+    first = written(folder)
+    grade(folder, "--out", folder, "--jobs", "1")
+    assert written(folder) == first
+    again = grade(folder, "--out", tmp_path / "elsewhere", "--jobs", "1")
+    assert written(tmp_path / "elsewhere") == first
+    assert "reports" in again
+
+
+def test_real_results_of_an_earlier_run_are_known_under_any_name_and_named(
+    tmp_path: Path, grade: Callable[..., str]
+) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS["moodle"])
+    grade(folder, "--out", tmp_path / "first", "--jobs", "1")
+    shutil.copytree(tmp_path / "first", folder / "of mon\x1bday")
+    said = grade(folder, "--out", tmp_path / "second", "--jobs", "1")
+    assert (tmp_path / "second" / "grades.csv").read_bytes() == (tmp_path / "first" / "grades.csv").read_bytes()
+    assert r"Left out, for it is no submission: of mon\x1bday." in said
+
+
+STRANGE: dict[str, Callable[[Path], object]] = {
+    "__pycache__": lambda path: path.mkdir(),
+    "__MACOSX": lambda path: path.mkdir(),
+    "empty": lambda path: path.mkdir(),
+    "notes": lambda path: put(path, "to do.txt", "deep/er.md"),
+    "roster.csv": lambda path: path.write_text("student\n"),
+    "old": earlier_results,
+    "runs": lambda path: (earlier_results(path / "monday"), earlier_results(path / "tuesday")),
+    "feedback.zip": lambda path: zipfile.ZipFile(path, "w").close(),
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name not in ("nbgrader", "folders and files")])
+def test_what_is_not_known_spoils_no_layout_and_is_named(layout: str, strange: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS[layout])
+    before = look(folder)
+    assert before.ignored == ()
+    assert [student for student, *_ in students(before)] == STUDENTS.get(layout, ["ana", "ben"])
+    STRANGE[strange](folder / strange)
+    after = look(folder)
+    assert students(after) == students(before)
+    assert after.ignored == (strange,)
+
+
+@pytest.mark.parametrize("strange", ["__pycache__", "__MACOSX", "roster.csv", "old", "runs"])
+def test_in_no_layout_of_a_platform_it_is_named_too(strange: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS["folders and files"])
+    STRANGE[strange](folder / strange)
+    found = look(folder)
+    assert [one.student for one in found.candidates] == ["ana", "ben"]
+    assert found.ignored == (strange,)
+    assert [one.student for one in find([folder], MODULE)] == ["ana", "ben"]
+
+
+@every_layout
+def test_work_beside_what_a_platform_laid_out_is_graded_too(layout: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS[layout])
+    put(folder, f"eve/deep/{PY}", "zoe.py")
+    names = {one.student for one in look(folder).candidates}
+    assert {"eve", "zoe"} <= names
+    assert len(names) == len(STUDENTS.get(layout, "ab")) + 2
+
+
+def test_one_file_with_a_name_as_canvas_gives_makes_nobody_else_disappear(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/{PY}", "ben.py", "eve_6_7_x.py")
+    assert [one.student for one in look(tmp_path).candidates] == ["ada", "ben", "eve_6"]
+
+
+@pytest.mark.parametrize("inner", ["", "work/"])
+def test_a_student_whose_folder_looks_like_results_is_graded(tmp_path: Path, inner: str) -> None:
+    earlier_results(put(tmp_path, f"ada/{PY}") / "eve")
+    put(tmp_path / "eve", f"{inner}{PY}")
+    found = look(tmp_path)
+    assert [one.student for one in found.candidates] == ["ada", "eve"]
+    assert found.ignored == ()
+
+
+@every_layout
+@pytest.mark.parametrize("below", ["grades", "results/monday"])
+def test_the_folder_for_results_changes_nothing_however_far_the_run_came(
+    layout: str, below: str, tmp_path: Path
+) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS[layout])
+    out = folder / below
+    before = students(look(folder, out=out))
+    out.mkdir(parents=True)
+    assert students(look(folder, out=out)) == before
+    (out / "reports").mkdir()  # a run that was killed
+    assert students(look(folder, out=out)) == before
+    shutil.rmtree(out)
+    earlier_results(out)
+    assert students(look(folder, out=out)) == before
+
+
+def test_results_behind_a_link_are_left_out_as_well(tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS["canvas"])
+    before = look(folder)
+    earlier_results(tmp_path / "elsewhere")
+    (folder / "grades").symlink_to(tmp_path / "elsewhere")
+    assert look(folder, out=folder / "grades") == before
+
+
+def test_paths_that_a_shell_has_listed_may_hold_the_results(tmp_path: Path) -> None:
+    folder = put(tmp_path / "class", *LAYOUTS["folders and files"])
+    out = earlier_results(folder / "grades")
+    found = look(*sorted(folder.iterdir()), out=out)
+    assert [one.student for one in found.candidates] == ["ana", "ben"]
+
+
+def test_nothing_but_results_is_one_sentence(tmp_path: Path) -> None:
+    earlier_results(tmp_path / "class" / "monday")
+    with pytest.raises(UsageError, match=r"class holds results of an earlier run and no submission: give a folder"):
+        look(tmp_path / "class")
+    with pytest.raises(UsageError, match=r"holds results of an earlier run and no submission"):
+        find([tmp_path / "class"], MODULE)
+    with pytest.raises(UsageError, match=r"There is nothing to grade but .*grades, which is where the results go\."):
+        look(tmp_path / "class", out=tmp_path / "class" / "grades")

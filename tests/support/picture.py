@@ -1,0 +1,59 @@
+"""The README's picture of a page, made anew: `python tests/support/picture.py`, with Chromium and playwright.
+
+It shows two items of a student of the sample class, and carries the hash of the templates that it was made with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+from places import KIT
+
+PICTURE = KIT / "autograder" / "pages" / "feedback.png"
+STUDENT, ITEMS = "emeka", ("deltas-centered", "deltas-normalized")
+MARGIN = 8  # pixels around the items
+
+
+def templates() -> str:
+    """What a feedback page looks like by: the hash of its templates."""
+    folder = KIT / "autograder" / "pages" / "templates"
+    names = ("page.html", "feedback.html", "drawings.html", "style.css", "feedback.css")
+    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
+
+
+def shot(page: Path) -> bytes:
+    """The items as Chromium shows them, one below the other: PNG."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        view = chromium.new_page(viewport={"width": 760, "height": 1000})
+        view.goto(page.as_uri())
+        boxes = [view.locator(f"#item-{item}").bounding_box() for item in ITEMS]
+        assert all(boxes), "an item is not on the page"
+        top, bottom = boxes[0]["y"] - MARGIN, boxes[-1]["y"] + boxes[-1]["height"] + MARGIN
+        clip = {"x": boxes[0]["x"] - MARGIN, "y": top, "width": boxes[0]["width"] + 2 * MARGIN, "height": bottom - top}
+        return view.screenshot(full_page=True, clip=clip)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as grades:
+        submission = KIT / "fixtures" / "policy_gradient" / "submissions" / STUDENT
+        command = [sys.executable, "-m", "autograder", "grade", submission, "--out", grades, "--jobs", "1"]
+        subprocess.run(command, cwd=KIT, check=True, stdout=subprocess.DEVNULL)
+        image = Image.open(io.BytesIO(shot(Path(grades) / "feedback" / f"{STUDENT}.html")))
+    made_with = PngInfo()
+    made_with.add_text("templates", templates())
+    image.quantize(64).save(PICTURE, pnginfo=made_with, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
