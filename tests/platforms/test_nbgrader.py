@@ -226,6 +226,7 @@ def _change(grades: Path, student: str, name: str, **changes: Any) -> None:
     path.write_text(json.dumps(data))
 
 
+@pytest.mark.long
 def test_being_late_costs_what_nbgraders_settings_say(root: Path, tmp_path: Path) -> None:
     late = shutil.copytree(root, tmp_path / "kit", ignore=shutil.ignore_patterns("autograded", "feedback"))
     nbgrader(late, "db", "assignment", "add", NAME, "--duedate", "2026-03-01 12:00:00 UTC")
@@ -243,7 +244,8 @@ def test_being_late_costs_what_nbgraders_settings_say(root: Path, tmp_path: Path
 def test_a_gradebook_that_lacks_the_assignment_or_knows_other_points_is_refused(root: Path, tmp_path: Path) -> None:
     arguments = ("export", "nbgrader", "grades", "--course", "solution", "--db")
     said = autograder(root, *arguments, str(tmp_path / "new.db"), code=2)
-    assert f"The gradebook does not know {NAME}: run `nbgrader generate_assignment {NAME}` first." in said
+    assert f"There is no gradebook {tmp_path / 'new.db'}: run `nbgrader generate_assignment {NAME}` first." in said
+    assert not (tmp_path / "new.db").exists()
     database = shutil.copy(root / "gradebook.db", tmp_path / "old.db")
     connection = sqlite3.connect(database)
     with connection:
@@ -255,10 +257,14 @@ def test_a_gradebook_that_lacks_the_assignment_or_knows_other_points_is_refused(
 
 
 def test_a_folder_without_settings_or_without_reports_is_refused_in_one_sentence(root: Path, tmp_path: Path) -> None:
-    said = autograder(root, "export", "nbgrader", "grades", "--course", str(root / "grades"), code=2)
+    bare = tmp_path / "bare"
+    shutil.copytree(root / "fixtures" / NAME, bare / "fixtures" / NAME)
+    (bare / "solution").mkdir()
+    said = autograder(root, "export", "nbgrader", "grades", "--course", str(bare), code=2)
     assert "holds no nbgrader_config.py" in said
-    said = autograder(root, "export", "nbgrader", str(tmp_path), "--course", "solution", code=2)
-    assert f"{tmp_path} holds no reports: give the folder that `autograder grade … --out` wrote." in said
+    (tmp_path / "empty").mkdir()
+    said = autograder(root, "export", "nbgrader", str(tmp_path / "empty"), "--course", "solution", code=2)
+    assert f"{tmp_path / 'empty'} holds no reports: give the folder that `autograder grade … --out` wrote." in said
 
 
 def test_a_name_that_leads_out_of_the_course_is_refused(root: Path, reports: dict[str, Report], tmp_path: Path) -> None:
