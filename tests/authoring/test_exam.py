@@ -79,8 +79,7 @@ def test_the_kit_passes_its_own_exam_in_short(assignment: Assignment, tmp_path: 
 def without_copies(assignment: Assignment, folder: Path) -> Assignment:
     """The assignment as a clone has it: its handout lacks the copies that `release` makes, which edits make stale."""
     for part, path in (("fixtures", assignment.folder), ("solution", assignment.solution)):
-        (folder / part).mkdir()
-        (folder / part / assignment.name).symlink_to(path)
+        shutil.copytree(path, folder / part / assignment.name)
     shutil.copytree(assignment.handout, folder / "handout" / assignment.name, ignore=shutil.ignore_patterns(*COPIES))
     return load_assignment(folder / "fixtures" / assignment.name)
 
