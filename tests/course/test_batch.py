@@ -26,6 +26,7 @@ from typing import Any
 
 import pytest
 import toy_kit
+from golden import kinds
 from graded_folder import comparable
 from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
@@ -164,7 +165,7 @@ def test_a_run_writes_exactly_what_the_design_lists(
     assert [report.student for report in run.reports] == names
     assert {row["student"]: row["points"] for row in rows(out)} == {
         **{path.stem: "100" for path in RIGHT_ANSWERS},
-        **{"emeka": "83", "chidi": "0", "hana": "0", "zoe": "0"},
+        **{"emeka": f"{kinds(ASSIGNMENT)['emeka']['points']:g}", "chidi": "0", "hana": "0", "zoe": "0"},
     }
     described = json.loads((out / "run.json").read_text())
     assert described["fixtures"] == grader.fixtures.sha256
