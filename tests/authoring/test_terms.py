@@ -226,6 +226,7 @@ def test_a_students_variant_is_always_the_same_one_and_all_are_used() -> None:
     assert "key" not in repr(variants).replace("keyword", "")
 
 
+@pytest.mark.long
 def test_each_student_is_graded_against_the_cases_that_were_in_the_students_own_zip(
     kit: Path, tmp_path: Path, secret_file: Path
 ) -> None:

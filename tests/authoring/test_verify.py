@@ -168,6 +168,7 @@ def test_cases_with_other_inputs_never_pass_for_moved_numbers(kit: Path) -> None
 # A term's set
 
 
+@pytest.mark.long
 def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) -> None:
     secret = b"a secret of this course"
     regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)

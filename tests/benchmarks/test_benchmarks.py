@@ -341,6 +341,7 @@ def test_the_command_explains_itself() -> None:
     assert "--sizes" in done.stdout
 
 
+@pytest.mark.long
 def test_what_a_student_waits_for_is_timed_on_the_handout_and_held_against_its_aims(tmp_path: Path) -> None:
     found = waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(RIGHT), sys.executable), times=1)
     assert set(found["rows"]) >= set(tables.WAITING) == {"autograder check, all items", WATCH}
@@ -349,6 +350,7 @@ def test_what_a_student_waits_for_is_timed_on_the_handout_and_held_against_its_a
     assert [target["holds"] for target in tables.targets({"student": slow})][1:] == [False]
 
 
+@pytest.mark.long
 def test_a_wrong_submission_is_no_measure_of_a_students_wait(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed):
         waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(WRONG), sys.executable), times=1)

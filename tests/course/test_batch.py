@@ -46,7 +46,7 @@ from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report, from_json, read_report, to_json
-from autograder.vocabulary.text import INVISIBLE
+from autograder.vocabulary.text import INVISIBLE, number
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"

@@ -161,6 +161,7 @@ def test_one_job_two_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, t
     )
 
 
+@pytest.mark.long
 def test_what_was_graded_at_home_is_kept_on_a_cluster_and_the_other_way_round(
     cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_what_was_graded_at_home_is_kept_on_a_cluster_and_the_other_way_round(
 # What may happen to a cluster
 
 
+@pytest.mark.long
 def test_workers_that_are_killed_in_mid_run_lose_nothing(
     cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path, at_home: dict[str, list[str]]
 ) -> None:
@@ -196,6 +198,7 @@ def test_workers_that_are_killed_in_mid_run_lose_nothing(
     assert comparable(tmp_path / "grades") == at_home
 
 
+@pytest.mark.long
 def test_what_no_worker_survives_is_not_graded_and_the_run_goes_on(
     grader: Grader, toys: Path, tmp_path: Path, at_home: dict[str, list[str]]
 ) -> None:
@@ -285,6 +288,7 @@ def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys
     assert not [path for path in out.rglob("*") if path.name.startswith(".writing-") or path.name == "grades.csv"]
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_killed_ends_the_run_with_one_sentence_and_what_is_done_is_kept(
     grader: Grader,
     toys: Path,

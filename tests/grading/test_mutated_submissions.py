@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lengths import in_short
 from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
@@ -234,7 +235,7 @@ def kind_of(submission: Submission) -> str:
     return "source" if submission.source else "problem"
 
 
-@pytest.mark.parametrize("kind", COUNTS)
+@pytest.mark.parametrize("kind", in_short(COUNTS))
 def test_a_damaged_submission_is_read_or_refused_in_words(kind: str, tmp_path: Path) -> None:
     source = random.Random(f"damaged {kind}")
     name, make = MAKERS[kind]
