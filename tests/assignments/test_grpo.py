@@ -311,6 +311,7 @@ def test_what_the_model_reads_is_right_or_wrong_as_often_as_the_text_says() -> N
     assert all(is_well_formed(worked(*pair, rng)) for pair in pairs)
 
 
+@pytest.mark.long
 def test_pretraining_gives_the_same_model_for_the_same_seed(capsys: pytest.CaptureFixture[str]) -> None:
     one, other, third = pretrain(2), pretrain(2), pretrain(2, seed=1)
     states = [torch.cat([w.reshape(-1) for w in model.state_dict().values()]) for model in (one, other, third)]

@@ -37,7 +37,6 @@ from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import FixtureError
 
 REAL = find_assignment(KIT, "policy_gradient")
-MUTANTS = mutants_of(solution_source(REAL), REAL.folder)
 
 EXTRA = """
 MISTAKES += (
@@ -310,10 +309,11 @@ def test_a_list_of_equivalents_that_names_what_is_not_made_is_refused(kit: Path)
 
 
 def test_every_function_has_mutants_and_they_all_differ() -> None:
-    found = Counter(mutant.function for mutant in MUTANTS)
+    mutants = mutants_of(solution_source(REAL), REAL.folder)
+    found = Counter(mutant.function for mutant in mutants)
     assert set(found) == set(REAL.functions)
     assert min(found.values()) > 10
-    assert len({mutant.source for mutant in MUTANTS} | {solution_source(REAL)}) == len(MUTANTS) + 1
+    assert len({mutant.source for mutant in mutants} | {solution_source(REAL)}) == len(mutants) + 1
 
 
 # Sums

@@ -367,6 +367,7 @@ def test_a_hang_in_one_function_names_it_and_leaves_the_others_checked(
     assert "PASS  kl-values" in done.stdout
 
 
+@pytest.mark.long
 def test_the_kit_itself_is_out_of_reach_of_the_unpacked_zip(unpacked: Path) -> None:
     code = "import autograder, autograder.sandbox.inside.worker; print(autograder.__file__)"
     (unpacked / "where.py").write_text(code)

@@ -49,6 +49,7 @@ def test_a_flipped_byte_is_refused_with_the_name_of_the_file_before_anything_is_
         verify(toy_assignment(kit))
 
 
+@pytest.mark.long
 def test_a_changed_generator_an_unknown_file_and_another_version_are_all_told(kit: Path) -> None:
     folder = kit / "fixtures" / "toy"
     change(folder / "cases.py", '("ramp-large", "three rows", (3, 5))', '("ramp-large", "three rows", (3, 4))')
@@ -67,6 +68,7 @@ def test_a_changed_generator_an_unknown_file_and_another_version_are_all_told(ki
     ]
 
 
+@pytest.mark.long
 def test_a_refusal_of_the_build_comes_out_of_its_process_as_the_sentence_that_it_is(kit: Path) -> None:
     change(kit / "fixtures" / "toy" / "oracle.py", "value + factor", "value - factor")
     before = contents(kit / "fixtures")

@@ -118,6 +118,7 @@ def test_an_item_with_a_wrong_case_is_named(workshop: Workshop, monkeypatch: pyt
         checks.check("deltas-normalized", as_module(source_of(WRONG)))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize("student", [RIGHT, WRONG])
 def test_the_floor_makes_the_calls_that_grading_makes(

@@ -370,6 +370,7 @@ def running(students: Path, tmp_path: Path) -> Iterable[Callable[[], subprocess.
         process.communicate()
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_and_started_again_ends_with_the_same_bytes(
     reference: tuple[Path, Run], running: Callable[[], subprocess.Popen[str]], tmp_path: Path
 ) -> None:

@@ -252,6 +252,7 @@ def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> N
     assert cluster.workers() == before
 
 
+@pytest.mark.long
 def test_a_run_leaves_no_server_on_the_cluster(cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path) -> None:
     pids = cluster.workers().values()
     seen: set[int] = set()
@@ -370,6 +371,7 @@ def test_without_dask_the_sentence_says_what_to_install(
 # In a Dask worker
 
 
+@pytest.mark.long
 def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader that was killed dismisses nobody."""
     monkeypatch.setattr(dask_worker, "IDLE_SECONDS", 0.1)

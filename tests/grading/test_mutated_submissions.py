@@ -276,6 +276,7 @@ def grade(text: str, sandbox: Sandbox) -> Report:
     return grader.grade(Submission("student", "student.py", "0" * 64, text), sandbox, items=items)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("base", [UNTOUCHED, HALF_DONE], ids=["untouched", "half done"])
 def test_a_damaged_submission_earns_nothing_that_the_whole_one_does_not(base: str, sandbox: Sandbox) -> None:
     source = random.Random(f"graded {len(base)}")

@@ -40,6 +40,7 @@ def output_of(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_training_gives_the_same_bits_without_the_compiler() -> None:
     assert output_of(POSTPONED + WORK + LOADED) == output_of(WORK) + "False\n"
 
