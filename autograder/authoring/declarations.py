@@ -26,6 +26,7 @@ __all__ = [  # what the cases of an assignment need
     "gradient",
     "unchanged",
     "value",
+    "witness",
 ]
 
 OPEN_SECRET = "open fixtures: a course that publishes its repository draws its own"
@@ -40,6 +41,7 @@ class Draft:
     answer   the oracle: expectations from inputs and parameters
     free     inputs and parameters that need not matter here
     square   axes that may have equal sizes here, and why; "" where all must differ
+    zero     why an expected value may be 0 throughout; "" where none may
     example  a named example: the same numbers whatever the secret
     """
 
@@ -51,6 +53,7 @@ class Draft:
     params: Mapping[str, Any]
     free: tuple[str, ...] = ()
     square: str = ""
+    zero: str = ""
     example: bool = False
 
 
@@ -93,6 +96,14 @@ def fact(name: str, what: str, expected: Any, message: str, *, diagnosis: bool =
 def error(name: str, what: str, kind: str, *mentions: str) -> Expectation:
     """An exception of type `kind` whose text mentions each of `mentions`."""
     return Expectation("error", name, what, value={"type": kind, "mentions": list(mentions)})
+
+
+def witness(name: str, what: str, claim: Mapping[str, Any], message: str) -> Expectation:
+    """An example of the student's own, judged outside the sandbox; `claim` is as `witnesses` says.
+
+    `message` may hold {observed}: what is wrong with the example.
+    """
+    return Expectation("witness", name, what, value=dict(claim), message=message)
 
 
 def _tensor(
@@ -164,7 +175,11 @@ def _check_stored_value(draft: Draft, expectation: Expectation) -> None:
         return
     if not is_finite(expectation.array):
         raise Refusal(f"{draft.case}: the expected {expectation.name} is not finite.", draft.case)
-    if expectation.dtype != "int64" and np.abs(expectation.array).max(initial=0.0) < 10 * expectation.atol:
+    if (
+        not draft.zero
+        and expectation.dtype != "int64"
+        and np.abs(expectation.array).max(initial=0.0) < 10 * expectation.atol
+    ):
         raise Refusal(f"{draft.case}: the expected {expectation.name} is too small for its tolerance.", draft.case)
 
 
@@ -203,7 +218,7 @@ def _moves(
 ) -> bool:
     try:
         changed = draft.answer(inputs, params)
-    except (IndexError, KeyError, ValueError):
+    except (ArithmeticError, IndexError, KeyError, ValueError):
         return True
     return any(_moved(before, after) for before, after in zip(expected, changed, strict=True))
 

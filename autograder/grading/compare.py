@@ -13,12 +13,14 @@ from typing import Any, Literal
 import numpy as np
 
 from autograder.grading.cases import Expectation
+from autograder.grading.witnesses import fault_of
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 
 Rung = Literal[
     "returned", "tensor", "dtype", "shape", "finite", "values", "graph", "error", "fact", "gradient", "purity"
 ]
-KIND_ORDER = ("value", "error", "fact", "gradient", "unchanged")
+KIND_ORDER = ("value", "witness", "error", "fact", "gradient", "unchanged")
+SINGLE = (1e-4, 1e-6)  # what float32 answers may differ by: relative, and absolute as a share of the greatest value
 SHOWN = 3
 NOTHING = Returned("none")
 
@@ -84,6 +86,9 @@ def _compare_one(expectation: Expectation, observation: Observation) -> Mismatch
             return _compare_gradient(expectation, observation.returned.get(expectation.name, NOTHING))
         case "unchanged":
             return _compare_argument(expectation, observation.returned.get(expectation.name, NOTHING))
+        case "witness":
+            fault = fault_of(expectation.value, observation.returned)
+            return Mismatch("fact", expectation, observed=fault) if fault else None
 
 
 def _compare_json(expectation: Expectation, observed: Any) -> Mismatch | None:
@@ -106,10 +111,35 @@ def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | N
         return Mismatch("returned", expectation, returned)
     if returned.kind != "tensor":
         return Mismatch("tensor", expectation, returned)
+    if "values" in expectation.forgiven:
+        right = "dtype" in expectation.forgiven or returned.dtype == expectation.dtype
+        return None if right else Mismatch("dtype", expectation, returned)
+    expectation, returned = _at_its_precision(expectation, returned), _in_shape(expectation, returned)
     mismatch = _compare_form(expectation, returned) or _compare_arrays(expectation, returned, expected)
     if mismatch is None and expectation.attached not in (None, returned.requires_grad):
         return Mismatch("graph", expectation, returned)
     return mismatch
+
+
+def _at_its_precision(expectation: Expectation, returned: Returned) -> Expectation:
+    """The expectation with the dtype that came back, where its own is forgiven; float32 may differ by more."""
+    if "dtype" not in expectation.forgiven or returned.array is None or returned.dtype == expectation.dtype:
+        return expectation
+    if returned.dtype != "float32":
+        return replace(expectation, dtype=returned.dtype)
+    scale = max(1.0, float(np.abs(_expected_array(expectation)).max(initial=0.0)))
+    rtol, atol = max(expectation.rtol, SINGLE[0]), max(expectation.atol, SINGLE[1] * scale)
+    return replace(expectation, dtype=returned.dtype, rtol=rtol, atol=atol)
+
+
+def _in_shape(expectation: Expectation, returned: Returned) -> Returned:
+    """What came back, with the axes of size 1 that were asked for, where more or fewer of them are forgiven."""
+    if "ones" not in expectation.forgiven or returned.array is None:
+        return returned
+    shape = _expected_array(expectation).shape
+    if returned.shape == shape or [n for n in returned.shape if n != 1] != [n for n in shape if n != 1]:
+        return returned
+    return replace(returned, shape=shape, array=returned.array.reshape(shape))
 
 
 def _compare_form(expectation: Expectation, returned: Returned) -> Mismatch | None:
@@ -232,10 +262,30 @@ def same_trace(
 def _agrees(expectation: Expectation, mistake: Observation, seen: Observation) -> bool:
     name = expectation.name
     if name in mistake.facts:
-        return bool(mistake.facts[name] == seen.facts.get(name))
+        found = fact_seen(expectation, seen)
+        return _same_error(expectation, mistake.facts[name], found) or bool(mistake.facts[name] == found)
     if name not in mistake.returned:
         return _compare_one(expectation, seen) is None
     return _same_return(expectation, mistake.returned[name], seen.returned.get(name, NOTHING))
+
+
+def _same_error(expectation: Expectation, mistaken: Any, found: Any) -> bool:
+    """Whether two errors break the same part of what was asked for, in whatever words: the type, or what is named."""
+    if expectation.kind != "error" or not isinstance(mistaken, dict) or not isinstance(found, dict):
+        return False
+    return _kind_of(mistaken) == _kind_of(found) and not error_holds(expectation, found)
+
+
+def _kind_of(error: Mapping[str, Any]) -> Any:
+    types = error.get("types")
+    return types[0] if isinstance(types, list) and types else None
+
+
+def fact_seen(expectation: Expectation, seen: Observation) -> Any:
+    """The fact of that name: as the probe says, or, of a student's own example, as found here."""
+    if expectation.kind == "witness":
+        return fault_of(expectation.value, seen.returned)
+    return seen.facts.get(expectation.name)
 
 
 def _same_return(expectation: Expectation, mistaken: Returned, seen: Returned) -> bool:

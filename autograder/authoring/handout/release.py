@@ -177,7 +177,7 @@ def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, fol
 
 
 def _without_hidden(items: str) -> str:
-    return "".join(line for line in items.splitlines(keepends=True) if not re.match(r"hidden\s*=", line))
+    return re.sub(r"^hidden\s*=\s*\[[^\]]*\][^\n]*\n?", "", items, flags=re.MULTILINE)
 
 
 def _text(path: Path) -> str:
