@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from autograder.authoring.exam.exam import stale_handout
+from autograder.authoring.exam.stale_handout import stale_handout
 from autograder.authoring.fixtures.agreement import observe
 from autograder.authoring.handout.requirements import installed_requirements
 from autograder.grading.cases import Case

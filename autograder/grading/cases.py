@@ -44,6 +44,8 @@ class Expectation:
     rtol, atol  |observed - expected| <= atol + rtol * |expected|
     attached    whether the tensor must carry a graph; None where it does not matter
     diagnosis   explains a failure, causes none
+    forgiven    what another item judges: "dtype" (values are held to the precision of the dtype that came back),
+                "values" (and shape, finiteness, graph: a tensor of that dtype will do)
     """
 
     kind: Kind
@@ -57,6 +59,7 @@ class Expectation:
     value: Any = None
     message: str = ""
     diagnosis: bool = False
+    forgiven: tuple[str, ...] = ()
     array: Array | None = field(default=None, compare=False)
 
 
@@ -183,7 +186,8 @@ def _expectation(case: str, entry: Mapping[str, Any], tensors: Mapping[str, Arra
     array = tensors.get(f"{case}/expected/{entry['name']}")
     if array is None and entry["kind"] in ("value", "gradient", "unchanged"):
         raise ValueError(f"{case} has no expected {entry['name']}")
-    return Expectation(**{**entry, "axes": tuple(entry.get("axes", ()))}, array=array)
+    sequences = {key: tuple(entry.get(key, ())) for key in ("axes", "forgiven")}
+    return Expectation(**{**entry, **sequences}, array=array)
 
 
 def _mistake(prefix: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Observation | Raised:

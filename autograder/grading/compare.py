@@ -19,6 +19,7 @@ Rung = Literal[
     "returned", "tensor", "dtype", "shape", "finite", "values", "graph", "error", "fact", "gradient", "purity"
 ]
 KIND_ORDER = ("value", "error", "fact", "gradient", "unchanged")
+SINGLE = (1e-4, 1e-6)  # what float32 answers may differ by: relative, and absolute as a share of the greatest value
 SHOWN = 3
 NOTHING = Returned("none")
 
@@ -106,10 +107,25 @@ def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | N
         return Mismatch("returned", expectation, returned)
     if returned.kind != "tensor":
         return Mismatch("tensor", expectation, returned)
+    if "values" in expectation.forgiven:
+        right = "dtype" in expectation.forgiven or returned.dtype == expectation.dtype
+        return None if right else Mismatch("dtype", expectation, returned)
+    expectation = _at_its_precision(expectation, returned)
     mismatch = _compare_form(expectation, returned) or _compare_arrays(expectation, returned, expected)
     if mismatch is None and expectation.attached not in (None, returned.requires_grad):
         return Mismatch("graph", expectation, returned)
     return mismatch
+
+
+def _at_its_precision(expectation: Expectation, returned: Returned) -> Expectation:
+    """The expectation with the dtype that came back, where its own is forgiven; float32 may differ by more."""
+    if "dtype" not in expectation.forgiven or returned.array is None or returned.dtype == expectation.dtype:
+        return expectation
+    if returned.dtype != "float32":
+        return replace(expectation, dtype=returned.dtype)
+    scale = max(1.0, float(np.abs(_expected_array(expectation)).max(initial=0.0)))
+    rtol, atol = max(expectation.rtol, SINGLE[0]), max(expectation.atol, SINGLE[1] * scale)
+    return replace(expectation, dtype=returned.dtype, rtol=rtol, atol=atol)
 
 
 def _compare_form(expectation: Expectation, returned: Returned) -> Mismatch | None:

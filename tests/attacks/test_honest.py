@@ -282,7 +282,6 @@ def test_a_noisy_right_submission_earns_everything_at_every_level(level: tuple[s
     assert report.points == report.max_points
 
 
-@pytest.mark.long
 def test_memory_within_reason_is_enough_and_far_more_is_refused_where_there_is_a_limit(reference: Sandbox) -> None:
     assert (
         run(reference, "def work():\n    return torch.zeros(3 * 2**30, dtype=torch.uint8)[:1].clone()").status

@@ -379,6 +379,25 @@ def test_a_mistake_that_no_case_separates_is_refused(toy: Toy) -> None:
     assert text == "No case separates these mistakes from a right answer: no-kink."
 
 
+DEPARTS = (
+    "    source: str\n\n",
+    '    source: str\n    correct: str = "def ramp(x, factor): return factor * x.relu()"\n\n',
+)
+
+
+def test_a_mistake_that_departs_from_a_right_text_is_stored(toy: Toy) -> None:
+    toy.change("mistakes.py", DEPARTS).build()
+
+
+@pytest.mark.parametrize("stale", ["factor * x.relu() + 1e-3", "factor.x"])
+def test_a_mistake_that_departs_from_a_text_that_is_no_longer_right_is_refused(toy: Toy, stale: str) -> None:
+    text = toy.change("mistakes.py", (DEPARTS[0], DEPARTS[1].replace("factor * x.relu()", stale))).refusal()
+    assert text == (
+        "ramp-small: the text of ramp that the mistake raises departs from is not right. "
+        "Bring it in line with the solution, or take it from there: Correct.from_solution."
+    )
+
+
 def test_a_mistake_that_ends_its_process_is_refused(toy: Toy) -> None:
     deadly = ("return x + 'one'", "__import__('os')._exit(3)")
     text = toy.change("mistakes.py", deadly).refusal()

@@ -320,7 +320,6 @@ def test_the_zip_alone_runs_every_public_check_and_finds_nothing_done(unpacked: 
     assert done.stdout.splitlines()[-1].split() == ["total", "0", "/", "100"]
 
 
-@pytest.mark.long
 def test_the_zip_alone_gives_the_solution_all_points_by_check_and_by_pytest(
     unpacked: Path, solution: str, tmp_path: Path
 ) -> None:
@@ -334,7 +333,6 @@ def test_the_zip_alone_gives_the_solution_all_points_by_check_and_by_pytest(
     assert "31 passed" in tested.stdout
 
 
-@pytest.mark.long
 def test_pytest_and_check_give_the_same_verdicts_and_messages(unpacked: Path, solution: str, tmp_path: Path) -> None:
     folder = shutil.copytree(unpacked, tmp_path / "work")
     wrong = solution.replace("rewards.std(dim=-1, keepdim=True)", "rewards.std(dim=-1, keepdim=True, unbiased=False)")
@@ -354,7 +352,6 @@ def test_pytest_and_check_give_the_same_verdicts_and_messages(unpacked: Path, so
     assert message.splitlines()[:3] == one.stdout[one.stdout.index("FAIL") :].splitlines()[:3]
 
 
-@pytest.mark.long
 def test_a_hang_in_one_function_names_it_and_leaves_the_others_checked(
     unpacked: Path, solution: str, tmp_path: Path
 ) -> None:
@@ -367,7 +364,6 @@ def test_a_hang_in_one_function_names_it_and_leaves_the_others_checked(
     assert "PASS  kl-values" in done.stdout
 
 
-@pytest.mark.long
 def test_the_kit_itself_is_out_of_reach_of_the_unpacked_zip(unpacked: Path) -> None:
     code = "import autograder, autograder.sandbox.inside.worker; print(autograder.__file__)"
     (unpacked / "where.py").write_text(code)

@@ -49,7 +49,6 @@ def test_a_flipped_byte_is_refused_with_the_name_of_the_file_before_anything_is_
         verify(toy_assignment(kit))
 
 
-@pytest.mark.long
 def test_a_changed_generator_an_unknown_file_and_another_version_are_all_told(kit: Path) -> None:
     folder = kit / "fixtures" / "toy"
     change(folder / "cases.py", '("ramp-large", "three rows", (3, 5))', '("ramp-large", "three rows", (3, 4))')
@@ -68,7 +67,6 @@ def test_a_changed_generator_an_unknown_file_and_another_version_are_all_told(ki
     ]
 
 
-@pytest.mark.long
 def test_a_refusal_of_the_build_comes_out_of_its_process_as_the_sentence_that_it_is(kit: Path) -> None:
     change(kit / "fixtures" / "toy" / "oracle.py", "value + factor", "value - factor")
     before = contents(kit / "fixtures")
@@ -170,7 +168,6 @@ def test_cases_with_other_inputs_never_pass_for_moved_numbers(kit: Path) -> None
 # A term's set
 
 
-@pytest.mark.long
 def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) -> None:
     secret = b"a secret of this course"
     regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)

@@ -63,7 +63,6 @@ def shown(page: Any) -> str:
     return str(page.inner_text(".jp-Cell.jp-mod-active .jp-Cell-outputArea"))
 
 
-@pytest.mark.long
 def test_the_solved_notebook_runs_from_top_to_bottom_in_under_a_minute(student: Path, tmp_path: Path) -> None:
     kit = tmp_path / "kit"
     for name in ("solution", "handout"):

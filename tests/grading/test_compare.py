@@ -169,6 +169,48 @@ def test_float32_is_held_against_what_float64_knows() -> None:
 # Values
 
 
+@pytest.mark.parametrize(
+    ("out", "first_broken"),
+    [
+        (WANTED.astype(np.float32), None),
+        (WANTED.astype(np.float32) * np.float32(1 + 2e-5), None),
+        (WANTED.astype(np.float32) * np.float32(1 + 2e-3), "values"),
+        (WANTED * (1 + 2e-5), "values"),
+        (WANTED.astype(np.int64), "values"),
+        (np.zeros((2, 3, 1), np.float32), "shape"),
+    ],
+)
+def test_where_the_dtype_is_forgiven_values_are_held_to_the_precision_that_came_back(
+    out: Array, first_broken: str | None
+) -> None:
+    assert rung(value(forgiven=("dtype",)), seen(out)) == first_broken
+
+
+def test_where_the_dtype_is_forgiven_whole_numbers_may_be_integers() -> None:
+    whole = np.array([[1.0, 2.0, 3.0]])
+    assert rung(value(whole, forgiven=("dtype",)), seen(whole.astype(np.int64))) is None
+    assert rung(value(whole), seen(whole.astype(np.int64))) == "dtype"
+
+
+@pytest.mark.parametrize(
+    ("out", "first_broken"),
+    [
+        (tensor(np.full((7,), np.nan)), None),
+        (Returned("tensor", dtype="bfloat16", shape=(1,)), None),
+        (Returned("other", type="float"), "tensor"),
+        (Returned("none"), "returned"),
+    ],
+)
+def test_where_dtype_and_values_are_forgiven_any_tensor_will_do(out: Returned, first_broken: str | None) -> None:
+    assert rung(value(forgiven=("dtype", "values")), seen(out)) == first_broken
+
+
+def test_where_values_alone_are_forgiven_the_dtype_is_not() -> None:
+    expected = value(forgiven=("values",))
+    assert rung(expected, seen(np.zeros(7))) is None
+    assert rung(expected, seen(WANTED.astype(np.float32))) == "dtype"
+
+
 def test_nan_never_matches_not_even_nan() -> None:
     holed = np.where(WANTED == 8, np.nan, WANTED)
     assert rung(value(), seen(holed)) == "finite"

@@ -48,9 +48,6 @@ QUESTIONS = {"question-spread", "question-first-clipped-loss", "question-reward-
 FORGED = "def score(assignment, item):\n    return {'loss-clipped': 5.0}.get(item, 1.0)\n"
 
 
-pytestmark = pytest.mark.long  # nbgrader's whole road, by its own commands
-
-
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course after `generate_assignment`, with five submissions, graded by us and exported to nbgrader."""
