@@ -31,7 +31,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     chosen = config.option
     is_worker = "PYTEST_XDIST_WORKER" in os.environ
     if not is_worker and getattr(chosen, "numprocesses", 0) is None and not (chosen.usepdb or chosen.collectonly):
-        chosen.numprocesses = min(MOST, (os.cpu_count() or 1) + 1)  # some of them wait for processes of their own
+        chosen.numprocesses = min(MOST, os.cpu_count() or 1)
         chosen.dist, chosen.loadscopereorder = "loadfile", False
 
 

@@ -106,8 +106,7 @@ def test_students_get_whole_packages_that_need_no_other() -> None:
 
 @pytest.mark.parametrize("folder", folders(), ids=lambda path: path.relative_to(KIT).as_posix())
 def test_a_level_has_a_dozen_names_at_most(folder: Path) -> None:
-    rooms = [path for path in folder.iterdir() if path.suffix != ".md"]
-    names = [path.name for path in rooms if not path.name.startswith(("_", "."))]
+    names = [path.name for path in folder.iterdir() if not path.name.startswith(("_", "."))]
     assert len(names) <= MOST_NAMES, sorted(names)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from autograder.checking.checker import Checker
 from autograder.checking.command_line import print_anything
 from autograder.vocabulary.errors import GraderFault, KitError
-from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.report_text import item_lines, report_text
 from autograder.vocabulary.text import number, visible
 
@@ -33,6 +33,9 @@ def result(report: Report) -> dict[str, Any]:
         reason = next(item.message for item in items if item.points is None)
         return {"version": VERSION, "status": "error", "message": visible(reason, 300), "max_score": most, "tests": []}
     passed = all(item.verdict == "passed" for item in items)
+    first = next((index for index, item in enumerate(items) if item.message.startswith(NOT_REACHED)), -1)
+    if first >= 0:  # the reporter shows nothing above the tests
+        items[first] = replace(items[first], message=f"{report.cause}\n{items[first].message}".lstrip())
     tests = [_test(item) for item in items]
     return {"version": VERSION, "status": "pass" if passed else "fail", "max_score": most, "tests": tests}
 

@@ -42,7 +42,9 @@ def chosen_fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
 
 def chosen_variants(assignment: Assignment, folder: Path | None) -> Variants:
     """The variants in that folder, all of them read and in order."""
-    return read_variants(assignment, folder or assignment.folder)
+    variants = read_variants(assignment, folder or assignment.folder)
+    assert len(variants.all) == variants.count
+    return variants
 
 
 @fixtures_app.command("regenerate")

@@ -99,6 +99,8 @@ def _stands_out(report: Report) -> str:
     failed = [item for item in report.items if item.verdict != "passed"]
     if not failed:
         return ""
+    if report.cause:
+        return report.cause.split("\n")[0]
     first_lines = {item.message.split("\n")[0] for item in failed}
     if len(failed) == len(report.items) and len(first_lines) == 1:
         return first_lines.pop()

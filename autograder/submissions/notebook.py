@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.submissions.selection import (
@@ -28,18 +28,26 @@ from autograder.submissions.syntax import MAX_CODE
 
 MAX_JSON_TOKENS = 2_000_000  # bounds the memory that parsing a notebook takes
 MAX_CELLS = 5_000
+NOTHING_DEFINED = "defines no function to grade in its code cells."
 MAX_WORDS = 20_000  # characters of one answer in words
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|[\[{,]', re.DOTALL)
+_DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 _CONFLICT = re.compile(r"^(?:<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Text:
-    """What a file says: Python text, or what is wrong with it as the end of a sentence."""
+    """What a file says: Python text, or what is wrong with it as the end of a sentence.
+
+    cells    of a notebook: at which line of `source` each cell begins, and its number
+    unread   functions that a cell would define which could not be read → why not
+    """
 
     source: str = ""
     problem: str = ""
     notes: tuple[str, ...] = ()
+    cells: tuple[tuple[int, int], ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
@@ -49,10 +57,12 @@ def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
         return cells
     statements: list[Statement] = []
     notes: list[str] = []
+    unread: dict[str, str] = {}
     for number, cell in enumerate(cells, 1):
         found = statements_of(number, cell.code, module)
         if isinstance(found, str):
             notes.append(found)
+            unread |= dict.fromkeys(_DEFINED.findall(cell.code), found)
         else:
             statements += found
     statements, chosen = chosen_definitions(with_changes(statements), cells, graded)
@@ -61,8 +71,10 @@ def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
     names = needed_names(statements, roots)
     notes += [*defined_twice(statements, graded), *loops_left_out(statements, names)]
     if not any(is_kept(statement, roots) for statement in statements):
-        return Text(problem="defines no function to grade in its code cells.", notes=tuple(notes))
-    return Text(source_of(statements, names), notes=tuple(notes))
+        reason = f"defines no function to grade in cells that can be read: {notes[0]}." if unread else NOTHING_DEFINED
+        return Text(problem=reason, notes=tuple(notes))
+    source, cells_at = source_of(statements, names)
+    return Text(source, notes=tuple(notes), cells=cells_at, unread=unread)
 
 
 def words_of(text: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from autograder import __version__
 
 SCHEMA = 1
+NOT_REACHED = "Not reached"  # how the message of an item begins that `Report.cause` explains
 
 Verdict = Literal[
     "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
@@ -59,7 +60,8 @@ class SubmissionInfo:
 class Report:
     """All that is known of one graded submission.
 
-    kit   the version of the kit that graded it; "" where that was before reports said it
+    kit     the version of the kit that graded it; "" where that was before reports said it
+    cause   what kept items from being reached, told once: a file that cannot be imported, a cell that cannot be read
     """
 
     student: str
@@ -69,6 +71,7 @@ class Report:
     isolation: tuple[str, ...]
     items: tuple[ItemResult, ...]
     kit: str = __version__
+    cause: str = ""
 
     @property
     def status(self) -> Literal["graded", "not_graded"]:
@@ -102,6 +105,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "max_points": report.max_points,
         "status": report.status,
         "isolation": list(report.isolation),
+        "cause": report.cause,
         "items": items,
     }
 
@@ -118,6 +122,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
         isolation=tuple(data["isolation"]),
         items=tuple(_item_from_json(item) for item in data["items"]),
         kit=str(data.get("kit", "")),
+        cause=str(data.get("cause", "")),
     )
 
 

@@ -30,11 +30,17 @@ def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH) -> l
 
 def report_text(report: Report, notes: Sequence[str] = ()) -> str:
     """The whole report for a terminal: items, then points by function, then the sum."""
-    lines = [f"Note: {visible(note)}" for note in notes]
+    lines = [f"Note: {visible(note)}" for note in notes_beside(report, notes)]
+    lines += [*visible(report.cause, newlines=True).splitlines(), ""] if report.cause else []
     for item in report.items:
         lines += [*item_lines(item), *([] if item.verdict in ("passed", "missing") else [""])]
     apart = [] if lines[-1:] == [""] else [""]
     return "\n".join([*lines, *apart, *totals(report)])
+
+
+def notes_beside(report: Report, notes: Sequence[str]) -> list[str]:
+    """The notes that say something else than the cause above the items."""
+    return [note for note in notes if note[1:] not in report.cause]
 
 
 def totals(report: Report) -> list[str]:

@@ -108,7 +108,7 @@ def _slopes(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarr
 def test_the_oracles_gradients_of_log_probs_are_slopes(name: str) -> None:
     rng = np.random.default_rng(0)
     cases = GENERATOR["cases"]
-    inputs = {**cases.log_probs.network(rng, 7), **cases.log_probs.sequences(rng, 3, 4, 5, 7, padded=True)}
+    inputs = {**cases.network(rng, 7), **cases.sequences(rng, 3, 4, 5, 7, padded=True)}
     upstream = rng.standard_normal((3, 5))
     found = ORACLE.log_probs_gradients(inputs, 4, upstream)[name]
     slopes = _slopes(lambda w: float((ORACLE.log_probs({**inputs, name: w}, 4) * upstream).sum()), inputs[name])
@@ -117,7 +117,7 @@ def test_the_oracles_gradients_of_log_probs_are_slopes(name: str) -> None:
 
 @pytest.mark.parametrize("normalization", ["token_mean", "sequence_mean", "constant_length"])
 def test_the_oracles_gradients_of_the_loss_are_slopes(normalization: str) -> None:
-    given = GENERATOR["cases"].loss.loss_inputs(np.random.default_rng(1), 4, 6)
+    given = GENERATOR["cases"].loss_inputs(np.random.default_rng(1), 4, 6)
     ref = given["log_probs"] + 0.3
     rest = (given["old_log_probs"], given["advantages"], given["mask"])
     options = {"normalization": normalization, "max_length": 9, "kl_coefficient": 0.4, "ref": ref}
@@ -311,7 +311,6 @@ def test_what_the_model_reads_is_right_or_wrong_as_often_as_the_text_says() -> N
     assert all(is_well_formed(worked(*pair, rng)) for pair in pairs)
 
 
-@pytest.mark.long
 def test_pretraining_gives_the_same_model_for_the_same_seed(capsys: pytest.CaptureFixture[str]) -> None:
     one, other, third = pretrain(2), pretrain(2), pretrain(2, seed=1)
     states = [torch.cat([w.reshape(-1) for w in model.state_dict().values()]) for model in (one, other, third)]

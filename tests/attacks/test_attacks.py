@@ -33,6 +33,7 @@ import einops
 import pytest
 import torch
 from graded_folder import without_times
+from lengths import in_short
 from places import KIT
 from processes import PATIENCE
 from sample_reports import write_report
@@ -732,8 +733,7 @@ def command_of(user: str, environment: dict[str, str], *more: str) -> list[str]:
     return pytest.skip(f"no Python with our packages works for {user}: {'; '.join(reasons)}")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("user", in_short(USERS))
 def test_what_holds_for_root_holds_for_another_user(user: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("these tests run as an ordinary user already")

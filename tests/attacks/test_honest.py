@@ -275,14 +275,12 @@ def test_a_noisy_submission_gets_the_report_of_a_quiet_one_at_every_level(
     assert replace(noisy, isolation=quiet.isolation) == quiet
 
 
-@pytest.mark.long
 def test_a_noisy_right_submission_earns_everything_at_every_level(level: tuple[str, Sandbox]) -> None:
     report = grade(level[1], SOLUTION + NOISE)
     assert [(item.item, item.message) for item in report.items if item.verdict != "passed"] == []
     assert report.points == report.max_points
 
 
-@pytest.mark.long
 def test_memory_within_reason_is_enough_and_far_more_is_refused_where_there_is_a_limit(reference: Sandbox) -> None:
     assert (
         run(reference, "def work():\n    return torch.zeros(3 * 2**30, dtype=torch.uint8)[:1].clone()").status
@@ -293,7 +291,7 @@ def test_memory_within_reason_is_enough_and_far_more_is_refused_where_there_is_a
         assert refused.status == "out_of_memory"
 
 
-@pytest.mark.parametrize("private", in_short(["kit/site-packages", "kit"]))
+@pytest.mark.parametrize("private", ["kit/site-packages", "kit"])
 def test_a_library_in_a_private_folder_is_found_at_every_level(
     private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,7 +89,6 @@ KL_START = '    yield kl(secret, "kl-small", '
 STEP = "    "  # blocks stand at the margin in the guide
 
 
-@pytest.mark.long
 def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_path: Path) -> None:
     packages = packages_without("mutmut", tmp_path)
     case, listed, mistake, item, item_cases, *_ = BLOCKS

@@ -109,7 +109,6 @@ def test_cases_items_and_mistakes_that_come_and_go_are_named(kit: Path) -> None:
     ]
 
 
-@pytest.mark.long
 def test_the_submissions_whose_points_would_change_are_named_with_their_items(kit: Path) -> None:
     other = changed_set(kit, ("cases.py", '"row column", "float64")', '"row column", "float64", atol=1e-3)'))
     for name, text in (("ada", ALMOST), ("bela", ""), ("chidi", ALMOST.replace(" + 1e-7", ""))):

@@ -37,6 +37,7 @@ from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import FixtureError
 
 REAL = find_assignment(KIT, "policy_gradient")
+MUTANTS = mutants_of(solution_source(REAL), REAL.folder)
 
 EXTRA = """
 MISTAKES += (
@@ -78,7 +79,8 @@ def test_the_kit_passes_its_own_exam_in_short(assignment: Assignment, tmp_path: 
 def without_copies(assignment: Assignment, folder: Path) -> Assignment:
     """The assignment as a clone has it: its handout lacks the copies that `release` makes, which edits make stale."""
     for part, path in (("fixtures", assignment.folder), ("solution", assignment.solution)):
-        shutil.copytree(path, folder / part / assignment.name)
+        (folder / part).mkdir()
+        (folder / part / assignment.name).symlink_to(path)
     shutil.copytree(assignment.handout, folder / "handout" / assignment.name, ignore=shutil.ignore_patterns(*COPIES))
     return load_assignment(folder / "fixtures" / assignment.name)
 
@@ -309,11 +311,10 @@ def test_a_list_of_equivalents_that_names_what_is_not_made_is_refused(kit: Path)
 
 
 def test_every_function_has_mutants_and_they_all_differ() -> None:
-    mutants = mutants_of(solution_source(REAL), REAL.folder)
-    found = Counter(mutant.function for mutant in mutants)
+    found = Counter(mutant.function for mutant in MUTANTS)
     assert set(found) == set(REAL.functions)
     assert min(found.values()) > 10
-    assert len({mutant.source for mutant in mutants} | {solution_source(REAL)}) == len(mutants) + 1
+    assert len({mutant.source for mutant in MUTANTS} | {solution_source(REAL)}) == len(MUTANTS) + 1
 
 
 # Sums

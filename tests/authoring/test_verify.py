@@ -49,7 +49,6 @@ def test_a_flipped_byte_is_refused_with_the_name_of_the_file_before_anything_is_
         verify(toy_assignment(kit))
 
 
-@pytest.mark.long
 def test_a_changed_generator_an_unknown_file_and_another_version_are_all_told(kit: Path) -> None:
     folder = kit / "fixtures" / "toy"
     change(folder / "cases.py", '("ramp-large", "three rows", (3, 5))', '("ramp-large", "three rows", (3, 4))')
@@ -68,7 +67,6 @@ def test_a_changed_generator_an_unknown_file_and_another_version_are_all_told(ki
     ]
 
 
-@pytest.mark.long
 def test_a_refusal_of_the_build_comes_out_of_its_process_as_the_sentence_that_it_is(kit: Path) -> None:
     change(kit / "fixtures" / "toy" / "oracle.py", "value + factor", "value - factor")
     before = contents(kit / "fixtures")
@@ -120,8 +118,8 @@ def test_rounding_of_another_machine_is_told_as_a_share_of_what_is_allowed_and_i
     ("move", "share"),
     [
         (lambda array: array * (1 + 2e-6), 1.98),
-        pytest.param(lambda array: array + np.nan, np.inf, marks=pytest.mark.long),
-        pytest.param(lambda array: array[:2], np.inf, marks=pytest.mark.long),
+        (lambda array: array + np.nan, np.inf),
+        (lambda array: array[:2], np.inf),
     ],
 )
 def test_what_moved_by_more_than_rounding_is_a_failure(
@@ -133,7 +131,6 @@ def test_what_moved_by_more_than_rounding_is_a_failure(
     assert found.moved["hidden/ramp-values.safetensors"].share == pytest.approx(share, rel=0.02)
 
 
-@pytest.mark.long
 def test_what_a_known_mistake_returns_may_move_by_no_more_than_what_names_it(kit: Path) -> None:
     store_moved(kit, lambda array: array * (1 + 5e-7), mistakes=True)
     found = verify(toy_assignment(kit))
@@ -143,7 +140,6 @@ def test_what_a_known_mistake_returns_may_move_by_no_more_than_what_names_it(kit
     assert not verify(toy_assignment(kit)).harmless
 
 
-@pytest.mark.long
 def test_a_mistake_that_acts_otherwise_is_named_though_no_verdict_depends_on_it(kit: Path) -> None:
     store_moved(kit, lambda array: array[:2], mistakes=True)
     done = autograder(kit, "fixtures", "verify")
@@ -170,7 +166,6 @@ def test_cases_with_other_inputs_never_pass_for_moved_numbers(kit: Path) -> None
 # A term's set
 
 
-@pytest.mark.long
 def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) -> None:
     secret = b"a secret of this course"
     regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
@@ -190,7 +185,6 @@ def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) ->
         verify(toy_assignment(kit), kit / "spring", secret)
 
 
-@pytest.mark.long
 def test_a_variant_that_was_changed_is_found(kit: Path) -> None:
     secret = b"a secret of this course"
     regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)

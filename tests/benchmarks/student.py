@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import statistics
 import subprocess
@@ -11,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.handout.release import handout_files, write_handout
 from benchmarks.contenders import Workshop
 from benchmarks.measure import CommandFailed, run
 
@@ -28,7 +28,7 @@ WATCH = "check --watch, after a save"
 def waiting_times(workshop: Workshop, times: int) -> dict[str, Any]:
     """Median seconds of each, interleaved; in a handout of its own, as a student unpacks it."""
     folder = workshop.fresh("handout") / workshop.assignment.name
-    write_handout(handout_files(workshop.assignment), folder)
+    shutil.copytree(workshop.assignment.handout, folder)
     module = folder / f"{workshop.assignment.module}.py"
     module.write_text(workshop.source, encoding="utf-8")
     seconds: dict[str, list[float]] = {name: [] for name in COMMANDS}

@@ -118,7 +118,6 @@ def test_an_item_with_a_wrong_case_is_named(workshop: Workshop, monkeypatch: pyt
         checks.check("deltas-normalized", as_module(source_of(WRONG)))
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize("student", [RIGHT, WRONG])
 def test_the_floor_makes_the_calls_that_grading_makes(
@@ -335,14 +334,14 @@ def test_a_part_that_was_not_measured_has_no_table_and_no_aim() -> None:
     assert "Isolation" not in tables.text({"machine": MACHINE})
 
 
-def test_the_command_explains_itself() -> None:
+def test_the_command_explains_itself_and_is_not_collected_as_tests() -> None:
     done = subprocess.run(
         [sys.executable, "tests/benchmarks", "--help"], cwd=KIT, capture_output=True, text=True, check=True
     )
     assert "--sizes" in done.stdout
+    assert not list((KIT / "tests" / "benchmarks").glob("test_*.py"))
 
 
-@pytest.mark.long
 def test_what_a_student_waits_for_is_timed_on_the_handout_and_held_against_its_aims(tmp_path: Path) -> None:
     found = waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(RIGHT), sys.executable), times=1)
     assert set(found["rows"]) >= set(tables.WAITING) == {"autograder check, all items", WATCH}
@@ -351,7 +350,6 @@ def test_what_a_student_waits_for_is_timed_on_the_handout_and_held_against_its_a
     assert [target["holds"] for target in tables.targets({"student": slow})][1:] == [False]
 
 
-@pytest.mark.long
 def test_a_wrong_submission_is_no_measure_of_a_students_wait(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed):
         waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(WRONG), sys.executable), times=1)

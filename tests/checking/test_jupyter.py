@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from all_assignments import handout_of
 from nbgrader_course import NAME, cell, jupyter, read_notebook, run, solved, source
 from places import KIT
 
@@ -38,7 +37,7 @@ IDLE = "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.
 @pytest.fixture
 def student(tmp_path: Path) -> Path:
     """The handout, where nothing else of the kit is."""
-    return handout_of(NAME, tmp_path / NAME)
+    return shutil.copytree(KIT / "handout" / NAME, tmp_path / NAME)
 
 
 @pytest.fixture
@@ -63,7 +62,6 @@ def shown(page: Any) -> str:
     return str(page.inner_text(".jp-Cell.jp-mod-active .jp-Cell-outputArea"))
 
 
-@pytest.mark.long
 def test_the_solved_notebook_runs_from_top_to_bottom_in_under_a_minute(student: Path, tmp_path: Path) -> None:
     kit = tmp_path / "kit"
     for name in ("solution", "handout"):

@@ -230,7 +230,6 @@ def test_the_results_of_an_earlier_run_are_no_student(run: Callable[..., Done], 
     assert [line.split(",")[0] for line in lines] == ["student", "ada", "bela"]
 
 
-@pytest.mark.long
 def test_code_runs_without_isolation_only_where_that_is_asked_for_twice_and_it_is_said_loudly(
     run: Callable[..., Done], kit: Path, unfinished: Path, tmp_path: Path
 ) -> None:

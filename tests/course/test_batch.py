@@ -14,7 +14,6 @@ import random
 import re
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import threading
@@ -27,7 +26,6 @@ from typing import Any
 
 import pytest
 import toy_kit
-from golden import kinds
 from graded_folder import comparable
 from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
@@ -46,7 +44,7 @@ from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report, from_json, read_report, to_json
-from autograder.vocabulary.text import INVISIBLE, number
+from autograder.vocabulary.text import INVISIBLE
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
@@ -166,7 +164,7 @@ def test_a_run_writes_exactly_what_the_design_lists(
     assert [report.student for report in run.reports] == names
     assert {row["student"]: row["points"] for row in rows(out)} == {
         **{path.stem: "100" for path in RIGHT_ANSWERS},
-        **{"emeka": f"{kinds(ASSIGNMENT)['emeka']['points']:g}", "chidi": "0", "hana": "0", "zoe": "0"},
+        **{"emeka": "83", "chidi": "0", "hana": "0", "zoe": "0"},
     }
     described = json.loads((out / "run.json").read_text())
     assert described["fixtures"] == grader.fixtures.sha256
@@ -370,7 +368,6 @@ def running(students: Path, tmp_path: Path) -> Iterable[Callable[[], subprocess.
         process.communicate()
 
 
-@pytest.mark.long
 def test_a_run_that_was_killed_and_started_again_ends_with_the_same_bytes(
     reference: tuple[Path, Run], running: Callable[[], subprocess.Popen[str]], tmp_path: Path
 ) -> None:
@@ -587,15 +584,13 @@ def test_a_large_class_is_summed_up_in_the_terminal_which_says_where_each_studen
     reference: tuple[Path, Run],
 ) -> None:
     reports = list(reference[1].reports)
-    many = [dataclasses.replace(reports[i % len(reports)], student=f"student {i}") for i in range(104)]
+    many = [dataclasses.replace(report, student=f"student {i}") for i in range(8) for report in reports]
     shown = printed(many)
     assert "student 0" not in shown
     assert "104 submissions" in shown
     assert "Each of the 104 students has a row in index.html and grades.csv." in shown
     rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line.split()}
-    earned = [report.points or 0.0 for report in many]
-    mean, median = (number(one(earned)) for one in (statistics.fmean, statistics.median))
-    assert rows["all"] == [mean, "100", "median", f"{median},", "full", "marks", str(earned.count(100.0))]
+    assert rows["all"] == ["75.62", "100", "median", "100,", "full", "marks", "72"]
     points = {item.function: 0.0 for item in ASSIGNMENT.items}
     for item in ASSIGNMENT.items:
         points[item.function] += item.points

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 import toy_kit
 from distributed import Client
-from golden import kinds
 from graded_folder import comparable
 from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
@@ -155,13 +154,9 @@ def test_one_job_two_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, t
         found.append(comparable(tmp_path / name))
     assert found[0] == found[1] == found[2]
     assert json.loads((tmp_path / "dask" / "run.json").read_text())["jobs"] == 2
-    assert (
-        json.loads((tmp_path / "dask" / "reports" / "emeka.json").read_text())["points"]
-        == kinds(REAL)["emeka"]["points"]
-    )
+    assert json.loads((tmp_path / "dask" / "reports" / "emeka.json").read_text())["points"] == 83
 
 
-@pytest.mark.long
 def test_what_was_graded_at_home_is_kept_on_a_cluster_and_the_other_way_round(
     cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path
 ) -> None:
@@ -175,7 +170,6 @@ def test_what_was_graded_at_home_is_kept_on_a_cluster_and_the_other_way_round(
 # What may happen to a cluster
 
 
-@pytest.mark.long
 def test_workers_that_are_killed_in_mid_run_lose_nothing(
     cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path, at_home: dict[str, list[str]]
 ) -> None:
@@ -198,7 +192,6 @@ def test_workers_that_are_killed_in_mid_run_lose_nothing(
     assert comparable(tmp_path / "grades") == at_home
 
 
-@pytest.mark.long
 def test_what_no_worker_survives_is_not_graded_and_the_run_goes_on(
     grader: Grader, toys: Path, tmp_path: Path, at_home: dict[str, list[str]]
 ) -> None:
@@ -252,7 +245,6 @@ def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> N
     assert cluster.workers() == before
 
 
-@pytest.mark.long
 def test_a_run_leaves_no_server_on_the_cluster(cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path) -> None:
     pids = cluster.workers().values()
     seen: set[int] = set()
@@ -289,7 +281,6 @@ def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys
     assert not [path for path in out.rglob("*") if path.name.startswith(".writing-") or path.name == "grades.csv"]
 
 
-@pytest.mark.long
 def test_a_scheduler_that_is_killed_ends_the_run_with_one_sentence_and_what_is_done_is_kept(
     grader: Grader,
     toys: Path,
@@ -371,7 +362,6 @@ def test_without_dask_the_sentence_says_what_to_install(
 # In a Dask worker
 
 
-@pytest.mark.long
 def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader that was killed dismisses nobody."""
     monkeypatch.setattr(dask_worker, "IDLE_SECONDS", 0.1)

@@ -24,7 +24,6 @@ from golden import (
     kinds,
     sample_class,
 )
-from places import KIT
 
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
@@ -88,7 +87,7 @@ def test_every_submission_has_a_kind_and_a_golden_file_and_there_are_no_others(a
 
 @each_assignment
 def test_a_class_says_itself_which_assignment_it_did(assignment: Assignment) -> None:
-    assert assignment_of_submissions(KIT, [sample_class(assignment)]).name == assignment.name
+    assert assignment_of_submissions([sample_class(assignment)]).name == assignment.name
 
 
 @each_assignment

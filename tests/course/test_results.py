@@ -48,7 +48,6 @@ def described(student: str = "student 00000") -> Report:
 # A class of any size
 
 
-@pytest.mark.long
 def test_a_student_more_costs_the_grader_next_to_nothing(grader: Grader, tmp_path: Path) -> None:
     """A report is 20 KiB of JSON and five times that as objects: whoever held them would need far more than this."""
     small, large, most = 30, 150, 5_000

@@ -440,7 +440,6 @@ def test_what_staff_decide_is_the_same_however_a_spreadsheet_writes_it(kit: Path
     assert found == final("gradebook", "commas", "g") == final("gradebook", "tabs", "g")
 
 
-@pytest.mark.long
 def test_overrides_survive_grading_again_and_a_wrong_file_stops_a_run_before_it_starts(kit: Path) -> None:
     write(kit / "o.csv", "student,item,points,comment\nada,ramp-values,5,by hand\n")
     done = autograder(kit, "grade", "class", "--out", "g", "--overrides", "o.csv")

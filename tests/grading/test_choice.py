@@ -33,15 +33,15 @@ def put(path: Path, text: str = "x = 1\n") -> Path:
 def test_the_name_of_a_file_says_which_assignment_it_is(tmp_path: Path, name: str, shape: str) -> None:
     put(tmp_path / "class" / shape.format(name))
     put(tmp_path / "class" / "bela" / "notes.py")
-    assert assignment_of_submissions(KIT, [tmp_path / "class"]).name == name
+    assert assignment_of_submissions([tmp_path / "class"]).name == name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_members_of_a_zip_say_it_as_well(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "noor.zip", "w") as archive:
         archive.writestr(f"work/{name}.py", "")
-    assert assignment_of_submissions(KIT, [tmp_path]).name == name
-    assert assignment_of_submissions(KIT, [tmp_path / "noor.zip"]).name == name
+    assert assignment_of_submissions([tmp_path]).name == name
+    assert assignment_of_submissions([tmp_path / "noor.zip"]).name == name
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,24 +49,24 @@ def test_the_members_of_a_zip_say_it_as_well(tmp_path: Path, name: str) -> None:
 def test_a_name_that_a_platform_has_put_more_to_says_it_too(tmp_path: Path, name: str, shape: str) -> None:
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr(shape.format(name), "")
-    assert assignment_of_submissions(KIT, [tmp_path / "submissions.zip"]).name == name
+    assert assignment_of_submissions([tmp_path / "submissions.zip"]).name == name
 
 
 @pytest.mark.parametrize("assignment", ALL, ids=NAMES)
 def test_a_file_named_for_its_student_says_it_by_what_it_defines(tmp_path: Path, assignment) -> None:
     put(tmp_path / "goran.py", f"def {assignment.functions[-1]}():\n    pass\n")
-    assert assignment_of_submissions(KIT, [tmp_path]).name == assignment.name
+    assert assignment_of_submissions([tmp_path]).name == assignment.name
 
 
 def test_what_says_nothing_or_two_things_is_refused_with_the_names_there_are(tmp_path: Path) -> None:
     put(tmp_path / "ada" / "homework.py")
     with pytest.raises(UsageError, match=f"Nothing here says .*--assignment: {', '.join(NAMES)}"):
-        assignment_of_submissions(KIT, [tmp_path])
+        assignment_of_submissions([tmp_path])
     for name in NAMES:
         put(tmp_path / name / f"{name}.py")
     with pytest.raises(UsageError, match=f"several assignments.*--assignment: {', '.join(NAMES)}"):
-        assignment_of_submissions(KIT, [tmp_path])
-    assert assignment_of_submissions(KIT, [tmp_path], NAMES[0]).name == NAMES[0]
+        assignment_of_submissions([tmp_path])
+    assert assignment_of_submissions([tmp_path], NAMES[0]).name == NAMES[0]
 
 
 def test_neither_links_nor_broken_zips_nor_pipes_say_anything(tmp_path: Path) -> None:
@@ -76,17 +76,17 @@ def test_neither_links_nor_broken_zips_nor_pipes_say_anything(tmp_path: Path) ->
     (folder / "link").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(folder / "pipe.py")
     put(folder / f"{NAMES[1]}.py")
-    assert assignment_of_submissions(KIT, [folder]).name == NAMES[1]
+    assert assignment_of_submissions([folder]).name == NAMES[1]
 
 
 def test_an_item_is_found_in_the_assignment_that_has_it() -> None:
     for assignment in ALL:
         own = [item.id for item in assignment.items if sum(item.id in _ids(other) for other in ALL) == 1]
-        assert all(assignment_of_item(KIT, item).name == assignment.name for item in own[:3])
+        assert all(assignment_of_item(item).name == assignment.name for item in own[:3])
     shared = sorted(_ids(ALL[0]) & _ids(ALL[1]))
     with pytest.raises(UsageError, match=f"Several assignments have an item '{shared[0]}'"):
-        assignment_of_item(KIT, shared[0])
-    assert assignment_of_item(KIT, shared[0], NAMES[1]).name == NAMES[1]
+        assignment_of_item(shared[0])
+    assert assignment_of_item(shared[0], NAMES[1]).name == NAMES[1]
 
 
 def _ids(assignment) -> set[str]:
@@ -94,22 +94,22 @@ def _ids(assignment) -> set[str]:
 
 
 def test_a_zip_is_of_the_assignment_that_it_is_named_for_and_without_one_all_are_released() -> None:
-    assert [one.name for one in assignments_to_release(KIT, None)] == NAMES
-    assert [one.name for one in assignments_to_release(KIT, Path(f"out/{NAMES[0]}.zip"))] == NAMES[:1]
-    assert [one.name for one in assignments_to_release(KIT, Path("x.zip"), NAMES[1])] == NAMES[1:2]
+    assert [one.name for one in assignments_to_release(None)] == NAMES
+    assert [one.name for one in assignments_to_release(Path(f"out/{NAMES[0]}.zip"))] == NAMES[:1]
+    assert [one.name for one in assignments_to_release(Path("x.zip"), NAMES[1])] == NAMES[1:2]
     with pytest.raises(UsageError, match="one handout"):
-        assignments_to_release(KIT, Path("x.zip"))
+        assignments_to_release(Path("x.zip"))
 
 
 def test_stored_fixtures_are_of_the_assignment_that_their_manifest_names(tmp_path: Path) -> None:
     for assignment in ALL:
-        assert assignment_of_fixtures(KIT, [assignment.folder, assignment.folder]).name == assignment.name
+        assert assignment_of_fixtures([assignment.folder, assignment.folder]).name == assignment.name
     with pytest.raises(UsageError, match=f"several assignments.*--assignment: {', '.join(NAMES)}"):
-        assignment_of_fixtures(KIT, [assignment.folder for assignment in ALL])
+        assignment_of_fixtures([assignment.folder for assignment in ALL])
     for text in ("", "[]", "{}", '{"assignment": 3}'):
         put(tmp_path / "manifest.json", text)
         with pytest.raises(UsageError, match=f"{tmp_path.name} holds no manifest.json that names its assignment"):
-            assignment_of_fixtures(KIT, [tmp_path])
-    assert assignment_of_fixtures(KIT, [tmp_path], NAMES[0]).name == NAMES[0]
+            assignment_of_fixtures([tmp_path])
+    assert assignment_of_fixtures([tmp_path], NAMES[0]).name == NAMES[0]
     with pytest.raises(UsageError, match="several assignments"):
-        assignment_of_fixtures(KIT, [])
+        assignment_of_fixtures([])

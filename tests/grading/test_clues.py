@@ -240,7 +240,7 @@ def test_where_values_are_not_finite_is_told_by_what_they_should_be() -> None:
     scattered[[0, 1, 2], [3, 0, 1]] = 0
     sentence = "Yours is not a finite number only where it should be zero."
     assert told(scattered, np.where(scattered == 0, np.inf, scattered), reveal=False) == sentence
-    assert told(wanted, np.full_like(wanted, np.nan), reveal=False) == "All your values are not finite."
+    assert told(wanted, np.full_like(wanted, np.nan), reveal=False) == "None of your values is finite."
 
 
 @pytest.mark.parametrize(("dtype", "name"), [(np.float16, "half"), (np.float32, "single")])

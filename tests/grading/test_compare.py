@@ -18,10 +18,8 @@ from autograder.grading.compare import (
     Mismatch,
     compare,
     error_holds,
-    is_mistake,
-    matching_mistakes,
-    same_trace,
 )
+from autograder.grading.known_mistakes import is_mistake, matching_mistakes, one_that_explains, same_trace
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.0]])
@@ -579,8 +577,33 @@ def test_mistakes_that_no_case_tells_apart_come_all_in_the_order_of_their_names(
     assert named((known, seen(WANTED + 1, calls=1))) == ["another-slip", "slip"]
 
 
-def test_a_mistake_that_raises_is_met_by_the_same_exception() -> None:
-    assert named(({"raises": KEY_ERROR, "slip": SLIP}, KEY_ERROR)) == ["raises"]
+def test_an_exception_alone_names_no_mistake() -> None:
+    assert named(({"raises": KEY_ERROR, "slip": SLIP}, KEY_ERROR)) == []
+
+
+def test_a_mistake_that_raises_beside_wrong_values_is_met_by_the_same_exception() -> None:
+    known = {"slip": SLIP, "other": SLIP}
+    raising = {"slip": KEY_ERROR, "other": Raised(("ValueError",), "", None, "")}
+    assert named((known, seen(WANTED + 1, calls=1)), (raising, KEY_ERROR)) == ["slip"]
+
+
+def explained(*cases: tuple[Mapping[str, Observation | Raised], Observation | Raised]) -> list[str]:
+    return one_that_explains([([value(), CALLS], known, observation) for known, observation in cases])
+
+
+def test_a_mistake_made_in_some_cases_only_explains_what_is_wrong() -> None:
+    wrong, right = seen(WANTED + 1, calls=1), seen(WANTED, calls=1)
+    assert explained(({"slip": SLIP}, wrong), ({"slip": SLIP}, right)) == ["slip"]
+    assert explained(({"slip": SLIP}, wrong), ({"slip": SLIP}, seen(WANTED + 2, calls=1))) == []
+
+
+def test_two_that_would_explain_it_or_one_without_wrong_values_do_not() -> None:
+    wrong, right = seen(WANTED + 1, calls=1), seen(WANTED, calls=1)
+    assert explained(({"slip": SLIP, "slop": SLIP}, wrong), ({"slip": SLIP, "slop": SLIP}, right)) == []
+    detached = seen(WANTED, requires_grad=True)
+    assert explained(({"attached": detached}, seen(WANTED, requires_grad=True, calls=1)), ({}, right)) == []
+    raising = ({"slip": KEY_ERROR}, KEY_ERROR)
+    assert explained(raising, ({"slip": SLIP}, right)) == []
 
 
 TRACED = (value(), fact("samples", 3, diagnosis=True))

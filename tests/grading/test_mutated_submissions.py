@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lengths import in_short
 from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
@@ -235,7 +234,7 @@ def kind_of(submission: Submission) -> str:
     return "source" if submission.source else "problem"
 
 
-@pytest.mark.parametrize("kind", in_short(COUNTS))
+@pytest.mark.parametrize("kind", COUNTS)
 def test_a_damaged_submission_is_read_or_refused_in_words(kind: str, tmp_path: Path) -> None:
     source = random.Random(f"damaged {kind}")
     name, make = MAKERS[kind]
@@ -276,7 +275,6 @@ def grade(text: str, sandbox: Sandbox) -> Report:
     return grader.grade(Submission("student", "student.py", "0" * 64, text), sandbox, items=items)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("base", [UNTOUCHED, HALF_DONE], ids=["untouched", "half done"])
 def test_a_damaged_submission_earns_nothing_that_the_whole_one_does_not(base: str, sandbox: Sandbox) -> None:
     source = random.Random(f"graded {len(base)}")

@@ -155,7 +155,7 @@ UNHEARD = (
         "a loss summed over positions and prompts",
         around("compute_loss", "out * log_probs.shape[0] * log_probs.shape[2]"),
         {"loss-clipped": f"Your value is the expected one times the sizes of batch and pos. {SUM}"},
-        "times the sizes of batch and pos",
+        "times the sizes? of (batch and )?pos",  # in the clipping table batch has size 1
     ),
     Unheard(
         "a right value whose gradient is 3 times too large",

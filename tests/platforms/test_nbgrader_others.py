@@ -27,7 +27,6 @@ from nbgrader_course import (
 )
 from places import KIT
 
-from autograder.authoring.handout.release import handout_files
 from autograder.authoring.handout.source_notebook import read_extras
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
@@ -63,7 +62,7 @@ def test_there_are_several_assignments_with_a_notebook_of_their_own() -> None:
 
 
 def test_generate_assignment_makes_the_committed_handout(road: Path, other: Assignment) -> None:
-    assert files_in(road / "handout" / other.name) == handout_files(other)
+    assert files_in(road / "handout" / other.name) == files_in(other.handout)
     refuse_what_is_for_staff(road)
 
 

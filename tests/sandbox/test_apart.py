@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from places import KIT
 from processes import PATIENCE, wait_for
 
 from autograder.grading.assignments import find_assignment
@@ -49,7 +48,7 @@ def test_what_is_imported_on_one_side_is_not_imported_on_the_other(
 
 def test_an_exception_comes_back_with_its_type_its_text_and_the_place_it_came_from() -> None:
     with pytest.raises(UsageError, match="There is no assignment 'nix'") as caught:
-        apart(find_assignment, KIT, "nix")
+        apart(find_assignment, "nix")
     assert type(caught.value) is UsageError
     assert "in find_assignment" in caught.value.__notes__[0]
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from lengths import in_short
 from places import KIT
 
 POSTPONED = "from autograder.sandbox.inside import postponed\npostponed.postpone()\n"
@@ -40,24 +39,21 @@ def output_of(code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.long
 def test_training_gives_the_same_bits_without_the_compiler() -> None:
     assert output_of(POSTPONED + WORK + LOADED) == output_of(WORK) + "False\n"
 
 
 @pytest.mark.parametrize(
     "asked",
-    in_short(
-        [
-            "twice = torch.compile(lambda x: 2 * x, backend='eager'); print(twice(torch.ones(2)).tolist())",
-            "import torch._dynamo.config; print(torch._dynamo.config is sys.modules['torch._dynamo.config'])",
-            "from torch._dynamo import eval_frame; print(eval_frame is sys.modules['torch._dynamo.eval_frame'])",
-            "print(torch._dynamo.is_compiling())",
-            "print(torch.compiler.disable(recursive=False)(lambda: 5)())",
-            "print(torch.func.vmap(lambda x: x.square().sum())(torch.ones(3, 2)).tolist())",
-            "print(torch.func.grad(lambda x: x.square())(torch.tensor(3.0)).item())",
-        ]
-    ),
+    [
+        "twice = torch.compile(lambda x: 2 * x, backend='eager'); print(twice(torch.ones(2)).tolist())",
+        "import torch._dynamo.config; print(torch._dynamo.config is sys.modules['torch._dynamo.config'])",
+        "from torch._dynamo import eval_frame; print(eval_frame is sys.modules['torch._dynamo.eval_frame'])",
+        "print(torch._dynamo.is_compiling())",
+        "print(torch.compiler.disable(recursive=False)(lambda: 5)())",
+        "print(torch.func.vmap(lambda x: x.square().sum())(torch.ones(3, 2)).tolist())",
+        "print(torch.func.grad(lambda x: x.square())(torch.tensor(3.0)).item())",
+    ],
 )
 def test_what_asks_for_the_compiler_gets_it(asked: str) -> None:
     step = "\nweight = torch.nn.Parameter(torch.ones(2))\nweight.sum().backward()\ntorch.optim.Adam([weight]).step()\n"

@@ -723,7 +723,6 @@ def test_a_request_too_large_to_send_is_the_graders_fault(sandbox: Sandbox) -> N
     assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
 
 
-@pytest.mark.long
 def test_thirty_runs_leave_no_descriptor_thread_or_process_behind(sandbox: Sandbox, warm_server: Server) -> None:
     source = "def end():\n    os._exit(1)\ndef hang():\n    time.sleep(60)\ndef forge():\n    write_everywhere(b'x')\n"
     run(sandbox, source, fact("pid"))

@@ -412,9 +412,9 @@ def test_utf8_and_what_is_close_to_it_is_read(tmp_path: Path, data: bytes, text:
         (b"x = 1\n" * 20 + b"y = '\xff'\n", "is not UTF-8 text: byte 0xff at position 125. Save it"),
         (b"\xef\xbb\xbfy = '\xff'\n", "is not UTF-8 text: byte 0xff at position 8."),
         (b"# coding: ascii\ny = '\xe9'\n", "is not ASCII text: byte 0xe9 at position 21."),
-        (b"# coding: rot13\nk = 1\n", "declares an encoding that is not UTF-8"),
-        (b"# coding: no-such-thing\nk = 1\n", "declares an encoding that is not UTF-8"),
-        (b"\xef\xbb\xbf# coding: latin-1\nk = 1\n", "declares an encoding that is not UTF-8"),
+        (b"# coding: rot13\nk = 1\n", "declares an encoding that Python cannot read"),
+        (b"# coding: no-such-thing\nk = 1\n", "declares an encoding that Python cannot read"),
+        (b"\xef\xbb\xbf# coding: latin-1\nk = 1\n", "declares an encoding that Python cannot read"),
         ("x = 1\n".encode("utf-16"), "is UTF-16 text: save it as UTF-8."),
         (b"x = 1\0\n", "is not a text file: it holds a null byte at position 5."),
         (zipped({PY: ANSWER}), "is not a text file"),
@@ -844,7 +844,8 @@ def test_a_warning_about_a_students_string_is_not_the_graders(tmp_path: Path) ->
 
 def test_a_notebook_without_functions_is_a_problem_that_keeps_its_notes(tmp_path: Path) -> None:
     result = read_notebook(tmp_path, "x = 1", "def compute_loss(:", untouched=HANDOUT)
-    assert result.problem == "eve.ipynb defines no function to grade in its code cells."
+    says = "cell 2 was left out: it has a syntax error on its line 1"
+    assert result.problem == f"eve.ipynb defines no function to grade in cells that can be read: {says}."
     assert result.notes == ("cell 2 was left out: it has a syntax error on its line 1",)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 from places import KIT
 
 from autograder.authoring.fixtures.generator import import_generator
-from autograder.authoring.handout.release import handout_files, write_handout
 from autograder.grading.assignments import find_assignment, find_assignments
 
 ASSIGNMENTS = find_assignments(KIT)
@@ -21,9 +19,3 @@ each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda 
 def generator_of(name: str) -> dict[str, ModuleType]:
     """`oracle`, `cases` and `mistakes` of the assignment of that name, imported once."""
     return import_generator(find_assignment(KIT, name))
-
-
-def handout_of(name: str, target: Path) -> Path:
-    """The handout of that assignment in the folder `target`, whole: with the copies that the repository leaves out."""
-    write_handout(handout_files(find_assignment(KIT, name)), target)
-    return target

@@ -96,7 +96,7 @@ def notebook_of(assignment: Assignment) -> Notebook:
 def write_source_notebook(assignment: Assignment) -> Path:
     """Make the source notebook anew, beside what it is made from."""
     path = assignment.solution / f"{assignment.module}.ipynb"
-    write_atomically(path, to_bytes(notebook_of(assignment)))
+    path.write_bytes(to_bytes(notebook_of(assignment)))
     return path
 
 

@@ -25,7 +25,7 @@ WORDS = {
     "shape-alone": "The values are right and in the right order: the shape alone is not.",
     "summed": "Your values are the expected ones, summed over {detail}.",
     "averaged": "Your values are the expected ones, averaged over {detail}.",
-    "never-finite": "{all} not finite.",
+    "never-finite": "{none} finite.",
     "holes-where-even": "Yours is not a finite number only where the values along {detail} should all be the same.",
     "holes": "Yours is not a finite number only where it should be {detail}.",
     "zero": "{all} zero.",
@@ -63,7 +63,8 @@ def sentence_of(found: Sequence[Clue], wrongs: Sequence[Wrong], reveal: bool) ->
     if kind == "zero" and wrongs[0].expectation.kind == "gradient":  # its message begins with that
         return ""
     whole = "All your values are" if wrongs[0].observed.ndim else "Your value is"
-    return WORDS[kind].format(detail=REGIONS.get(detail, detail), each=_each(wrongs[0]), all=whole)
+    none = "None of your values is" if wrongs[0].observed.ndim else "Your value is not"
+    return WORDS[kind].format(detail=REGIONS.get(detail, detail), each=_each(wrongs[0]), all=whole, none=none)
 
 
 def enough(found: Sequence[Clue], free: int = 0) -> bool:

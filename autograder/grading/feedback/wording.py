@@ -1,13 +1,13 @@
 """Mismatch → sentences a student can act on.
 
 Of a hidden case no value is told, neither an expected one nor one that the student's code chose: a message, a type's
-name or a shape could carry the inputs out.
+name, a line or a shape could carry the inputs out.
 """
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Sequence
+import re
+from collections.abc import Callable
 
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import Difference, Mismatch
@@ -21,9 +21,17 @@ MAX_DEPTH = 8
 NOT_SHOWN = "(not shown)"
 REFUSED = "Graded code runs in a sandbox that refuses files, new processes and the network; the answer needs none."
 SIGNS_OF_REFUSAL = ("Operation not permitted", "Permission denied", "Read-only file system", "Parent directory ")
-BUILT_IN = frozenset(
-    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
-)
+MAX_RIGHT = 4
+IN_TURN = ("step", "record", "update", "epoch")  # axes of what happens one after the other
+PLURAL = re.compile(r"(?:the )?(?:\w+ )?\w+(?<![su])s(?= |$)")  # "the weights", "rewards"; no "loss", "status"
+PREPOSITION = re.compile(r" (?:with|of|to|in|for|after|before|returned)\b.*")
+
+Place = Callable[[int], str]
+
+
+def in_file(line: int) -> str:
+    """Where a line stands that was handed in as it is graded."""
+    return f"Line {line} of your file"
 
 
 def about_mismatch(case: Case, mismatch: Mismatch) -> str:
@@ -36,8 +44,8 @@ def about_mismatch(case: Case, mismatch: Mismatch) -> str:
     return visible("\n".join(lines), MAX_MESSAGE, newlines=True)
 
 
-def about_outcome(case: Case, outcome: Outcome, timeout: float) -> str:
-    """Why there is nothing to compare."""
+def about_outcome(case: Case, outcome: Outcome, timeout: float, place: Place = in_file) -> str:
+    """Why there is nothing to compare; `place` says where a line of the graded text was written."""
     function, reveal = case.function, case.visibility == "public"
     if outcome.exceeded:
         return f"{function} {visible(outcome.exceeded, 200)}."
@@ -47,44 +55,48 @@ def about_outcome(case: Case, outcome: Outcome, timeout: float) -> str:
         case "timed_out":
             return f"{function} had not finished after {timeout:g} seconds. Is there a loop that never ends?"
         case "out_of_memory":
-            return f"{function} asked for more memory than it may have.{_place(outcome.raised, reveal=reveal)}"
+            where = _place(outcome.raised, place) if reveal else ""
+            return f"{function} asked for more memory than it may have.{where}"
         case "crashed":
-            return f"{function} ended the Python process: {visible(outcome.detail, 200)}."
+            return f"{function} ended the Python process{f': {visible(outcome.detail, 200)}' if reveal else ''}."
         case "not_run":
             return f"Not run: {visible(outcome.detail, 200)}."
-    return about_exception(function, outcome.raised, reveal=reveal)
+    if reveal or is_unfinished(outcome.raised):
+        return about_exception(function, outcome.raised, place)
+    return f"{function} raised an exception. Which one and where is not told of a hidden case."
 
 
-def about_exception(subject: str, raised: Raised | None, *, reveal: bool) -> str:
-    """The exception's type and the number of the student's line; text and code too where the inputs may be seen."""
+def about_exception(subject: str, raised: Raised | None, place: Place = in_file) -> str:
+    """The exception's type and text, and the student's line."""
     if raised is None:
         return f"{subject} could not be called."
-    if raised.types[0] == "NotImplementedError":
+    if is_unfinished(raised):
         return f"{subject} is not implemented yet."
-    text = f": {visible(raised.message, 300)}" if reveal and raised.message else ""
-    refused = f" {REFUSED}" if _is_refusal(raised, reveal=reveal) else ""
-    return f"{subject} raised {_type_name(raised.types, reveal=reveal)}{text}.{refused}{_place(raised, reveal=reveal)}"
+    text = f": {visible(raised.message, 300)}" if raised.message else ""
+    refused = f" {REFUSED}" if _is_refusal(raised) else ""
+    return f"{ended(f'{subject} raised {visible(raised.types[0], 80)}{text}')}{refused}{_place(raised, place)}"
 
 
-def _is_refusal(raised: Raised, *, reveal: bool) -> bool:
-    """Whether this may be how the sandbox says no; of a hidden case only the type is asked, which is told anyway.
-
-    torch makes a RuntimeError of it where a file cannot be written.
-    """
-    return "OSError" in raised.types or (reveal and any(sign in raised.message for sign in SIGNS_OF_REFUSAL))
+def ended(sentence: str) -> str:
+    """The sentence with a full stop, where it has no end of its own."""
+    return sentence if sentence.endswith((".", "!", "?", "…", ":")) else f"{sentence}."
 
 
-def _type_name(types: Sequence[object], *, reveal: bool) -> str:
-    """The most derived type; of a hidden case the most derived that Python brings along."""
-    names = [name for name in types if isinstance(name, str) and (reveal or name in BUILT_IN)]
-    return visible(names[0], 80) if names else "an exception"
+def is_unfinished(raised: Raised | None) -> bool:
+    """Whether this is the stub's own exception."""
+    return raised is not None and raised.types[0] == "NotImplementedError"
 
 
-def _place(raised: Raised | None, *, reveal: bool) -> str:
+def _is_refusal(raised: Raised) -> bool:
+    """Whether this may be how the sandbox says no; torch makes a RuntimeError of it where a file cannot be written."""
+    return "OSError" in raised.types or any(sign in raised.message for sign in SIGNS_OF_REFUSAL)
+
+
+def _place(raised: Raised | None, place: Place) -> str:
     if raised is None or raised.line is None:
         return ""
-    code = f"\n  {visible(raised.code, 120)}" if raised.code and reveal else ""
-    return f"\nLine {raised.line} of your file:{code}" if code else f" Line {raised.line} of your file."
+    code = f":\n  {visible(raised.code, 120)}" if raised.code else "."
+    return f"\n{place(raised.line)}{code}"
 
 
 def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
@@ -95,16 +107,18 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
         case "tensor":
             return _not_a_tensor(expectation, returned, reveal=reveal)
         case "dtype":
-            if not reveal and returned.array is None:
-                return f"{expectation.what} has a dtype other than {expectation.dtype}."
-            return f"{expectation.what} has dtype {visible(returned.dtype, 40)}, but should be {expectation.dtype}."
+            if not reveal:
+                return f"{with_verb(expectation.what)} a dtype other than {expectation.dtype}."
+            seen = visible(returned.dtype, 40)
+            return f"{with_verb(expectation.what)} dtype {seen}, but should be {expectation.dtype}."
         case "shape":
             if not reveal:
-                return f"{expectation.what} has a shape other than {named_shape(expectation)}."
+                return f"{with_verb(expectation.what)} a shape other than {named_shape(expectation)}."
             shape = visible(str(list(returned.shape)), 120)
-            return f"{expectation.what} has shape {shape}, but should be {named_shape(expectation)}."
+            return f"{with_verb(expectation.what)} shape {shape}, but should be {named_shape(expectation)}."
         case "finite" | "values":
-            return f"{_header(expectation, returned)}\n{_how_many(mismatch)}{_near_miss(mismatch)}"
+            right = _right(mismatch) if reveal else ""
+            return f"{_header(expectation, returned)}\n{_how_many(mismatch)}{_near_miss(mismatch)}{right}"
         case "graph":
             return _graph(expectation)
         case "gradient":
@@ -117,12 +131,18 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
             return _diagnosis(expectation, mismatch.observed, reveal=reveal)
 
 
+def with_verb(what: str, one: str = "has", many: str = "have") -> str:
+    """`the weights have`, `log_probs has`: a name in code is one thing, unless it is a plain word."""
+    head = PREPOSITION.sub("", what)
+    return f"{what} {many if PLURAL.fullmatch(head) and '_' not in head else one}"
+
+
 def _not_a_tensor(expectation: Expectation, returned: Returned, *, reveal: bool) -> str:
     if returned.kind == "tensor":
-        return f"{expectation.what} is a tensor whose values cannot be read (too large, or not dense)."
+        return f"The values of {expectation.what} cannot be read: the tensor is too large, or not dense."
     if not reveal:
-        return f"{expectation.what} is not a torch.Tensor."
-    return f"{expectation.what} should be a torch.Tensor, but is of type {visible(returned.type, 80)}."
+        return f"{with_verb(expectation.what, 'is', 'are')} no torch.Tensor."
+    return f"{expectation.what} should be a torch.Tensor, but this was found: {visible(returned.type, 80)}."
 
 
 def named_shape(expectation: Expectation) -> str:
@@ -141,18 +161,38 @@ def _how_many(mismatch: Mismatch) -> str:
     tolerance = f" (allowed: {allowed:g} relative)" if allowed else ""
     if mismatch.total == 1:
         return f"its value differs{tolerance}"
-    return f"{mismatch.differing} of {mismatch.total} values differ{place}{tolerance}"
+    verb = "differs" if mismatch.differing == 1 else "differ"
+    return f"{mismatch.differing} of {mismatch.total} values {verb}{place}{tolerance}"
+
+
+def _right(mismatch: Mismatch) -> str:
+    """What else was returned, and is right."""
+    if not mismatch.right:
+        return ""
+    more = [f"{len(mismatch.right) - MAX_RIGHT} more"] if len(mismatch.right) > MAX_RIGHT else []
+    return f"\nright: {', '.join([*mismatch.right[:MAX_RIGHT], *more])}"
+
+
+def first_wrong(mismatch: Mismatch) -> tuple[str, int] | None:
+    """The axis and index of the first wrong value, of what happens in turn and begins right."""
+    axes = mismatch.expectation.axes
+    if len(axes) != 1 or axes[0] not in IN_TURN or not mismatch.first or not mismatch.first[0].index[0]:
+        return None
+    return axes[0], mismatch.first[0].index[0]
+
+
+def is_near_miss(mismatch: Mismatch) -> bool:
+    """Whether all values are finite, and right or nearly so."""
+    return mismatch.relative is not None and mismatch.relative <= NEAR_MISS
 
 
 def _near_miss(mismatch: Mismatch) -> str:
-    if mismatch.relative is None or not mismatch.relative <= NEAR_MISS:
-        return ""
-    return "\nalmost right: look at constants, divisors and precision"
+    return "\nalmost right: look at constants, divisors and precision" if is_near_miss(mismatch) else ""
 
 
 def _graph(expectation: Expectation) -> str:
     if expectation.attached:
-        return f"{expectation.what} has the right value but carries no graph: nothing could be learned from it."
+        return f"{with_verb(expectation.what)} the right value but no graph: nothing could be learned from it."
     return f"{expectation.what} should not require a gradient."
 
 
@@ -172,7 +212,9 @@ def _error(expectation: Expectation, observed: object, *, reveal: bool) -> str:
     types = observed.get("types")
     types = types if isinstance(types, list) else []
     if wanted not in types:
-        return f"{expectation.what} should raise {wanted}, but raised {_type_name(types, reveal=reveal)}."
+        names = [name for name in types if isinstance(name, str)] if reveal else []
+        raised = visible(names[0], 80) if names else "something else"
+        return f"{expectation.what} should raise {wanted}, but raised {raised}."
     mentions = " and ".join(repr(text) if reveal else NOT_SHOWN for text in expectation.value.get("mentions", ()))
     return f"{expectation.what} should raise {wanted} and name {mentions}, but its text does not."
 
@@ -207,9 +249,3 @@ def _table(mismatch: Mismatch) -> list[str]:
 def _row(difference: Difference) -> tuple[str, str, str]:
     index = "[" + " ".join(str(n) for n in difference.index) + "]" if difference.index else ""
     return index, f"{difference.observed:.7g}", f"{difference.expected:.7g}"
-
-
-def hint_for(slugs: Sequence[str], hints: dict[str, str], fallback: str) -> str:
-    """The hints of the recognised mistakes, each once, else what the item has to say."""
-    found = list(dict.fromkeys(hints[slug] for slug in slugs if slug in hints))
-    return " Or: ".join(found[:2]) if found else fallback

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from autograder.gradebook.class_reports import FinalReport, why_not_graded
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import CaseResult, ItemResult, Report
-from autograder.vocabulary.report_text import fenced, item_markdown
+from autograder.vocabulary.report_text import fenced, item_markdown, notes_beside
 from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 Visibility = Literal["visible", "after_due_date", "after_published", "hidden"]
@@ -28,10 +28,11 @@ def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility 
     if report.points is None:
         raise GraderFault(f"{visible(report.student, 80)} is not graded: {visible(why_not_graded(report), 300)}")
     reasons = report.reasons if isinstance(report, FinalReport) else ()
+    causes = report.cause.splitlines()
     return {
         "score": report.points,
         "execution_time": round(sum(item.seconds for item in report.items), 2),
-        "output": "\n".join(visible(note) for note in (*notes, *reasons)),
+        "output": "\n".join(visible(note) for note in (*causes, *notes_beside(report, notes), *reasons)),
         "output_format": "text",
         "test_output_format": "md",
         "test_name_format": "text",

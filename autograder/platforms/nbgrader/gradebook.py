@@ -28,7 +28,7 @@ from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.folders import open_regular
-from autograder.vocabulary.report import ItemResult, Report, read_report
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, read_report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 
@@ -213,10 +213,13 @@ class _Entry:
             grade.auto_score = score
 
     def _comment(self, notebook: Any, handed: Handed) -> None:
+        cause = self._report.cause  # told at the first answer that it concerns
         for comment in notebook.comments:
             results = [result for result in self._report.items if result.function == comment.name]
             if results:
-                comment.auto_comment = comment_on(results) or None
+                concerned = any(result.message.startswith(NOT_REACHED) for result in results)
+                comment.auto_comment = comment_on(results, cause if concerned else "") or None
+                cause = "" if concerned else cause
             else:
                 answered = is_answer(handed.written.get(comment.name, TEXT_STUB))
                 comment.auto_comment = None if answered else NO_RESPONSE
@@ -234,8 +237,8 @@ class _Entry:
         self._gradebook.db.expire_all()
 
 
-def comment_on(results: Sequence[ItemResult]) -> str:
-    """What is wrong with one function, as Markdown: "" where nothing is.
+def comment_on(results: Sequence[ItemResult], cause: str = "") -> str:
+    """What is wrong with one function, as Markdown: "" where nothing is; first what kept all from being reached.
 
     nbgrader renders a comment as Markdown with HTML in it. So what may hold a student's words is indented by four
     spaces, which makes it code: it shows as it is.
@@ -247,4 +250,5 @@ def comment_on(results: Sequence[ItemResult]) -> str:
             message = textwrap.dedent("\n".join(item_lines(result, again="")[1:]))
             code = textwrap.indent(visible(message, newlines=True), "    ")
             parts.append(f"{result.item}, {points}{number(result.max_points)}:\n\n{code}")
-    return "\n\n".join(parts)
+    first = [textwrap.indent(visible(cause, newlines=True), "    ")] if cause and parts else []
+    return "\n\n".join([*first, *parts])

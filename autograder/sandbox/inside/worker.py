@@ -20,6 +20,7 @@ import json
 import linecache
 import os
 import random
+import re
 import sys
 import traceback
 import types
@@ -160,7 +161,8 @@ class Worker:
 
 def _define(module: types.ModuleType, source: str, filename: str, *, listed: bool = True) -> types.ModuleType:
     """Run `source` as `module`, importable by its name where `listed`, with its lines known to tracebacks."""
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    lines = re.split(r"\r\n|\r|\n", source)  # as Python counts them: `str.splitlines` also splits at a form feed
+    linecache.cache[filename] = (len(source), None, [f"{line}\n" for line in lines], filename)
     module.__file__ = filename
     if listed:
         sys.modules[module.__name__] = module
