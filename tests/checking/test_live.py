@@ -28,10 +28,16 @@ def solution() -> str:
     return (find_assignment(KIT, NAME).solution / f"{NAME}.py").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The handout as students have it: a clone's own lacks the public cases."""
+    return handout_of(NAME, tmp_path_factory.mktemp("released") / NAME)
+
+
 @pytest.fixture
-def kernel(solution: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def kernel(solution: str, handout: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Run an edited solution as a notebook would: its names are those of `__main__`."""
-    monkeypatch.chdir(KIT / "handout" / NAME)
+    monkeypatch.chdir(handout)
 
     def define(edit: Edit = lambda text: text) -> None:
         main = types.ModuleType("__main__")
