@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.grading.feedback.details import Details
@@ -15,6 +14,7 @@ from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.places import ENGINE
 from autograder.vocabulary.report import Report, to_bytes
 
 IDLE_SECONDS = 120.0
@@ -72,7 +72,7 @@ _benches: dict[str, Bench] = {}
 def kit() -> dict[str, str]:
     """What a report depends on besides submission and fixtures: the engine's own code, and versions."""
     engine = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+    for path in sorted(ENGINE.rglob("*.py")):
         engine.update(path.read_bytes())
     return {"kit": engine.hexdigest()[:12], **versions()}
 

@@ -5,6 +5,7 @@ A handout is such a folder too; one that holds `solution/` as well is where staf
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.grading.items import Assignment, load_assignment
@@ -48,10 +49,10 @@ def find_assignments(root: Path, name: str | None = None) -> list[Assignment]:
         raise UsageError(f"There is no assignment {name!r}. Name one with --assignment: {', '.join(names)}.")
     if name is not None:
         return [load_assignment(folders[names.index(name)])]
-    broken = unreadable(root)
-    if len(broken) == len(folders):
+    found, broken = _read(folders)
+    if not found:
         raise FixtureError(next(iter(broken.values())))
-    return [load_assignment(folder) for folder in folders if folder.name not in broken]
+    return found
 
 
 def find_assignment(root: Path, name: str | None = None) -> Assignment:
@@ -65,13 +66,19 @@ def find_assignment(root: Path, name: str | None = None) -> Assignment:
 
 def unreadable(root: Path) -> dict[str, str]:
     """The assignments of the course `root` that cannot be read: folder → what is wrong."""
-    found: dict[str, str] = {}
-    for folder in _folders(root):
+    return _read(_folders(root))[1]
+
+
+def _read(folders: Sequence[Path]) -> tuple[list[Assignment], dict[str, str]]:
+    """The assignments in these folders that can be read, and of the others what is wrong, by folder."""
+    found: list[Assignment] = []
+    broken: dict[str, str] = {}
+    for folder in folders:
         try:
-            load_assignment(folder)
+            found.append(load_assignment(folder))
         except FixtureError as error:
-            found[folder.name] = str(error)
-    return found
+            broken[folder.name] = str(error)
+    return found, broken
 
 
 def _folders(root: Path) -> list[Path]:
