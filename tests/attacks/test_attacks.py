@@ -43,6 +43,7 @@ from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.student_page import feedback_page
+from autograder.sandbox.inside.processes import prctl
 from autograder.sandbox.interpreter import packages
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.finding import find
@@ -62,6 +63,7 @@ NEIGHBOURS_ITEMS = ("kl-values", "deltas-centered")  # one wrong, one right, bot
 ALL_THE_NEIGHBOUR = (*NEIGHBOURS_ITEMS, "loop-seed")  # and a run whose sampling shows any seed that was left behind
 SECRET = "canary-7c1f-of-another-student"
 MARK = f"attack-{os.getpid()}"
+PR_SET_CHILD_SUBREAPER = 36  # of prctl(2)
 SLACK = PATIENCE  # seconds that starting workers may take besides
 ALL_WITNESSES = frozenset({"secret", "hidden inputs", "file", "tcp", "udp", "unix", "neighbour", "left"})
 
@@ -408,6 +410,7 @@ class Arena:
     def __init__(self, isolation: Isolation, path: Path) -> None:
         self.isolation = isolation
         self.folder, self.listeners, self.victim = Folder(path), Listeners(), Victim()
+        prctl(PR_SET_CHILD_SUBREAPER, 1)  # what a dead worker leaves is ours, and no other test's that runs besides
         self.strangers = processes_like_workers()
         self.sandbox = Sandbox(isolation=isolation)
         self.clean = self.grade_neighbour()
@@ -478,13 +481,13 @@ class Arena:
 
 
 def processes_like_workers() -> set[int]:
-    """Every process that is, or was forked from, a server or a worker; whoever runs besides us has others."""
+    """Every process of ours that is, or was forked from, a server or a worker; whoever runs besides us has others."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if b"worker.main_on_stdio()" in path.read_bytes():
                 found.add(int(path.parent.name))
-    return {pid for pid in found if parent(pid) == 1 or is_below_us(pid)}
+    return {pid for pid in found if is_below_us(pid)}
 
 
 def is_below_us(pid: int) -> bool:
