@@ -17,11 +17,15 @@ from places import KIT
 from autograder.grading.assignments import find_assignments
 from autograder.sandbox.sandbox import Sandbox
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of hundreds of short processes compiles the kit anew
+sys.dont_write_bytecode = False
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # of jsonschema: 39 grammars, compiled at import
+
 MOST = 4  # processes: each of them may have warm servers of its own
 LONGEST = (  # files, the longest first: begun last, one of them would keep a single core busy at the end
-    "test_readme", "test_exam", "test_attacks", "test_grader", "test_nbgrader", "test_terms", "test_batch",
-    "test_honest", "test_cluster", "test_grpo", "test_browser", "test_assignment_text", "test_verify", "test_release",
-    "test_adding", "test_sandbox", "test_mutated_submissions", "test_bundles", "test_generator",
+    "test_exam", "test_honest", "test_golden", "test_sandbox", "test_check", "test_main", "test_release",
+    "test_verify", "test_similarity", "test_terms", "test_bundles", "test_twice", "test_batch", "test_benchmarks",
+    "test_course_option", "test_cli_exports", "test_attacks", "test_browser", "test_doctor", "test_diff",
 )  # fmt: skip
 
 

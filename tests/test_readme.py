@@ -20,12 +20,7 @@ from autograder.sandbox.layers import probe
 
 EXAM = "autograder selfcheck --assignment"
 PROJECT = tomllib.loads((KIT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-ALL = [
-    pytest.param(run, id=f"{run[0].document}-{run[0].heading}", marks=pytest.mark.long)
-    if run[0].heading in LONG or run[0].document != "README.md"
-    else pytest.param(run, id=run[0].document)
-    for run in runs()
-]
+ALL = [pytest.param(run, id=f"{run[0].document}-{run[0].heading}", marks=pytest.mark.long) for run in runs()]
 
 
 def left_out(command: str) -> bool:

@@ -229,6 +229,7 @@ def test_a_run_that_went_wrong_can_still_be_saved(model, tmp_path, records):
     assert log_path.read_text(encoding="utf-8").startswith("Steps")
 
 
+@pytest.mark.long
 def test_matplotlib_is_imported_only_to_save_and_needs_no_display(tmp_path):
     program = """
 import sys

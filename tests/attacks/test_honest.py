@@ -293,6 +293,7 @@ def test_memory_within_reason_is_enough_and_far_more_is_refused_where_there_is_a
         assert refused.status == "out_of_memory"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("private", in_short(["kit/site-packages", "kit"]))
 def test_a_library_in_a_private_folder_is_found_at_every_level(
     private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

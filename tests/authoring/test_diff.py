@@ -48,6 +48,7 @@ def test_a_set_does_not_differ_from_itself(kit: Path) -> None:
     assert lines(kit, kit / "fixtures/toy") == ["Items: the same.", "Cases: the same.", "Hints: the same."]
 
 
+@pytest.mark.long
 def test_another_term_has_other_numbers_and_says_which_term_it_is(kit: Path) -> None:
     regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("2027-spring", b"a secret of this course"))
     done = autograder(kit, "fixtures", "diff", "fixtures/toy", "spring")

@@ -63,6 +63,7 @@ def hold(kit: Path) -> Exam:
 EVERY = 40  # of mistakes, right answers and mutants: some of each function
 
 
+@pytest.mark.long
 @each_assignment
 def test_the_kit_passes_its_own_exam_in_short(assignment: Assignment, tmp_path: Path) -> None:
     """All of it: test_the_kit_passes_its_own_exam."""
@@ -183,6 +184,7 @@ def test_a_solution_that_fails_and_a_handout_that_is_finished_are_told(kit: Path
     ]
 
 
+@pytest.mark.long
 def test_an_exam_that_the_grader_fails_itself_is_its_fault_and_catches_no_mistake(kit: Path, tmp_path: Path) -> None:
     done = toy_kit.autograder(kit, "selfcheck", packages=toy_kit.packages_without("torch", tmp_path))
     assert (done.returncode, done.stdout) == (3, "")

@@ -106,6 +106,7 @@ def signs(secret, case, shape):
 def drafts(secret, draw):"""
 
 
+@pytest.mark.long
 def test_a_draw_that_cannot_grade_is_drawn_again_and_the_manifest_counts_it(
     kit: Path, tmp_path: Path, sandbox: Sandbox
 ) -> None:

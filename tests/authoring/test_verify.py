@@ -103,6 +103,7 @@ def store_moved(kit: Path, move: Callable[[np.ndarray], np.ndarray], *, mistakes
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+@pytest.mark.long
 def test_rounding_of_another_machine_is_told_as_a_share_of_what_is_allowed_and_is_no_failure(kit: Path) -> None:
     store_moved(kit, lambda array: array * (1 + 2e-8))
     store_version(kit, "torch", "1.2.3")
@@ -153,6 +154,7 @@ def test_a_mistake_that_acts_otherwise_is_named_though_no_verdict_depends_on_it(
     assert lines[3] == "No verdict depends on it, but a known mistake that acts otherwise here may go unnamed."
 
 
+@pytest.mark.long
 def test_a_hint_that_changed_is_no_rounding(kit: Path) -> None:
     change(kit / "fixtures/toy/mistakes.py", "Where is the factor?", "Which factor?")
     found = verify(toy_assignment(kit))

@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from places import KIT
 
 from autograder.grading.assignments import find_assignment
 
-pytest.importorskip("nbgrader", reason="the extra nbgrader, which brings Jupyter, is not installed")
+pytestmark = pytest.mark.skipif(
+    not find_spec("nbgrader"), reason="the extra nbgrader, which brings Jupyter, is not installed"
+)
 
 RUN = """async names => {
     const notebook = jupyterapp.shell.currentWidget.content;

@@ -63,6 +63,7 @@ def test_a_course_elsewhere_is_named_by_any_folder_in_it(course: Path, tmp_path:
     assert "ada,10" in (out / "grades.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_nothing_is_written_into_another_course_than_the_one_that_is_named(course: Path, tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (KIT / "handout").rglob("*")}
     copy = shutil.copytree(course, tmp_path / "copy")
@@ -88,6 +89,7 @@ def test_a_course_that_is_no_folder_is_refused(course: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_doctor_names_a_half_written_assignment_and_examines_the_others(course: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(course, tmp_path / "copy")
     (copy / "fixtures" / "half").mkdir()

@@ -30,6 +30,7 @@ def on_one_line(printed: str) -> str:
 # This machine
 
 
+@pytest.mark.long
 def test_everything_that_grading_needs_is_here(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +109,7 @@ def test_without_torch_with_an_altered_fixture_and_a_stale_handout_each_is_said_
     assert done.stderr == ""
 
 
+@pytest.mark.long
 def test_a_stale_handout_alone_is_a_warning_and_no_failure(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

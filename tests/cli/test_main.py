@@ -172,6 +172,7 @@ def test_what_the_command_line_does_not_know_is_exit_code_2_and_a_way_to_the_hel
     assert "Traceback" not in done.err
 
 
+@pytest.mark.long
 def test_the_module_and_the_script_are_one_command_line() -> None:
     script = Path(sys.executable).with_name("autograder")
     if not script.exists():
@@ -322,6 +323,7 @@ def test_a_file_that_may_not_be_read_costs_nobody_a_point_and_is_said_loudly(kit
     ]
 
 
+@pytest.mark.long
 def test_a_folder_that_may_not_be_read_or_written_is_a_sentence(kit: Path, tmp_path: Path) -> None:
     prefix = with_permissions_that_hold(tmp_path)
     work = put(tmp_path / "ada" / "toy.py").parent
@@ -572,6 +574,7 @@ def test_release_writes_the_handout_and_a_zip_of_it(kit: Path, tmp_path: Path) -
     assert second.startswith(f"{tmp_path}/toy.zip: {(tmp_path / 'toy.zip').stat().st_size:,} bytes.")
 
 
+@pytest.mark.long
 def test_a_zip_that_cannot_be_written_and_a_handout_that_cannot_be_made_are_sentences(kit: Path) -> None:
     nowhere = kit / "solution" / "toy" / "README.md" / "nowhere" / "toy.zip"
     done = toy_kit.autograder(kit, "release", "--zip", nowhere)

@@ -184,6 +184,7 @@ def test_a_run_reads_its_reports_from_disk_as_often_as_they_are_wanted(reference
     assert (run.figures.students, run.figures.graded, run.fault) == (SIZE, SIZE, "")
 
 
+@pytest.mark.long
 def test_two_jobs_write_the_same_bytes_as_one(
     reference: tuple[Path, Run], grader: Grader, students: Path, tmp_path: Path
 ) -> None:

@@ -242,6 +242,7 @@ def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Pa
     assert list((tmp_path / "refused" / "reports").iterdir()) == []
 
 
+@pytest.mark.long
 def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> None:
     grader = Grader.of(REAL, read_fixtures(REAL))
     paths = [KIT / "tests" / "attacks" / "corpus" / f"{name}.py" for name in ATTACKS]

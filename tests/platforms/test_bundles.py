@@ -23,6 +23,7 @@ import toy_kit
 import yaml
 from formats import validate
 from house import engine_imports, imported
+from lengths import in_short
 from places import GOLDEN, KIT
 
 from autograder.authoring.handout.leaks import answer_lines, secret_arrays
@@ -176,7 +177,7 @@ def results(container: Container) -> dict[str, Any]:
 
 
 @in_a_container
-@pytest.mark.parametrize("student", ["emeka", "mina"])
+@pytest.mark.parametrize("student", in_short(["emeka", "mina"]))
 def test_gradescope_gets_the_golden_grades_and_nothing_of_a_hidden_case(autograder: Container, student: str) -> None:
     hand_in(student, autograder.folder / "submission")
     done = autograder.run("run_autograder")
@@ -221,6 +222,7 @@ if SEEN:
 """
 
 
+@pytest.mark.long
 @in_a_container
 def test_student_code_in_gradescopes_container_reads_no_hidden_case_and_writes_no_result(autograder: Container) -> None:
     hand_in("ada", autograder.folder / "submission")
@@ -409,6 +411,7 @@ def test_a_question_of_prairielearn_has_what_it_must(all_bundles: dict[str, dict
     assert {name.partition("/")[0] for name in files} == {"info.json", "question.html", "tests"}
 
 
+@pytest.mark.long
 @in_a_container
 def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container) -> None:
     hand_in("farah", question.folder / "student")

@@ -10,6 +10,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.report import ItemResult, Report
 
-pytest.importorskip("nbgrader", reason="the extra nbgrader is not installed")
+pytestmark = pytest.mark.skipif(not find_spec("nbgrader"), reason="the extra nbgrader is not installed")
 
 CLASS = ["ada", "ben", "cleo", "dov", "eve"]
 QUESTIONS = {"question-spread", "question-first-clipped-loss", "question-reward-leak", "question-loss-curves"}

@@ -49,10 +49,10 @@ def test_training_gives_the_same_bits_without_the_compiler() -> None:
     "asked",
     in_short(
         [
-            "twice = torch.compile(lambda x: 2 * x, backend='eager'); print(twice(torch.ones(2)).tolist())",
             "import torch._dynamo.config; print(torch._dynamo.config is sys.modules['torch._dynamo.config'])",
             "from torch._dynamo import eval_frame; print(eval_frame is sys.modules['torch._dynamo.eval_frame'])",
             "print(torch._dynamo.is_compiling())",
+            "twice = torch.compile(lambda x: 2 * x, backend='eager'); print(twice(torch.ones(2)).tolist())",
             "print(torch.compiler.disable(recursive=False)(lambda: 5)())",
             "print(torch.func.vmap(lambda x: x.square().sum())(torch.ones(3, 2)).tolist())",
             "print(torch.func.grad(lambda x: x.square())(torch.tensor(3.0)).item())",

@@ -747,6 +747,7 @@ def test_thirty_runs_leave_no_descriptor_thread_or_process_behind(sandbox: Sandb
 # Where fork is missing
 
 
+@pytest.mark.long
 def test_a_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbox) -> None:
     source = """
         import numpy, random, torch

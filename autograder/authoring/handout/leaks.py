@@ -65,7 +65,8 @@ def _shown_text(name: str, data: bytes) -> str:
 
 
 def _names(case: Case, data: bytes) -> bool:
-    return re.search(rb"(?<![\w-])" + re.escape(case.id.encode()) + rb"(?![\w-])", data) is not None
+    name = case.id.encode()
+    return name in data and re.search(rb"(?<![\w-])" + re.escape(name) + rb"(?![\w-])", data) is not None
 
 
 def answer_lines(solution: str) -> set[str]:
