@@ -265,6 +265,7 @@ def grade(sandbox: Sandbox, source: str) -> Report:
     return without_times(Grader.of(ASSIGNMENT, FIXTURES).grade(submission, sandbox, items=items))
 
 
+@pytest.mark.long
 def test_a_noisy_submission_gets_the_report_of_a_quiet_one_at_every_level(
     level: tuple[str, Sandbox], reference: Sandbox
 ) -> None:

@@ -91,6 +91,7 @@ def atol(kit: Path, name: str) -> str:
     return f"{next(case for case in cases if case.id == name).expected[0].atol:g}"
 
 
+@pytest.mark.long
 def test_cases_items_and_mistakes_that_come_and_go_are_named(kit: Path) -> None:
     fourth = '        ("shift-large", "three rows", (3, 5)),\n'
     other = changed_set(

@@ -310,6 +310,7 @@ def test_a_list_of_equivalents_that_names_what_is_not_made_is_refused(kit: Path)
         hold(kit)
 
 
+@pytest.mark.long
 def test_every_function_has_mutants_and_they_all_differ() -> None:
     mutants = mutants_of(solution_source(REAL), REAL.folder)
     found = Counter(mutant.function for mutant in mutants)

@@ -161,6 +161,7 @@ def test_no_two_students_hand_in_the_same_bytes(workshop: Workshop) -> None:
         assert len({made(number) for number in range(20)}) == 20
 
 
+@pytest.mark.long
 def test_a_submission_of_the_growing_class_is_called_in_every_case_and_earns_nothing(
     workshop: Workshop, fixtures: Fixtures
 ) -> None:

@@ -55,6 +55,7 @@ def test_the_course_is_found_from_any_folder_in_it(course: Path) -> None:
     assert "ada,10" in (course / "here" / "grades.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", in_short(["fixtures/toy", ".", "solution"]))
 def test_a_course_elsewhere_is_named_by_any_folder_in_it(course: Path, tmp_path: Path, place: str) -> None:
     out = tmp_path / "grades"

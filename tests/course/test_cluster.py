@@ -268,6 +268,7 @@ def test_a_run_leaves_no_server_on_the_cluster(cluster: Cluster, grader: Grader,
         assert set(client.run(lambda: len(sys.modules["autograder.course.dask_worker"]._benches)).values()) == {0}
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys: Path, tmp_path: Path) -> None:
     samples = REAL.folder / "submissions"
     out = tmp_path / "grades"

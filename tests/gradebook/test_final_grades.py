@@ -416,6 +416,7 @@ def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.long
 def test_what_staff_decide_is_the_same_however_a_spreadsheet_writes_it(kit: Path) -> None:
     write(kit / "policy.toml", 'timezone = "UTC"\n[late]\ndeadline = 2027-03-12T23:59:00\nper_day = 10\n')
     files = {

@@ -434,6 +434,7 @@ def test_a_file_that_the_manifest_does_not_know_is_refused_by_name(demo: Assignm
     assert message.endswith("(its SHA-256 differs). Restore it, or run `autograder fixtures regenerate`.")
 
 
+@pytest.mark.long
 def test_a_flipped_byte_in_any_stored_file_of_the_assignment_is_refused_by_name(tmp_path: Path) -> None:
     real = find_assignment(KIT, "policy_gradient")
     folder = tmp_path / "fixtures"

@@ -117,6 +117,7 @@ def test_grading_again_with_the_results_inside_gives_the_same_grades(
         assert b"handed in late" in first["ben_2.html"]
 
 
+@pytest.mark.long
 def test_grading_into_the_folder_of_the_class_itself_takes_no_results_for_students(
     tmp_path: Path, grade: Callable[..., str]
 ) -> None:
@@ -130,6 +131,7 @@ def test_grading_into_the_folder_of_the_class_itself_takes_no_results_for_studen
     assert "reports" in again
 
 
+@pytest.mark.long
 def test_real_results_of_an_earlier_run_are_known_under_any_name_and_named(
     tmp_path: Path, grade: Callable[..., str]
 ) -> None:

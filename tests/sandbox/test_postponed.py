@@ -56,7 +56,8 @@ def test_training_gives_the_same_bits_without_the_compiler() -> None:
             "print(torch.compiler.disable(recursive=False)(lambda: 5)())",
             "print(torch.func.vmap(lambda x: x.square().sum())(torch.ones(3, 2)).tolist())",
             "print(torch.func.grad(lambda x: x.square())(torch.tensor(3.0)).item())",
-        ]
+        ],
+        0,
     ),
 )
 def test_what_asks_for_the_compiler_gets_it(asked: str) -> None:
