@@ -26,7 +26,7 @@ for name, module in sys.modules.items():
     if name.partition(".")[0] == "autograder" and hasattr(module, "__path__"):
         module.__path__ = []  # no further module of the kit can be imported
 sys.argv[:] = [""]
-server.serve(boot["control"], boot["layers"], boot["readable"]) if "control" in boot else worker.main_on_stdio()
+server.serve(boot["control"], boot["layers"], boot["readable"], boot["refused"]) if "control" in boot else worker.main_on_stdio()
 """
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import itertools
 import json
 import os
 import signal
@@ -20,7 +21,7 @@ from autograder.sandbox.inside import isolation, processes, worker
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
 
-def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
+def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused: int | None = None) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
     Messages are JSON:
@@ -30,7 +31,7 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
         {"warm": module}     imports a module that the next submission names                  ← {}
         {"compile": true} and one descriptor, a file of {file name: source}: see worker.compile_once  ← {}
 
-    `layers` and `readable` are for `isolation.apply`.
+    `layers`, `readable` and `refused`, a descriptor for its reports, are for `isolation.apply`.
     """
     processes.guard()
     processes.adopt()
@@ -43,8 +44,10 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 return
             request = json.loads(message)
             if "fork" in request:
-                isolate = functools.partial(isolation.apply, layers, readable=readable, **request["fork"])
-                pid = _fork(channel, descriptors, isolate)
+                isolate = functools.partial(
+                    isolation.apply, layers, readable=readable, report=refused, **request["fork"]
+                )
+                pid = _fork(descriptors, isolate, kept=descriptors if refused is None else [*descriptors, refused])
                 for descriptor in descriptors:
                     os.close(descriptor)
                 channel.send(json.dumps({"pid": pid}).encode())
@@ -60,15 +63,15 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 channel.send(json.dumps({"status": _end(request["end"])}).encode())
 
 
-def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], None]) -> int:
+def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[int]) -> int:
     pid = os.fork()
     if pid:
         return pid
     status = 1
     try:
         os.setsid()
-        channel.close()
         requests, answers, output = descriptors
+        _close_all_but(kept)
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123
             os.dup2(nothing.fileno(), 0)
         os.dup2(output, 1)
@@ -84,6 +87,12 @@ def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], 
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    """Close what the server has open: a place in a file that two workers share is a message."""
+    for first, last in itertools.pairwise([2, *sorted(kept), 2**16]):
+        os.closerange(first + 1, last)
 
 
 def _end(pid: int) -> int:
