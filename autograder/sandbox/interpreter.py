@@ -17,16 +17,16 @@ BOOT = """
 import json, sys
 boot = json.loads(sys.argv[1])
 sys.path[:] = [boot["root"]] + [path for path in sys.path if path] + boot["packages"]
-if "namespaces" in boot.get("layers", ()):
+if "namespaces" in boot.get("server", {}).get("layers", ()):
     from autograder.sandbox.inside import namespaces
-    namespaces.enter(boot["readable"])
+    namespaces.enter(boot["server"]["readable"])
 from autograder.sandbox.inside import server, worker
 sys.path.remove(boot["root"])
 for name, module in sys.modules.items():
     if name.partition(".")[0] == "autograder" and hasattr(module, "__path__"):
         module.__path__ = []  # no further module of the kit can be imported
 sys.argv[:] = [""]
-server.serve(boot["control"], boot["layers"], boot["readable"], boot["refused"]) if "control" in boot else worker.main_on_stdio()
+server.serve(**boot["server"]) if "server" in boot else worker.main_on_stdio()
 """
 
 

@@ -40,7 +40,7 @@ class Server:
             os.set_inheritable(theirs.fileno(), True)
             given = (theirs.fileno(),) if refused is None else (theirs.fileno(), refused)
             self._process = subprocess.Popen(
-                command({**boot, "control": theirs.fileno()}),
+                command({"server": {**boot, "control": theirs.fileno()}}),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
