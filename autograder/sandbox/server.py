@@ -29,7 +29,8 @@ class Server:
     def __init__(self, layers: Sequence[str]) -> None:
         """Start it with these layers; it takes its seconds to get warm while the caller goes on."""
         refused = _where_refusals_go()
-        boot = {"layers": list(layers), "readable": readable_paths(packages()), "refused": refused}
+        self.readable = readable_paths(packages())
+        boot = {"layers": list(layers), "readable": self.readable, "refused": refused}
         self.has_own_processes = "namespaces" in layers
         self._group = _group() if "cgroup" in layers else None
         self._is_warm = False

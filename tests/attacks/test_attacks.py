@@ -736,8 +736,9 @@ import einops, pytest, safetensors, torch
 os.listdir(sys.argv[1])
 subprocess.run([sys.executable, "-c", "import json, ssl"], check=True)
 if "somebody else" in sys.argv[2]:
-    from autograder.sandbox.inside.identity import _others_may_enter
-    assert _others_may_enter(sys.base_prefix), f"others may not enter {sys.base_prefix}"
+    from autograder.sandbox.inside.identity import others_reach
+    from autograder.sandbox.interpreter import packages, readable_paths
+    assert others_reach(tuple(readable_paths(packages()))), f"others may not enter {sys.base_prefix}"
 """
 
 
@@ -802,13 +803,13 @@ from autograder.sandbox.inside import seccomp
 from autograder.sandbox.inside.processes import prctl
 from autograder.sandbox.layers import probe
 column, architecture = seccomp._MACHINES[platform.machine()]
-names = ("unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "mount_setattr")
+# unshare, setns, mount, umount2, pivot_root, open_tree, move_mount, fsopen, mount_setattr
+refused = [(272, 97), (308, 268), (165, 40), (166, 39), (155, 41), (428,) * 2, (429,) * 2, (430,) * 2, (442,) * 2]
 program = [seccomp._load(0)]
-for name in names:
-    program += [(0x15, 0, 1, seccomp._CALLS[name][column]), seccomp._return(0x00050001)]
+for numbers in refused:
+    program += [(0x15, 0, 1, numbers[column]), seccomp._return(0x00050001)]
 program += [(0x15, 0, 1, seccomp._FALLS_BACK["clone3"][column]), seccomp._return(0x00050026)]
-anew = [(0x45, 0, 1, 0x7E020000), seccomp._return(0x00050001)]
-program += seccomp._judge(seccomp._CLONE[column], 0, anew)
+program += seccomp._judge(seccomp._CLONE[column], 0, seccomp._refused_if_any(0x7E020000))
 program += [seccomp._return(0x7FFF0000)]
 packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
 buffer = ctypes.create_string_buffer(packed, len(packed))

@@ -520,7 +520,7 @@ def test_the_canary_finds_every_layer_that_is_put_on_to_hold(secret: str) -> Non
     ("layer", "left_out"),
     [
         ("rlimits", "isolation._limit"),
-        ("landlock", "landlock.apply"),
+        ("landlock", "landlock.restrict"),
         ("seccomp", "seccomp.apply"),
         ("identity", "identity.give_up"),
     ],
@@ -534,7 +534,7 @@ def test_the_canary_sees_that_a_layer_was_not_put_on(layer: str, left_out: str, 
 
 @linux
 def test_the_canary_reports_what_the_kernel_says_where_it_refuses_a_layer(secret: str) -> None:
-    but = "def refuse(*given): raise OSError(38, 'this kernel has no Landlock')\nlandlock.apply = refuse"
+    but = "def refuse(*given): raise OSError(38, 'this kernel has no Landlock')\nlandlock.prepare = refuse"
     assert canary_says(("landlock",), secret, but)["landlock"].endswith("this kernel has no Landlock")
 
 

@@ -18,6 +18,7 @@ capabilities(7), and the kernel's UAPI headers, from which the numbers are.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 
 from autograder.sandbox.inside import identity, landlock, seccomp
@@ -36,6 +37,7 @@ def apply(
     readable: Sequence[str],
     seconds: float = math.inf,
     report: int | None = None,
+    rules: int | None = None,
 ) -> None:
     """Put these layers on this process, for good; raises OSError where the kernel refuses one.
 
@@ -43,6 +45,7 @@ def apply(
     seconds     of processor time for the rest of its life: a backstop, for nobody but the grader knows the items
     readable    files and folders that it may read and execute, under landlock
     report      a descriptor to which each refused system call is written
+    rules       what `landlock.prepare` made of `readable`, where many processes need the same
     """
     wanted = set(layers)
     if wanted:
@@ -52,7 +55,9 @@ def apply(
     if "namespaces" in wanted:
         narrow(readable)
     if "landlock" in wanted:
-        landlock.apply(readable)
+        prepared = landlock.prepare(readable) if rules is None else rules
+        landlock.restrict(prepared)
+        os.close(prepared)
     if "identity" in wanted:
         identity.give_up(readable)
     if wanted:  # after identity: a change of user resets both

@@ -13,10 +13,11 @@ import json
 import os
 import signal
 import socket
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from autograder.sandbox.inside import isolation, processes, worker
+from autograder.sandbox.inside import identity, isolation, landlock, namespaces, processes, worker
 
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
@@ -36,6 +37,7 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
     processes.guard()
     processes.adopt()
     worker.warm()
+    rules = _rules(layers, readable)
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
         while True:
@@ -45,9 +47,9 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
             request = json.loads(message)
             if "fork" in request:
                 isolate = functools.partial(
-                    isolation.apply, layers, readable=readable, report=refused, **request["fork"]
+                    isolation.apply, layers, readable=readable, report=refused, rules=rules, **request["fork"]
                 )
-                pid = _fork(descriptors, isolate, kept=descriptors if refused is None else [*descriptors, refused])
+                pid = _fork(descriptors, isolate, [*descriptors, *(one for one in (refused, rules) if one is not None)])
                 for descriptor in descriptors:
                     os.close(descriptor)
                 channel.send(json.dumps({"pid": pid}).encode())
@@ -61,6 +63,16 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
                 channel.send(b"{}")
             else:
                 channel.send(json.dumps({"status": _end(request["end"])}).encode())
+
+
+def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
+    """What takes hundreds of system calls, done once: Landlock's rules, and what `identity` has to know."""
+    if "identity" in layers:
+        identity.others_reach(tuple(readable))
+    if "landlock" not in layers:
+        return None
+    root = namespaces.place_for(tuple(readable)) if "namespaces" in layers else ""
+    return landlock.prepare(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
 
 
 def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[int]) -> int:
