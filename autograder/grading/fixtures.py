@@ -15,6 +15,7 @@ from typing import Any
 
 from autograder.grading.cases import Case, decode
 from autograder.grading.items import Assignment, Item
+from autograder.sandbox.interpreter import withhold
 from autograder.vocabulary.errors import FixtureError
 
 SCHEMA = 1
@@ -53,6 +54,9 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
     if manifest["assignment"] != assignment.name:
         raise FixtureError(f"{folder} holds fixtures of {manifest['assignment']!r}, not of {assignment.name!r}.")
     names = [name for name in manifest["files"] if hidden or not name.startswith("hidden/")]
+    if any(name.startswith("hidden/") for name in names):
+        withhold(folder)
+        withhold(folder.parents[1] / "solution")
     cases: list[Case] = []
     for name in names:
         stored = name.endswith(".safetensors")

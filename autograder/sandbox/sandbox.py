@@ -16,6 +16,7 @@ from typing import Literal, Self
 
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES, Outcome, Program, Request
 from autograder.sandbox.inside.isolation import AROUND, LAYERS
+from autograder.sandbox.interpreter import refuse_if_within_reach
 from autograder.sandbox.layers import probe
 from autograder.sandbox.server import Server
 from autograder.sandbox.worker import Budget, ForkedWorker, FreshWorker, Worker
@@ -128,6 +129,8 @@ class Sandbox:
         if not self._fork:
             return FreshWorker()
         server = self._running_server()
+        if {"landlock", "namespaces"} & set(self._layers):
+            refuse_if_within_reach(server.readable)
         server.await_warm()
         for word, module in WARMED_ON_DEMAND.items():
             if word in program.source:

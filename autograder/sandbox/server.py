@@ -19,6 +19,7 @@ START_SECONDS = 120.0
 SERVER_MEGABYTES = 1024.0  # torch itself included
 MAX_THREADS = 512
 SERVER_THREADS = 64
+REFUSED_CALLS = "AUTOGRADER_REFUSED_CALLS"  # a file: each system call that seccomp refuses is written there
 DOCTOR = "Where the whole kit is installed, `autograder doctor` shows what is missing."
 
 
@@ -27,7 +28,9 @@ class Server:
 
     def __init__(self, layers: Sequence[str]) -> None:
         """Start it with these layers; it takes its seconds to get warm while the caller goes on."""
-        boot = {"layers": list(layers), "readable": readable_paths(packages())}
+        refused = _where_refusals_go()
+        self.readable = readable_paths(packages())
+        boot = {"layers": list(layers), "readable": self.readable, "refused": refused}
         self.has_own_processes = "namespaces" in layers
         self._group = _group() if "cgroup" in layers else None
         self._is_warm = False
@@ -36,15 +39,18 @@ class Server:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
+            given = (theirs.fileno(),) if refused is None else (theirs.fileno(), refused)
             self._process = subprocess.Popen(
-                command({**boot, "control": theirs.fileno()}),
+                command({"server": {**boot, "control": theirs.fileno()}}),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 env=environment(),
-                pass_fds=(theirs.fileno(),),
+                pass_fds=given,
                 start_new_session=True,
             )
+        if refused is not None:
+            os.close(refused)
         self._socket.settimeout(START_SECONDS)
         try:
             self._add_to_group()
@@ -140,6 +146,11 @@ class Server:
         self._process.wait()
         last = (stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
         return f"The sandbox's warm server stopped: {last}. {DOCTOR}"
+
+
+def _where_refusals_go() -> int | None:
+    path = os.environ.get(REFUSED_CALLS)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if path else None
 
 
 def _group() -> cgroup.Group:

@@ -152,10 +152,10 @@ def test_nothing_is_left_of_a_server_in_namespaces(alone: Sandbox) -> None:
 
 def test_the_new_root_is_put_where_it_hides_nothing() -> None:
     places = [place for place in namespaces.PLACES if Path(place).is_dir() and not Path(place).is_symlink()]
-    assert namespaces.place_for(["/usr/lib"]) == places[0]
-    assert namespaces.place_for([f"{places[0]}/python"]) == places[1]
+    assert namespaces.place_for(("/usr/lib",)) == places[0]
+    assert namespaces.place_for((f"{places[0]}/python",)) == places[1]
     with pytest.raises(OSError, match="needs one of the folders"):
-        namespaces.place_for([f"{place}/python" for place in namespaces.PLACES])
+        namespaces.place_for(tuple(f"{place}/python" for place in namespaces.PLACES))
 
 
 def test_layers_round_the_server_are_never_asked_for_by_strict() -> None:

@@ -2,8 +2,8 @@
 
     rlimits    memory, processor time, file size, open files; no core dump
     landlock   read and execute what Python runs on; nothing else, and no writing; no TCP, no signals to others
-    seccomp    no new processes or programs, no sockets, no tracing, no shared memory, no namespaces; nothing that
-               reaches another process or changes a file that it may only read
+    seccomp    an allowlist of system calls: no new processes or programs, no sockets, no tracing, no namespaces;
+               nothing that reaches another process, changes a file, or shows what another worker did
     identity   where the grader is root: no capabilities, and another user's id if that one can reach Python
 
 Two more are put around the server, where the kernel allows them and never because `strict` asks:
@@ -18,6 +18,7 @@ capabilities(7), and the kernel's UAPI headers, from which the numbers are.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 
 from autograder.sandbox.inside import identity, landlock, seccomp
@@ -30,12 +31,21 @@ DESCRIPTORS = 64
 FILE_BYTES = 2**20
 
 
-def apply(layers: Iterable[str], megabytes: float, readable: Sequence[str], seconds: float = math.inf) -> None:
+def apply(
+    layers: Iterable[str],
+    megabytes: float,
+    readable: Sequence[str],
+    seconds: float = math.inf,
+    report: int | None = None,
+    rules: int | None = None,
+) -> None:
     """Put these layers on this process, for good; raises OSError where the kernel refuses one.
 
     megabytes   what it may still allocate
     seconds     of processor time for the rest of its life: a backstop, for nobody but the grader knows the items
     readable    files and folders that it may read and execute, under landlock
+    report      a descriptor to which each refused system call is written
+    rules       what `landlock.prepare` made of `readable`, where many processes need the same
     """
     wanted = set(layers)
     if wanted:
@@ -45,13 +55,15 @@ def apply(layers: Iterable[str], megabytes: float, readable: Sequence[str], seco
     if "namespaces" in wanted:
         narrow(readable)
     if "landlock" in wanted:
-        landlock.apply(readable)
+        prepared = landlock.prepare(readable) if rules is None else rules
+        landlock.restrict(prepared)
+        os.close(prepared)
     if "identity" in wanted:
         identity.give_up(readable)
     if wanted:  # after identity: a change of user resets both
         guard()
     if "seccomp" in wanted:
-        seccomp.apply()
+        seccomp.apply(report)
 
 
 def _limit(megabytes: float, seconds: float) -> None:

@@ -13,6 +13,7 @@ this runs inside the worker. Sources: namespaces(7), user_namespaces(7), mount(2
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import struct
 import sys
@@ -42,7 +43,7 @@ def enter(readable: Sequence[str]) -> None:
         for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             Path(f"/proc/self/{name}").write_text(line, encoding="ascii")
     _mount("none", "/", _RECURSIVE | _PRIVATE)
-    _build(Path(place_for(readable)), readable)
+    _build(Path(place_for(tuple(readable))), readable)
     child = os.fork()
     guard()
     if child:
@@ -55,14 +56,15 @@ def narrow(readable: Sequence[str]) -> None:
     """Make the root that `enter` prepared this process's own; raises OSError where there is none."""
     if os.getppid() != 1:
         raise OSError(1, "the namespaces were not entered")
-    os.chroot(place_for(readable))
+    os.chroot(place_for(tuple(readable)))
     os.chdir("/")
     if os.geteuid() != 0:  # what the namespace of users gave; of root the layer `identity` takes it
         give_up_bounding_set()
         give_up_capabilities()
 
 
-def place_for(readable: Sequence[str]) -> str:
+@functools.cache  # it is asked of hundreds of paths, for each worker
+def place_for(readable: tuple[str, ...]) -> str:
     """Where the new root is put together: a folder that hides nothing which it shows."""
     for place in PLACES:
         if Path(place).is_dir() and not Path(place).is_symlink() and not any(_is_in(path, place) for path in readable):

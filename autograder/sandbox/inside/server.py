@@ -8,19 +8,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import itertools
 import json
 import os
 import signal
 import socket
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from autograder.sandbox.inside import isolation, processes, worker
+from autograder.sandbox.inside import identity, isolation, landlock, namespaces, processes, worker
 
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
 
-def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
+def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused: int | None = None) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
     Messages are JSON:
@@ -30,11 +32,12 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
         {"warm": module}     imports a module that the next submission names                  ← {}
         {"compile": true} and one descriptor, a file of {file name: source}: see worker.compile_once  ← {}
 
-    `layers` and `readable` are for `isolation.apply`.
+    `layers`, `readable` and `refused`, a descriptor for its reports, are for `isolation.apply`.
     """
     processes.guard()
     processes.adopt()
     worker.warm()
+    rules = _rules(layers, readable)
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
         while True:
@@ -43,8 +46,10 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 return
             request = json.loads(message)
             if "fork" in request:
-                isolate = functools.partial(isolation.apply, layers, readable=readable, **request["fork"])
-                pid = _fork(channel, descriptors, isolate)
+                isolate = functools.partial(
+                    isolation.apply, layers, readable=readable, report=refused, rules=rules, **request["fork"]
+                )
+                pid = _fork(descriptors, isolate, [*descriptors, *(one for one in (refused, rules) if one is not None)])
                 for descriptor in descriptors:
                     os.close(descriptor)
                 channel.send(json.dumps({"pid": pid}).encode())
@@ -60,15 +65,25 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 channel.send(json.dumps({"status": _end(request["end"])}).encode())
 
 
-def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], None]) -> int:
+def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
+    """What takes hundreds of system calls, done once: Landlock's rules, and what `identity` has to know."""
+    if "identity" in layers:
+        identity.others_reach(tuple(readable))
+    if "landlock" not in layers:
+        return None
+    root = namespaces.place_for(tuple(readable)) if "namespaces" in layers else ""
+    return landlock.prepare(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
+
+
+def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[int]) -> int:
     pid = os.fork()
     if pid:
         return pid
     status = 1
     try:
         os.setsid()
-        channel.close()
         requests, answers, output = descriptors
+        _close_all_but(kept)
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123
             os.dup2(nothing.fileno(), 0)
         os.dup2(output, 1)
@@ -84,6 +99,12 @@ def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], 
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    """Close what the server has open: a place in a file that two workers share is a message."""
+    for first, last in itertools.pairwise([2, *sorted(kept), 2**16]):
+        os.closerange(first + 1, last)
 
 
 def _end(pid: int) -> int:
