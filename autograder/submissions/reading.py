@@ -40,6 +40,8 @@ def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
 
 
 def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
+    if candidate.fault:
+        return _submission(candidate, HandedFile(candidate.shown), fault=candidate.fault)
     try:
         files = _files(candidate, module)
     except OSError as error:

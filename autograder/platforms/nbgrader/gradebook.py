@@ -22,12 +22,14 @@ from typing import Any
 from autograder.authoring.handout.release import notebook_of
 from autograder.authoring.handout.source_notebook import TEXT_STUB, released, to_bytes
 from autograder.grading.items import Assignment
+from autograder.platforms.nbgrader.collected import TIMESTAMP
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, is_answer, questions, written_in
 from autograder.submissions.reading import read, written_answers
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.folders import open_regular
+from autograder.vocabulary.moments import moment
 from autograder.vocabulary.report import ItemResult, Report, read_report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
@@ -186,13 +188,10 @@ class _Entry:
         return Handed(submission.source, written_answers(candidate, self._assignment.module))
 
     def _timestamp(self) -> datetime.datetime | None:
-        """When the work was handed in, as the file says that nbgrader puts beside it."""
-        from nbgrader.utils import parse_utc
-
-        path = self._submitted / "timestamp.txt"
-        with contextlib.suppress(OSError, ValueError, OverflowError), open_regular(path) as stream:
-            when: datetime.datetime = parse_utc(stream.read(MAX_TIMESTAMP).decode().strip())
-            return when
+        """When the work was handed in, as the file beside it says: in UTC without saying so, as nbgrader keeps it."""
+        with contextlib.suppress(OSError, ValueError), open_regular(self._submitted / TIMESTAMP) as stream:
+            when = moment(stream.read(MAX_TIMESTAMP).decode().strip(), datetime.UTC)
+            return when.astimezone(datetime.UTC).replace(tzinfo=None)
         return None
 
     def _grade(self, notebook: Any, handed: Handed, questions: Mapping[str, str]) -> None:
