@@ -29,6 +29,9 @@ from autograder.submissions.syntax import MAX_CODE
 MAX_JSON_TOKENS = 2_000_000  # bounds the memory that parsing a notebook takes
 MAX_CELLS = 5_000
 MAX_WORDS = 20_000  # characters of one answer in words
+MAX_PICTURES = 32 * 2**20  # characters of all pictures in the answers of one notebook
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*+")
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|[\[{,]', re.DOTALL)
 _CONFLICT = re.compile(r"^(?:<<<<<<<|>>>>>>>)", re.MULTILINE)
 
@@ -72,6 +75,24 @@ def words_of(text: str) -> dict[str, str]:
     cells = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "markdown"]
     words = {name: _joined(cell.get("source")) for cell in cells if (name := _grade_id(cell))}
     return {name: source[:MAX_WORDS].encode(errors="replace").decode() for name, source in words.items()}
+
+
+def pictures_in(text: str) -> dict[str, dict[str, dict[str, str]]]:
+    """The pictures pasted into the cells of `words_of`: cell → name → its type → base64. Nothing of another kind."""
+    raw = _json(text)
+    found = [] if isinstance(raw, Text) else _raw_cells(raw) or []
+    cells = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "markdown"]
+    room = MAX_PICTURES
+    pictures: dict[str, dict[str, dict[str, str]]] = {}
+    for cell in cells:
+        attached = cell.get("attachments")
+        for name, bundle in attached.items() if isinstance(attached, dict) and _grade_id(cell) else ():
+            for kind, data in bundle.items() if isinstance(bundle, dict) else ():
+                encoded = _joined(data)
+                room -= len(encoded)
+                if kind in PICTURES and room >= 0 and _BASE64.fullmatch(encoded):
+                    pictures.setdefault(_grade_id(cell), {}).setdefault(name, {})[kind] = encoded
+    return pictures
 
 
 def _code_cells(text: str) -> list[CodeCell] | Text:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.submissions.handed_file import HandedFile, from_disk, refused, suffix_of
-from autograder.submissions.notebook import Text, notebook_text, words_of
+from autograder.submissions.notebook import Text, notebook_text, pictures_in, words_of
 from autograder.submissions.student_folders import from_folder
 from autograder.submissions.student_zips import from_zip
 from autograder.submissions.submission import CAPS, Candidate, Submission, quoted, shown_name
@@ -40,6 +40,8 @@ def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
 
 
 def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
+    if candidate.fault:
+        return _submission(candidate, HandedFile(candidate.shown), fault=candidate.fault)
     try:
         files = _files(candidate, module)
     except OSError as error:
@@ -53,11 +55,21 @@ def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
 
 def written_answers(candidate: Candidate, module: str) -> dict[str, str]:
     """The answers in words of a candidate's notebook, by nbgrader's names of their cells; nothing where it has none."""
+    return words_of(_notebook(candidate, module))
+
+
+def pasted_pictures(candidate: Candidate, module: str) -> dict[str, dict[str, dict[str, str]]]:
+    """The pictures in those answers, as `pictures_in` gives them."""
+    return pictures_in(_notebook(candidate, module))
+
+
+def _notebook(candidate: Candidate, module: str) -> str:
+    """The text of a candidate's notebook, "" where there is none that can be read."""
     with contextlib.suppress(OSError):
         for file in _files(candidate, module):
             if suffix_of(file.shown) == ".ipynb" and not file.problem:
-                return words_of(_decoded(file.data).source)
-    return {}
+                return _decoded(file.data).source
+    return ""
 
 
 def _module_or_notebook(candidate: Candidate, files: Sequence[HandedFile], module: str, untouched: str) -> Submission:
