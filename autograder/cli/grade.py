@@ -22,10 +22,12 @@ from autograder.cli.gradebook import OverridesOption, PolicyOption, TimesOption,
 from autograder.cli.options import CORES, AssignmentOption, FixturesOption, JobsOption, VariantByOption, course
 from autograder.cli.tables import class_table
 from autograder.course import batch
+from autograder.course.changed_points import changed_points
 from autograder.gradebook.class_reports import named
 from autograder.gradebook.roster import read_roster
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import NAMES, gathered
 from autograder.vocabulary.errors import UsageError
@@ -89,6 +91,7 @@ def grade(
     people = read_roster(roster) if roster else None
     moment = _moment(deadline)
     done = count(1)
+    _refuse_changed_points(out, chosen, fresh=fresh)
     with ExitStack() as stack:
         class_ = stack.enter_context(
             gathered(
@@ -134,6 +137,16 @@ def _moment(deadline: datetime | None) -> datetime | None:
         return within_bounds(deadline).astimezone() if deadline else None
     except ValueError as error:
         raise UsageError(f"--deadline {deadline} {error}.") from None
+
+
+def _refuse_changed_points(out: Path, assignment: Assignment, *, fresh: bool) -> None:
+    """Say whose grade in `out` other points would change, and stop there unless all is to be graded anew."""
+    if (changed := changed_points(out, assignment)) is None:
+        return
+    if not fresh:
+        advice = "Nothing was written: --fresh overwrites these grades, another --out keeps them."
+        raise UsageError(f"{out} holds grades. {changed.text} {advice}")
+    print(f"autograder: {changed.text}", file=sys.stderr)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
