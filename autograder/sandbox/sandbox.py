@@ -30,6 +30,8 @@ WARMED_ON_DEMAND = {  # a word in a submission → a module that is then importe
     "tqdm": "tqdm.auto",
     **dict.fromkeys(("torch.func", "checkpoint", "deterministic", "compile", "dynamo"), COMPILER),
 }
+KEPT = (2 * 2**20, 64 * 2**20)  # bytes of headers and of tensors that the answers of one submission may have in all
+TOO_MUCH = Outcome("crashed", detail="its answers were together larger than a submission's may be")
 NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item ended the worker")
 
 
@@ -110,7 +112,8 @@ class Sandbox:
         self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str]
     ) -> None:
         for request in requests[len(outcomes) :]:
-            outcomes.append(NOT_AGAIN if request.item in lost else worker.call(request))
+            answer = NOT_AGAIN if request.item in lost else worker.call(request)
+            outcomes.append(answer if _fits(answer, outcomes) else replace(TOO_MUCH, seconds=answer.seconds))
             if _lost(outcomes[-1]):
                 lost.add(request.item)
             if _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory":
@@ -172,6 +175,11 @@ def _budget_of_loading(requests: Sequence[Request], timeout: float) -> Budget:
 
 def _same_item(requests: Sequence[Request], start: int) -> Sequence[Request]:
     return [request for request in requests[start:] if request.item == requests[start].item]
+
+
+def _fits(answer: Outcome, outcomes: Sequence[Outcome]) -> bool:
+    """Whether the grader still has room for it: an honest submission's answers take a thousandth."""
+    return all(answer.size[k] + sum(one.size[k] for one in outcomes) <= KEPT[k] for k in range(2))
 
 
 def _lost(outcome: Outcome) -> bool:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from autograder.sandbox.calls import Outcome, Program, Request, Status, read_answer
 from autograder.sandbox.inside import frames
@@ -40,11 +40,17 @@ class Budget:
     output_megabytes: float
 
 
+class _Frame(NamedTuple):
+    header: dict[str, Any]
+    blob: bytes
+    header_size: int
+
+
 @dataclass(frozen=True)
 class _Heard:
     """What came of waiting for an answer: a frame, or what ended the wait; neither where the worker is gone."""
 
-    frame: tuple[dict[str, Any], bytes] | None = None
+    frame: _Frame | None = None
     stopped: Outcome | None = None
 
 
@@ -60,7 +66,7 @@ class Worker:
         """Speak through these streams, which are closed with the worker."""
         self._asked, self._resident, self.loading_seconds = 0, 0, 0.0
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._inbox: queue.Queue[tuple[dict[str, Any], bytes] | None] = queue.Queue(maxsize=1)
+        self._inbox: queue.Queue[_Frame | None] = queue.Queue(maxsize=1)
         self._tail, self._written = b"", 0
         self._receiver = threading.Thread(target=self._receive, args=(answers,), daemon=True)
         self._threads = [
@@ -75,8 +81,8 @@ class Worker:
         """Return once the worker listens; whatever keeps it from that is no fault of a submission."""
         with contextlib.suppress(queue.Empty):
             frame = self._inbox.get(timeout=START_SECONDS)
-            if frame is not None and frame[0].get("op") == "ready":
-                self._pid = int(frame[0].get("pid") or self._pid)
+            if frame is not None and frame.header.get("op") == "ready":
+                self._pid = int(frame.header.get("pid") or self._pid)
                 self._resident = usage(self._pid).resident
                 return
         self.close()
@@ -139,10 +145,10 @@ class Worker:
             return replace(heard.stopped, seconds=seconds)
         if heard.frame is None:
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
-        frame = heard.frame
-        if frame[0].get("n") != self._asked or type(frame[0]["n"]) is not int:
+        header, answer, header_size = heard.frame
+        if header.get("n") != self._asked or type(header["n"]) is not int:
             return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
-        return read_answer(frame, seconds, answers)
+        return replace(read_answer((header, answer), seconds, answers), size=(header_size, len(answer)))
 
     def _await(self, budget: Budget) -> _Heard:
         """The next frame, or why not to wait for it any longer.
@@ -182,8 +188,8 @@ class Worker:
 
     def _receive(self, answers: BinaryIO) -> None:
         with contextlib.suppress(frames.FrameError, OSError), answers:
-            while (frame := frames.read(answers)) is not None:
-                self._inbox.put(frame)
+            while (parts := frames.read_parts(answers, frames.MAX_ANSWER)) is not None:
+                self._inbox.put(_Frame(frames.parse_header(parts[0]), parts[1], len(parts[0])))
         self._inbox.put(None)
 
     def _drain(self, output: BinaryIO) -> None:
