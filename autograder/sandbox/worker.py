@@ -60,7 +60,7 @@ class Worker:
     A thread of ours has each pipe and closes it: whatever the worker does or leaves undone, it blocks none but these.
     """
 
-    _pid: int  # as this process sees it; 0 where only the worker can tell, which it does before it runs anything
+    _pid: int  # as this process sees it; 0 where nobody can tell
 
     def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
         """Speak through these streams, which are closed with the worker."""
@@ -82,7 +82,6 @@ class Worker:
         with contextlib.suppress(queue.Empty):
             frame = self._inbox.get(timeout=START_SECONDS)
             if frame is not None and frame.header.get("op") == "ready":
-                self._pid = int(frame.header.get("pid") or self._pid)
                 self._resident = usage(self._pid).resident
                 return
         self.close()
@@ -244,7 +243,7 @@ class ForkedWorker(Worker):
         self._owner = server
         to_worker, from_worker, output = os.pipe(), os.pipe(), os.pipe()
         try:
-            self._known_as = server.fork((to_worker[0], from_worker[1], output[1]), megabytes, seconds)
+            self._known_as, self._pid = server.fork((to_worker[0], from_worker[1], output[1]), megabytes, seconds)
         except BaseException:
             for descriptor in (to_worker[1], from_worker[0], output[0]):
                 os.close(descriptor)
@@ -253,7 +252,6 @@ class ForkedWorker(Worker):
             for descriptor in (to_worker[0], from_worker[1], output[1]):
                 os.close(descriptor)
         self._status: int | None = None
-        self._pid = 0 if server.has_own_processes else self._known_as
         super().__init__(
             os.fdopen(to_worker[1], "wb", buffering=0),
             os.fdopen(from_worker[0], "rb"),

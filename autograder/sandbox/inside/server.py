@@ -28,9 +28,9 @@ ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp sto
 def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused: int | None = None) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
-    Messages are JSON:
+    Messages are JSON; "outside" is a worker's number where /proc was mounted, which it does not learn itself:
 
-        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …}
+        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …, "outside": …}
         {"end": pid}         kills that worker and all that it started, and waits for it       ← {"status": wait status}
         {"warm": module}     imports a module that the next submission names                  ← {}
         {"compile": true} and one descriptor, a file of {file name: source}: see worker.compile_once  ← {}
@@ -49,13 +49,16 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
                 return
             request = json.loads(message)
             if "fork" in request:
+                if "namespaces" in layers:
+                    namespaces.number_as_ever()
                 isolate = functools.partial(
                     isolation.apply, layers, readable=readable, report=refused, rules=rules, **request["fork"]
                 )
                 pid = _fork(descriptors, isolate, [*descriptors, *(one for one in (refused, rules) if one is not None)])
                 for descriptor in descriptors:
                     os.close(descriptor)
-                channel.send(json.dumps({"pid": pid}).encode())
+                outside = processes.newest_child() if "namespaces" in layers else pid
+                channel.send(json.dumps({"pid": pid, "outside": outside}).encode())
             elif "compile" in request:
                 with os.fdopen(descriptors[0], "rb") as file:
                     worker.compile_once(json.load(file))
@@ -114,9 +117,8 @@ def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[in
         os.close(output)
         os.chdir("/")
         os.environ.pop("MPLCONFIGDIR", None)  # it names the user
-        pid = processes.seen_from_outside()
         isolate()
-        worker.main((requests, answers), pid)
+        worker.main((requests, answers))
         status = 0
     except BaseException:
         traceback.print_exc()

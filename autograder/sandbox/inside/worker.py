@@ -5,7 +5,7 @@ it: `frames`, `postponed`. No expected value ever enters it. A warm server (see 
 forks a worker for each submission; where fork is missing, a fresh interpreter runs `main` instead.
 
 A conversation, one frame each:
-                                                                          ← ready {pid}
+                                                                          ← ready
     → load   {module, source, given: {name: source}, probes: source}      ← loaded | raised
     → run    {function, probe, params} + inputs as safetensors            ← observed + tensors | raised | missing
 
@@ -48,14 +48,11 @@ COMPILED: dict[tuple[str, str], types.CodeType] = {}  # by file name and source:
 GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
 
 
-def main(descriptors: tuple[int, int], pid: int = 0) -> None:
-    """Serve one submission in this process: requests from the first descriptor, answers to the second.
-
-    pid   this process, as the grader sees it, where that is another number
-    """
+def main(descriptors: tuple[int, int]) -> None:
+    """Serve one submission in this process: requests from the first descriptor, answers to the second."""
     with os.fdopen(descriptors[0], "rb") as requests, os.fdopen(descriptors[1], "wb") as answers:
         _quiet_torch()
-        frames.write(answers, {"op": "ready", "pid": pid})
+        frames.write(answers, {"op": "ready"})
         Worker().converse(requests, answers)
 
 
