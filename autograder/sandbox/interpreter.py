@@ -19,14 +19,13 @@ BOOT = """
 import json, sys
 boot = json.loads(sys.argv[1])
 sys.path[:] = [boot["root"]] + [path for path in sys.path if path] + boot["packages"]
+sys.orig_argv[:] = [""]
 if "namespaces" in boot.get("server", {}).get("layers", ()):
     from autograder.sandbox.inside import namespaces
     namespaces.enter(boot["server"]["readable"])
 from autograder.sandbox.inside import server, worker
 sys.path.remove(boot["root"])
-for name, module in sys.modules.items():
-    if name.partition(".")[0] == "autograder" and hasattr(module, "__path__"):
-        module.__path__ = []  # no further module of the kit can be imported
+server.forget_places(boot["root"])
 sys.argv[:] = [""]
 server.serve(**boot["server"]) if "server" in boot else worker.main_on_stdio()
 """

@@ -31,7 +31,6 @@ class Server:
         refused = _where_refusals_go()
         self.readable = readable_paths(packages())
         boot = {"layers": list(layers), "readable": self.readable, "refused": refused}
-        self.has_own_processes = "namespaces" in layers
         self._group = _group() if "cgroup" in layers else None
         self._is_warm = False
         self._warmed: set[str] = set()
@@ -93,15 +92,17 @@ class Server:
                 self._receive()
             self._compiled = sources
 
-    def fork(self, descriptors: tuple[int, int, int], megabytes: float, seconds: float) -> int:
-        """The process id, as the server sees it, of a new worker that holds these (requests, answers, output).
+    def fork(self, descriptors: tuple[int, int, int], megabytes: float, seconds: float) -> tuple[int, int]:
+        """The process id, as the server sees it and as we do, of a new worker that holds these pipes.
 
+        descriptors          for requests, answers, output
         megabytes, seconds   memory that it may allocate, processor time for its whole life
         """
         if self._group is not None:
             self._group.allow(SERVER_MEGABYTES + megabytes)
         self._send_with(descriptors, {"fork": {"megabytes": megabytes, "seconds": seconds}})
-        return int(self._receive()["pid"])
+        answer = self._receive()
+        return int(answer["pid"]), int(answer["outside"])
 
     def _send_with(self, descriptors: Sequence[int], message: dict[str, Any]) -> None:
         try:

@@ -154,6 +154,7 @@ ATTACKS = (
     Attack("memory_by_shared_mapping", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_that_grows_down", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_of_dev_zero", RAISED, REFUSED, process=UNSAFE),
+    Attack("memory_in_page_tables", RAISED, "Cannot allocate memory", process=UNSAFE),
     Attack("memory_by_memfd", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_in_dev_shm", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_system_v", RAISED, REFUSED, process=UNSAFE),
@@ -165,6 +166,8 @@ ATTACKS = (
     Attack("two_hundred_pipes", RAISED, REFUSED, process="(passed|raised) passed"),
     Attack("result_of_ten_gibibytes_claimed", CRASHED, "compute_deltas ended the Python process"),
     Attack("result_too_large", FAILED, r"shape \[3000, 3000\]"),
+    Attack("fat_answers", FAILED, "has shape|has dtype"),
+    Attack("fat_facts", CRASHED),
     Attack("flood_of_frames", CRASHED, "it answered a question that it was not asked"),
     # Other processes
     Attack("neighbour_slowed_by_priority", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
@@ -703,6 +706,8 @@ def test_files_beside_the_submission_change_nothing(arena: Arena, tmp_path: Path
 
 WEARING = (
     "flood_of_frames",
+    "fat_answers",
+    "fat_facts",
     "result_of_ten_gibibytes_claimed",
     "exception_whose_text_is_huge",
     "result_too_large",

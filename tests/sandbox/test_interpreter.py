@@ -5,15 +5,20 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 import safetensors.numpy
+from places import KIT
 
+from autograder.grading.assignments import find_assignment
+from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox import interpreter
 from autograder.sandbox.calls import Program, Request
 from autograder.sandbox.interpreter import packages, readable_paths, refuse_if_within_reach, withhold
 from autograder.sandbox.layers import probe
+from autograder.sandbox.observation import without_places
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
@@ -94,13 +99,39 @@ def test_what_lies_elsewhere_is_withheld_without_a_word(tmp_path: Path) -> None:
 
 
 def test_the_fixtures_that_are_read_with_hidden_cases_are_withheld(beside_packages: Path) -> None:
-    from places import KIT
-
-    from autograder.grading.assignments import find_assignment
-    from autograder.grading.fixtures import read_fixtures
-
     assignment = find_assignment(KIT, "policy_gradient")
     read_fixtures(assignment, hidden=False)
     assert interpreter._withheld == set()
     read_fixtures(assignment)
     assert {path.name for path in interpreter._withheld} == {"policy_gradient", "solution"}
+
+
+# What nobody is told
+
+
+@linux
+@pytest.mark.parametrize("isolation", ["best", "none"])
+def test_a_worker_knows_its_kit_by_names_that_lie_nowhere(isolation: str) -> None:
+    source = """
+        import sys, traceback
+        def work():
+            kit = [module for name, module in sys.modules.items() if name.startswith("autograder")]
+            told = [sys.orig_argv, sys.argv, traceback.format_stack(), __file__, vars(sys.modules["__main__"]).keys()]
+            told += [(module.__file__, module.__cached__, module.__spec__, module.__loader__) for module in kit]
+            raise RuntimeError(f"{len(kit)} {told}"[-1800:].encode().hex()[:2000])
+        """
+    said = bytes.fromhex(said_by(textwrap.dedent(source), isolation)).decode()
+    for place in {str(KIT), str(Path.home()), sys.prefix, sys.base_prefix} - {"/"}:
+        assert place not in said
+    assert "autograder/sandbox/inside" in said
+
+
+@linux
+def test_the_text_of_an_exception_names_no_folder_of_this_machine() -> None:
+    said = said_by(
+        "import sys, torch\ndef work():\n    raise RuntimeError(f'{torch.__file__} {sys.prefix} {sys.path}')"
+    )
+    assert said.startswith("site-packages/torch/__init__.py ")
+    for place in {str(KIT), str(Path.home()), sys.prefix, sys.base_prefix, *packages()} - {"/"}:
+        assert place not in said
+    assert without_places("no module named 'torch.python'") == "no module named 'torch.python'"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from places import KIT
+from processes import PATIENCE
 
 from autograder.sandbox.inside import canary, processes, seccomp
 from autograder.sandbox.inside.isolation import AROUND, LAYERS
@@ -555,6 +556,33 @@ def test_what_a_process_uses_is_told() -> None:
     assert used.threads >= 1
     assert used.resident > 2**20
     assert 0 < used.seconds <= time.process_time() + 0.02
+
+
+@linux
+def test_a_process_whose_first_thread_has_ended_is_still_counted_with_what_its_tables_take() -> None:
+    code = """
+        import ctypes, mmap, platform, threading
+        def work():
+            held = bytearray(2**27)
+            mapped = mmap.mmap(-1, 2**35, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+            for place in range(0, 2**35, 2**21): mapped[place]
+            print("done", flush=True)
+            while True: pass
+        threading.Thread(target=work).start()
+        ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"done\n"
+            used, deadline = processes.usage(process.pid), time.monotonic() + PATIENCE
+            while processes.usage(process.pid).seconds <= used.seconds and time.monotonic() < deadline:
+                pass
+            later = processes.usage(process.pid)
+        finally:
+            process.kill()
+    assert used.resident > 2**27 + 2**35 // 512
+    assert later.seconds > used.seconds
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ LAYERS = ("rlimits", "landlock", "identity", "seccomp")
 AROUND = ("namespaces", "cgroup")
 DESCRIPTORS = 64
 FILE_BYTES = 2**20
+SPACE = 64 * 2**30  # what may be mapped and not written: for each 2 MiB of it the kernel may hold 4 KiB of tables
 
 
 def apply(
@@ -71,7 +72,8 @@ def _limit(megabytes: float, seconds: float) -> None:
 
     stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
     resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))  # the stack is no data
-    resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + int(megabytes * 2**20),) * 2)
+    resource.setrlimit(resource.RLIMIT_DATA, (_bytes_of("VmData") + int(megabytes * 2**20),) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (_bytes_of("VmSize") + int(megabytes * 2**20) + SPACE,) * 2)
     if seconds < 2**31:
         whole = math.ceil(seconds) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (whole, whole))  # a kill: the soft limit is a signal to ignore
@@ -80,6 +82,6 @@ def _limit(megabytes: float, seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
 
 
-def _data_bytes() -> int:
+def _bytes_of(field: str) -> int:
     with open("/proc/self/status", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
-        return int(next(line for line in stream if line.startswith("VmData")).split()[1]) * 1024
+        return int(next(line for line in stream if line.startswith(field)).split()[1]) * 1024

@@ -5,9 +5,11 @@ Only the standard library, `isolation`, `processes` and the worker itself: this 
 
 from __future__ import annotations
 
+import _imp
 import contextlib
 import functools
 import importlib
+import inspect
 import itertools
 import json
 import os
@@ -15,7 +17,8 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Callable, Iterator, Sequence
 
 from autograder.sandbox.inside import identity, isolation, landlock, namespaces, processes, worker
 
@@ -25,9 +28,9 @@ ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp sto
 def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused: int | None = None) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
-    Messages are JSON:
+    Messages are JSON; "outside" is a worker's number where /proc was mounted, which it does not learn itself:
 
-        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …}
+        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …, "outside": …}
         {"end": pid}         kills that worker and all that it started, and waits for it       ← {"status": wait status}
         {"warm": module}     imports a module that the next submission names                  ← {}
         {"compile": true} and one descriptor, a file of {file name: source}: see worker.compile_once  ← {}
@@ -46,13 +49,16 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
                 return
             request = json.loads(message)
             if "fork" in request:
+                if "namespaces" in layers:
+                    namespaces.number_as_ever()
                 isolate = functools.partial(
                     isolation.apply, layers, readable=readable, report=refused, rules=rules, **request["fork"]
                 )
                 pid = _fork(descriptors, isolate, [*descriptors, *(one for one in (refused, rules) if one is not None)])
                 for descriptor in descriptors:
                     os.close(descriptor)
-                channel.send(json.dumps({"pid": pid}).encode())
+                outside = processes.newest_child() if "namespaces" in layers else pid
+                channel.send(json.dumps({"pid": pid, "outside": outside}).encode())
             elif "compile" in request:
                 with os.fdopen(descriptors[0], "rb") as file:
                     worker.compile_once(json.load(file))
@@ -63,6 +69,26 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
                 channel.send(b"{}")
             else:
                 channel.send(json.dumps({"status": _end(request["end"])}).encode())
+
+
+def forget_places(root: str) -> None:
+    """Let the kit's modules not tell where on this machine they lie, and no further one be imported."""
+    for name, module in sys.modules.items():
+        if name.partition(".")[0] == "autograder":
+            file = (module.__file__ or "").removeprefix(root).lstrip(os.sep)
+            for code in _codes_of(module):
+                _imp._fix_co_filename(code, file)  # type: ignore[attr-defined]  # with all that is defined in it
+            vars(module).update(__file__=file, __cached__=file, __spec__=None, __loader__=None)
+            if hasattr(module, "__path__"):
+                module.__path__ = []
+
+
+def _codes_of(module: types.ModuleType) -> Iterator[types.CodeType]:
+    classes = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+    for one in (value for place in (module, *classes) for value in vars(place).values()):
+        function = inspect.unwrap(getattr(one, "__func__", None) or getattr(one, "fget", None) or one)
+        if isinstance(function, types.FunctionType) and function.__module__ == module.__name__:
+            yield function.__code__
 
 
 def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
@@ -91,9 +117,8 @@ def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[in
         os.close(output)
         os.chdir("/")
         os.environ.pop("MPLCONFIGDIR", None)  # it names the user
-        pid = processes.seen_from_outside()
         isolate()
-        worker.main((requests, answers), pid)
+        worker.main((requests, answers))
         status = 0
     except BaseException:
         traceback.print_exc()
