@@ -71,7 +71,7 @@ def taken_for(shown: str, name: str, module: str) -> str:
 def name_of(member: zipfile.ZipInfo) -> str:
     """The name of an entry. Without the flag for UTF-8, which older tools don't set, Python reads it as code page 437.
 
-    It is UTF-8 all the same where it can be; else Windows-1252 where that gives letters of Western Europe alone; else 437.
+    It is UTF-8 all the same where it can be; else Windows-1252 where that gives letters of Western Europe; else 437.
     """
     if member.flag_bits & UTF8_FLAG or member.filename.isascii():
         return member.filename

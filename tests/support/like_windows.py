@@ -10,13 +10,16 @@ the real system is imported first. Workers are started as on Windows and lack th
 from __future__ import annotations
 
 import asyncio
+import builtins
 import os
 import runpy
 import select
 import signal
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve()
 MODULES = ("fcntl", "grp", "pwd", "resource", "termios", "tty", "pty", "syslog", "crypt", "_posixsubprocess")
@@ -41,7 +44,19 @@ def become_windows() -> None:
         for name in names:
             if hasattr(holder, name):
                 delattr(holder, name)
+    builtins.open = _without_proc(builtins.open)  # type: ignore[assignment]
     sys.platform = "win32"
+
+
+def _without_proc(real: Callable[..., Any]) -> Callable[..., Any]:
+    """`open` where there is no /proc."""
+
+    def opened(file: Any, *arguments: Any, **named: Any) -> Any:
+        if str(file).startswith("/proc"):
+            raise FileNotFoundError(2, "No such file or directory", str(file))
+        return real(file, *arguments, **named)
+
+    return opened
 
 
 def worker(arguments: list[str]) -> None:
@@ -59,11 +74,18 @@ def worker(arguments: list[str]) -> None:
     exec(arguments[at + 1], {"__name__": "__main__"})
 
 
+def end(process: Any) -> None:
+    """What `Popen.kill` does on Windows, where no signal is sent."""
+    if process.poll() is None:
+        os.kill(process.pid, 9)
+
+
 def check(folder: str, arguments: list[str]) -> None:
     """The command line of a handout."""
-    import subprocess  # noqa: F401
+    import subprocess
     import tempfile  # noqa: F401
 
+    subprocess.Popen.kill = end  # type: ignore[method-assign]
     started = sys.executable
     wrapper = Path(os.environ["LIKE_WINDOWS_WRAPPER"])
     wrapper.write_text(f'#!/bin/sh\nexec "{started}" -S -s -P -B "{HERE}" --worker "$@"\n', encoding="utf-8")
