@@ -62,7 +62,7 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
         stored = name.endswith(".safetensors")
         path = (folder if stored else assignment.folder) / name
         data = _read(path)
-        if hashlib.sha256(data).hexdigest() != manifest["files"][name]:
+        if hashlib.sha256(data if stored else plain_lines(data)).hexdigest() != manifest["files"][name]:
             raise FixtureError(
                 f"{path} is not the file that {folder / MANIFEST} lists (its SHA-256 differs). "
                 "Restore it, or run `autograder fixtures regenerate`."
@@ -71,8 +71,13 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
             cases += decode(data, path)
     _check_complete(assignment, cases, hidden=hidden)
     graded, shown = _in_order(assignment.items, cases), _in_order(assignment.curves, cases)
-    sha256 = hashlib.sha256(manifest_bytes).hexdigest()
+    sha256 = hashlib.sha256(plain_lines(manifest_bytes)).hexdigest()
     return Fixtures(tuple(graded), manifest["hints"], sha256, tuple(shown))
+
+
+def plain_lines(text: bytes) -> bytes:
+    """Text with the line ends that it was made with: git on Windows may have written others."""
+    return text.replace(b"\r\n", b"\n")
 
 
 def _read(path: Path) -> bytes:

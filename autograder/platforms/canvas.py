@@ -16,7 +16,7 @@ from pathlib import Path
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, key, keys_of
-from autograder.platforms.hand_in import HandIn, claimed_by_two, is_folder, module_and_notebook
+from autograder.platforms.hand_in import HandIn, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
@@ -195,7 +195,7 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     return files if any(Path(entry.name).suffix.lower() in CAPS for entry in files) else []
 
 
-def hand_ins(files: Sequence[os.DirEntry[str]], module: str, roster: Roster | None = None) -> list[HandIn]:
+def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     """What was handed in as the files of a download, all that one student did as one.
 
     Where a name can be read in several ways, the roster says which, then what the clear names of the class leave;
@@ -210,12 +210,12 @@ def hand_ins(files: Sequence[os.DirEntry[str]], module: str, roster: Roster | No
             names.setdefault(ways[0].id, set()).add(ways[0].name)
     strangers = []
     for ways, path in read:
-        found = _most_likely(ways, names, roster)
+        found = _most_likely(ways, names, wanted.roster)
         if len(ways) > 1 and found.name not in (clear := names.get(found.id, {found.name})):
             strangers.append(_refused(found, path, {*clear, found.name}))
         else:
             by_id.setdefault(found.id, []).append((found, path))
-    return [one for files_of_one in by_id.values() for one in _of_id(files_of_one, module)] + strangers
+    return [one for files_of_one in by_id.values() for one in _of_id(files_of_one, wanted)] + strangers
 
 
 def _most_likely(ways: Sequence[Named], clear: Mapping[str, Collection[str]], roster: Roster | None) -> Named:
@@ -228,10 +228,10 @@ def _most_likely(ways: Sequence[Named], clear: Mapping[str, Collection[str]], ro
     return (known or free or ways)[0]
 
 
-def _of_id(files: Sequence[tuple[Named, Path]], module: str) -> list[HandIn]:
+def _of_id(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> list[HandIn]:
     """What was handed in under one id; where two names claim it, all of it, refused."""
     names = {found.name for found, _ in files}
-    return [_of_student(files, module)] if len(names) == 1 else [_refused(found, path, names) for found, path in files]
+    return [_of_student(files, wanted)] if len(names) == 1 else [_refused(found, path, names) for found, path in files]
 
 
 def _refused(found: Named, path: Path, names: Collection[str]) -> HandIn:
@@ -239,11 +239,14 @@ def _refused(found: Named, path: Path, names: Collection[str]) -> HandIn:
     return HandIn((found.owner,), path, shown_name(path.name), refused=reason)
 
 
-def _of_student(files: Sequence[tuple[Named, Path]], module: str) -> HandIn:
+def _of_student(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> HandIn:
     on_time = [(found, path) for found, path in files if not found.late] or list(files)
     newest = sorted(on_time, key=lambda file: file[0].file)
-    chosen, beside = module_and_notebook([(found.rest, path) for found, path in newest], module)
+    chosen, beside = module_and_notebook([(found.rest, path) for found, path in newest], wanted)
     found = newest[-1][0]
     others = tuple(shown_name(path.name) for _, path in files if path not in (chosen, beside))
     order = max(match.file for match, path in newest if path in (chosen, beside))
-    return HandIn((found.owner,), chosen, shown_name(chosen.name), beside, None, found.late, order, others)
+    rests = {path: match.rest for match, path in newest}
+    notes = tuple(note for path in (chosen, beside) if path for note in taken(rests[path], path, wanted))
+    shown = shown_name(chosen.name)
+    return HandIn((found.owner,), chosen, shown, beside, None, found.late, order, others, notes=notes)

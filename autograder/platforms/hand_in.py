@@ -15,7 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from autograder.gradebook.roster import Roster
-from autograder.submissions.submission import Candidate, shown_name, student_name
+from autograder.submissions import student_zips
+from autograder.submissions.names import COPY, defines_one, likeness, taken_for
+from autograder.submissions.submission import CAPS, Candidate, shown_name, student_name
+from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.text import visible
 
 RESUBMITTED = re.compile(r"(.*?)(?:-(\d{1,4}))?", re.DOTALL)
@@ -30,6 +33,7 @@ class HandIn:
     order       which of two is later, where it says no more than that
     fault       why it cannot be read, as the end of a sentence
     refused     why it is not clear whose it is, as a sentence
+    notes       what else the student should know of it
     """
 
     owners: tuple[tuple[str, ...], ...]
@@ -42,6 +46,7 @@ class HandIn:
     others: tuple[str, ...] = ()
     fault: str = ""
     refused: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def _chosen(student: str, found: Sequence[tuple[str, HandIn]]) -> Candidate | st
     ranked = sorted(unique, key=lambda one: (not one.late, _seconds(one.submitted) if by_time else one.order))
     best, rest = ranked[-1], ranked[:-1]
     fault = f"{best.shown} {best.fault}: unpack it by hand, and grade the folder." if best.fault else ""
-    return Candidate(student, best.path, best.shown, best.beside, tuple(_notes(best, rest)), fault)
+    return Candidate(student, best.path, best.shown, best.beside, (*best.notes, *_notes(best, rest)), fault)
 
 
 def _all(values: Iterable[object]) -> bool:
@@ -140,20 +145,79 @@ def claimed_by_two(names: Iterable[str], identity: str, platform: str) -> str:
     return f"{both} both claim the id {visible(identity, 40)} of {platform}: say in a roster who is who, or rename one."
 
 
-def module_and_notebook(files: Sequence[tuple[str, Path]], module: str) -> tuple[Path, Path | None]:
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be handed in, and by whom.
+
+    functions   that are graded: a file that defines one is the work, whatever it is called
+    """
+
+    module: str
+    functions: Sequence[str] = ()
+    roster: Roster | None = None
+
+
+@dataclass(frozen=True)
+class _Rank:
+    """How likely a loose file is the work: the contract's name first, then what it holds, its name, its age."""
+
+    contract: bool
+    holds: bool
+    alike: int
+    position: int
+    again: int
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The greater, the likelier."""
+        return self.contract, self.holds, self.alike, self.position, self.again
+
+    @property
+    def likely(self) -> bool:
+        """Whether anything but its suffix says that it is the work."""
+        return self.contract or self.holds or self.alike >= COPY
+
+
+def module_and_notebook(files: Sequence[tuple[str, Path]], wanted: Wanted) -> tuple[Path, Path | None]:
     """Of one student's loose files, the oldest first: the module and the notebook, else the zip, else anything."""
-    best: dict[str, tuple[tuple[bool, int, int], Path]] = {}
+    best: dict[str, tuple[_Rank, Path]] = {}
     for position, (name, path) in enumerate(files):
-        found = RESUBMITTED.fullmatch(Path(name).stem)
-        stem, again = (found[1], int(found[2] or 0)) if found else (name, 0)
-        rank = (stem == module, position, again)
-        suffix = path.suffix.lower()
-        if suffix not in best or rank > best[suffix][0]:
+        rank, suffix = _rank(name, path, position, wanted), path.suffix.lower()
+        if suffix not in best or rank.order > best[suffix][0].order:
             best[suffix] = (rank, path)
-    if ".py" in best and ".ipynb" in best:
+    known = [suffix for suffix in (".py", ".ipynb", ".zip") if suffix in best]
+    likely = [suffix for suffix in known if best[suffix][0].likely] or known
+    if likely[:2] == [".py", ".ipynb"]:
         return best[".py"][1], best[".ipynb"][1]
-    suffix = next((suffix for suffix in (".py", ".ipynb", ".zip") if suffix in best), next(iter(best)))
-    return best[suffix][1], None
+    return best[likely[0] if likely else next(iter(best))][1], None
+
+
+def _rank(name: str, path: Path, position: int, wanted: Wanted) -> _Rank:
+    found = RESUBMITTED.fullmatch(Path(name).stem)
+    stem, again = (found[1], int(found[2] or 0)) if found else (name, 0)
+    return _Rank(stem == wanted.module, _holds(path, wanted), likeness(name, wanted.module), position, again)
+
+
+def _holds(path: Path, wanted: Wanted) -> bool:
+    """Whether a file defines what is graded, or is a zip of the work."""
+    suffix = path.suffix.lower()
+    if suffix == ".zip":
+        return student_zips.holds_work(path, wanted.module)
+    if suffix not in CAPS or not wanted.functions:
+        return False
+    try:
+        with open_regular(path) as stream:
+            return defines_one(stream.read(CAPS[".py"]), wanted.functions)
+    except OSError:
+        return False
+
+
+def taken(name: str, path: Path, wanted: Wanted) -> tuple[str, ...]:
+    """The note on a file that is graded under a name of the student's own choice."""
+    stem = RESUBMITTED.fullmatch(Path(name).stem)
+    is_zip = path.suffix.lower() not in (".py", ".ipynb")
+    note = "" if is_zip or (stem and stem[1] == wanted.module) else taken_for(shown_name(name), name, wanted.module)
+    return (note,) if note else ()
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:

@@ -25,7 +25,7 @@ from pathlib import Path
 from autograder.gradebook.roster import Roster
 from autograder.platforms import canvas, github, moodle
 from autograder.platforms.gradescope import download as gradescope
-from autograder.platforms.hand_in import Gathered, HandIn, gather, is_folder, quoted_path
+from autograder.platforms.hand_in import Gathered, HandIn, Wanted, gather, is_folder, quoted_path
 from autograder.platforms.nbgrader.collected import collected
 from autograder.submissions.class_zips import METADATA, Unpacked, members, unpack
 from autograder.submissions.finding import (
@@ -40,9 +40,9 @@ from autograder.submissions.finding import (
     place_at,
     works_beside,
 )
+from autograder.submissions.names import parts_of
 from autograder.submissions.student_folders import holds_work as folder_holds_work
 from autograder.submissions.submission import CAPS, Candidate, quoted
-from autograder.submissions.zip_names import parts_of
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.folders import entries_of, is_ignored
 
@@ -59,7 +59,7 @@ class Layout:
 
     name: str
     recognised: Callable[[Entries], list[os.DirEntry[str]]]
-    hand_ins: Callable[[Entries, str, Roster | None], list[HandIn]]
+    hand_ins: Callable[[Entries, Wanted], list[HandIn]]
 
 
 BY_NAMES = (
@@ -248,7 +248,9 @@ def _found_at(place: Place, name: str, asked: _Asked) -> _Found:
     for layout in BY_NAMES:
         known = layout.recognised(place.entries)
         if layout.name == (asked.layout or _evident(place)) and known:
-            return _with_others(place, known, layout.hand_ins(known, asked.module, asked.roster), asked.module)
+            return _with_others(
+                place, known, layout.hand_ins(known, Wanted(asked.module, asked.functions, asked.roster)), asked.module
+            )
     if asked.layout in ("", GITHUB) and (found := _clones(place, name, asked)):
         return found
     if asked.layout not in ("", PLAIN):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ntpath
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,12 @@ from autograder.vocabulary.places import ENGINE
 
 KIT_ROOT = ENGINE.parent
 NOT_FOR_WORKERS = {"site-packages", "dist-packages", ENGINE.name, "test", "idlelib", "ensurepip", "turtledemo"}
+WINDOWS = frozenset(
+    {
+        "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "PROGRAMFILES", "PROGRAMDATA",
+        "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "PROCESSOR_IDENTIFIER", "OS",
+    }
+)  # fmt: skip
 BOOT = """
 import json, sys
 boot = json.loads(sys.argv[1])
@@ -43,11 +51,25 @@ def packages() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a worker: nothing of the grader's own."""
-    usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/"}
+    """The environment of a worker: nothing of the grader's own but what the system itself needs."""
+    usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
     with contextlib.suppress(RuntimeError):  # there may be no home
         usual["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
-    return {**usual, "MPLBACKEND": "Agg", "TORCHINDUCTOR_CACHE_DIR": "/tmp"}  # never made: a name without looking
+    if sys.platform == "win32":
+        return usual | _of_windows()
+    # the folder is never made: a name without looking
+    return usual | {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/", "TORCHINDUCTOR_CACHE_DIR": "/tmp"}
+
+
+def _of_windows() -> dict[str, str]:
+    """What Windows cannot do without: sockets, so `asyncio`, need SystemRoot; files that last a moment need TEMP."""
+    kept = {name: value for name, value in os.environ.items() if name.upper() in WINDOWS}
+    root = next((value for name, value in kept.items() if name.upper() == "SYSTEMROOT"), r"C:\Windows")
+    temporary = tempfile.gettempdir()
+    needed = {"SYSTEMROOT": root, "TEMP": temporary, "TMP": temporary, "TORCHINDUCTOR_CACHE_DIR": temporary}
+    path = os.pathsep.join([ntpath.join(root, "System32"), root])
+    upper = {name.upper(): value for name, value in kept.items()}
+    return upper | needed | {"PATH": path, "USERNAME": "student", "USERPROFILE": temporary}
 
 
 def readable_paths(packages: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
@@ -58,6 +58,7 @@ class Sandbox:
         no_layers = dict.fromkeys((*LAYERS, *AROUND), "workers are not forked")
         self._layers = layers_for(isolation, None if self._fork else no_layers)
         self._server: Server | None = None
+        self.begun: Callable[[Request], None] = lambda request: None  # told of each call before it is made
 
     def __enter__(self) -> Self:
         """Return the sandbox; the server starts with the first submission."""
@@ -122,6 +123,7 @@ class Sandbox:
         self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str]
     ) -> None:
         for request in requests[len(outcomes) :]:
+            self.begun(request)
             answer = NOT_AGAIN if request.item in lost else worker.call(request)
             outcomes.append(answer if _fits(answer, outcomes) else replace(TOO_MUCH, seconds=answer.seconds))
             if _lost(outcomes[-1]):

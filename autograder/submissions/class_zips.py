@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from autograder.submissions.names import parts_of
 from autograder.submissions.submission import CAPS, shown_name
-from autograder.submissions.zip_names import parts_of
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.folders import LEFT_BEHIND
 

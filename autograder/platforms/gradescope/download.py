@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.gradebook.roster import Roster
-from autograder.platforms.hand_in import HandIn, is_folder
+from autograder.platforms.hand_in import HandIn, Wanted, is_folder
 from autograder.submissions.class_zips import MAX_METADATA, METADATA
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
@@ -33,7 +32,7 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     return [*folders, *metadata] if folders and metadata else []
 
 
-def hand_ins(entries: Sequence[os.DirEntry[str]], module: str, roster: Roster | None = None) -> list[HandIn]:
+def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     """What was handed in as the folders of an export, which are `recognised`."""
     *folders, metadata = entries
     described = read_metadata(Path(metadata.path))

@@ -185,7 +185,7 @@ def _usual_state() -> Iterator[None]:
 def undisturbed() -> Iterator[None]:
     """Leave generators and switches as they were: in a notebook they are the student's own. One thread meanwhile."""
     generators = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
-    dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
+    dtype, device, grad = torch.get_default_dtype(), _default_device(), torch.is_grad_enabled()
     deterministic, threads = torch.get_deterministic_debug_mode(), torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -199,6 +199,14 @@ def undisturbed() -> Iterator[None]:
         torch.set_default_device(None if device == torch.device("cpu") else device)
         torch.set_grad_enabled(grad)
         torch.set_deterministic_debug_mode(deterministic)
+
+
+def _default_device() -> torch.device:
+    """torch up to 2.9 has none to tell once it was reset, and up to 2.2 nothing that tells."""
+    try:
+        return torch.get_default_device()
+    except AttributeError:
+        return torch.device("cpu")
 
 
 def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
