@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -13,9 +15,9 @@ from typing import Self
 from autograder.checking.patience import PatientSandbox, impatient
 from autograder.grading.assignments import nearest_root
 from autograder.grading.choice import assignment_of_submissions
-from autograder.grading.fixtures import read_fixtures
+from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Item
+from autograder.grading.items import Assignment, Item
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
@@ -64,8 +66,8 @@ class Checker:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What reading the submission had to say."""
-        return self._submission.notes
+        """What reading the submission had to say, and that torch is another here than in grading."""
+        return (*other_torch(self._grader.assignment), *self._submission.notes)
 
     def report(self, item_ids: Sequence[str] = ()) -> Report:
         """The report on these items, or on all.
@@ -100,6 +102,18 @@ def checked(checker: Checker, item_ids: Sequence[str]) -> Report:
     if report.status == "not_graded":
         raise GraderFault(f"Nothing could be checked, which is no fault of your work. {report.items[0].message}")
     return report
+
+
+def other_torch(assignment: Assignment) -> tuple[str, ...]:
+    """The note that grading has another version of torch, where it has."""
+    try:
+        graded = json.loads((assignment.folder / MANIFEST).read_bytes())["versions"]["torch"]
+        here = version("torch").partition("+")[0]
+    except (OSError, ValueError, KeyError, TypeError, PackageNotFoundError):
+        return ()
+    if here == graded:
+        return ()
+    return (f"this is torch {here}, and grading uses {graded}: what a seed decides may differ here and not there",)
 
 
 def _refuse_without_packages() -> None:

@@ -17,6 +17,8 @@ from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made, Term, read_s
 from autograder.authoring.fixtures.variants import OWN, Variants, read_variants
 from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_into, regenerate_term_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
+from autograder.authoring.independence import not_independent
+from autograder.authoring.proofreading.proofread import authored
 from autograder.cli.options import AssignmentOption, FixturesOption, course
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item
@@ -68,7 +70,11 @@ def fixtures_regenerate(
     if secret_file is not None and (warning := secret_warning(secret_file)):
         print(f"autograder: {visible(warning)}", file=sys.stderr)
     one_alone = out is not None or drawn_from is not None
-    for chosen in [find_assignment(course(), assignment)] if one_alone else find_assignments(course(), assignment):
+    if one_alone:
+        several = [authored(course(), assignment, find_assignment)]
+    else:
+        several = authored(course(), assignment, find_assignments)
+    for chosen in several:
         target = out or chosen.folder
         _choose_target(chosen, target, drawn_from, variants, replace=replace)
         _regenerate(chosen, target, drawn_from, variants)
@@ -90,6 +96,8 @@ def _regenerate(assignment: Assignment, target: Path, term: Term | None, variant
         else:
             made = regenerate_term_into(assignment.folder, target, term, variants)
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
+    if names := not_independent(assignment):
+        print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
     if term is not None:
         _say_term(term.name, made)
 

@@ -29,7 +29,8 @@ from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
-from autograder.platforms.layouts import NAMES, gathered
+from autograder.platforms.known_layouts import NAMES
+from autograder.platforms.layouts import gathered
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.text import STRICT, visible

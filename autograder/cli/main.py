@@ -15,6 +15,7 @@ from autograder import __version__
 from autograder.checking.check import check as check_folder
 from autograder.checking.command_line import print_anything
 from autograder.checking.watch import watch as watch_folder
+from autograder.cli.authoring import items, new, rename
 from autograder.cli.console import standard_output
 from autograder.cli.doctor import examine
 from autograder.cli.exports import bundle_app, export_app
@@ -66,7 +67,8 @@ def main() -> None:
     try:
         app(course_first(sys.argv[1:]))
     except KitError as error:
-        print(f"autograder: {visible(str(error))}", file=sys.stderr)
+        for line in getattr(error, "lines", [str(error)]):
+            print(f"autograder: {visible(line)}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except SystemExit as ended:
         if ended.code == INTERRUPTED:
@@ -75,7 +77,7 @@ def main() -> None:
         raise
 
 
-for verb in (grade, gradebook, similar, release, selfcheck):
+for verb in (grade, gradebook, similar, new, items, rename, release, selfcheck):
     app.command()(verb)
 
 

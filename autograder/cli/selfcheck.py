@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
 from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.exam import selfcheck as examine_grader
+from autograder.authoring.independence import not_independent
+from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.cli.console import progress_bar, standard_output
 from autograder.cli.options import CORES, AssignmentOption, JobsOption, course
-from autograder.cli.tables import answers_table, exam_table
+from autograder.cli.tables import answers_table, costs_table, each_cost_table, exam_table
 from autograder.grading.assignments import find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
 from autograder.vocabulary.text import number, visible
 
+SAMPLED = 40  # --quick: one in so many mistakes and mutants, and the first of each function
 
-def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
-    """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
+
+def selfcheck(
+    jobs: JobsOption = CORES,
+    quick: Annotated[bool, typer.Option("--quick", help="Only a sample of mistakes and mutants.")] = False,
+    costs: Annotated[bool, typer.Option("--costs", help="Say of each mistake what it costs.")] = False,
+    assignment: AssignmentOption = None,
+) -> None:
+    """The grader's own exam: solution, handout, mistakes, right answers, mutants, contract. Exits with 3 on a fault."""
     complaints = 0
-    several = find_assignments(course(), assignment)
+    several = authored(course(), assignment, find_assignments)
+    for chosen in several:
+        refuse_faults(chosen.folder)
     for chosen in several:
         with progress_bar("examining") as advance:
-            exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
-        _say_exam(exam, chosen, standard_output(), title=len(several) > 1)
+            exam = examine_grader(
+                chosen, read_fixtures(chosen), jobs=jobs, every=SAMPLED if quick else 1, progress=advance
+            )
+        _say_exam(exam, chosen, standard_output(), title=len(several) > 1, costs=costs)
         complaints += len(exam.complaints)
     if complaints:
         print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
         raise SystemExit(3)
 
 
-def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool) -> None:
+def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool, costs: bool) -> None:
     if title:
         console.print(escape(assignment.title), style="bold", highlight=False)
     for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
@@ -40,7 +55,13 @@ def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bo
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, assignment))
     console.print(answers_table(exam))
+    console.print(costs_table(exam.costs, assignment))
+    if costs:
+        console.print(each_cost_table(exam.costs))
     for note in exam.notes:
         console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
+    if names := not_independent(assignment):
+        note = f"The oracle of {', '.join(names)} is the solution itself: `release` refuses it."
+        console.print(f"  {escape(note)}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)

@@ -8,7 +8,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from autograder.authoring.exam.exam import Exam, Finding
+from autograder.authoring.exam.costs import Cost
+from autograder.authoring.exam.exam import Exam
+from autograder.authoring.exam.findings import Finding
 from autograder.cli.doctor import Examined
 from autograder.gradebook.class_statistics import Summary
 from autograder.grading.items import Assignment
@@ -18,6 +20,7 @@ from autograder.vocabulary.text import VERDICT_WORDS, number, visible
 MAX_ROWS = 100
 MOST_COLUMNS = 8  # of functions: with more, no terminal has room for the rest
 MOST_MISTAKES = 3
+FAMILIES = {"parameter": "changed parameters", "habit": "habits of students", "operator": "mutants"}
 STYLES = {"ok": "green", "absent": "dim", "warning": "yellow", "missing": "bold red"}
 
 
@@ -99,6 +102,8 @@ def _stands_out(report: Report) -> str:
     failed = [item for item in report.items if item.verdict != "passed"]
     if not failed:
         return ""
+    if report.cause:
+        return report.cause.split("\n")[0]
     first_lines = {item.message.split("\n")[0] for item in failed}
     if len(failed) == len(report.items) and len(first_lines) == 1:
         return first_lines.pop()
@@ -112,7 +117,7 @@ def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:
     findings = list(findings)
     table = _table("Known mistakes")
     table.add_column("function", no_wrap=True)
-    for heading in ("mistakes", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere"):
+    for heading in ("tried", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere"):
         table.add_column(heading, justify="right")
     for function in assignment.functions:
         table.add_row(_short(function), *_counts([f for f in findings if f.known.function == function]))
@@ -129,25 +134,63 @@ def _counts(findings: Sequence[Finding]) -> list[str]:
 
 
 def answers_table(exam: Exam) -> Table:
-    """How right answers in other styles and small changes of the solution fared."""
-    table = _table("Right answers in other styles, and small changes of the solution (mutants)")
+    """How right answers in other styles, changes of the solution and the clauses of the contract fared."""
+    table = _table("Right answers, changes of the solution, clauses")
     table.add_column("", no_wrap=True)
     for heading in ("tried", "as it should be", "not"):
         table.add_column(heading, justify="right")
     accepted = sum(answer.is_accepted for answer in exam.right_answers)
     table.add_row("right answers that earn all", *_shares(accepted, len(exam.right_answers)))
-    fates = exam.fates or ()
-    equal = [fate.survived for fate in fates if fate.mutant.reason]
-    other = [not fate.survived for fate in fates if not fate.mutant.reason]
-    table.add_row("mutants that lose points", *_shares(sum(other), len(other)))
-    table.add_row("equivalent mutants that lose none", *_shares(sum(equal), len(equal)))
-    if exam.fates is None:
+    for family, what in FAMILIES.items():
+        lost = [not fate.survived for fate in exam.fates if fate.mutant.family == family and not fate.mutant.reason]
+        table.add_row(f"{what} that lose points", *_shares(sum(lost), len(lost)))
+    equal = [fate.survived for fate in exam.fates if fate.mutant.reason]
+    table.add_row("equivalent changes that lose none", *_shares(sum(equal), len(equal)))
+    if (clauses := exam.coverage) is not None:
+        graded = clauses.clauses - clauses.not_graded
+        table.add_row("clauses that a mistake tests", *_shares(clauses.tested, graded))
+        table.add_row("clauses not graded, with a reason", str(clauses.not_graded), str(clauses.not_graded), "0")
+    if not exam.has_operators:
         table.caption = "no mutants: mutmut is not installed (python -m pip install -e '.[test]')"
     return table
 
 
 def _shares(good: int, tried: int) -> list[str]:
     return [str(tried), str(good), str(tried - good)]
+
+
+def costs_table(found: Sequence[Cost], assignment: Assignment) -> Table:
+    """How many mistakes cost which share of their function."""
+    table = _table("What a mistake costs: the share of its function")
+    table.add_column("function", no_wrap=True)
+    for heading in ("tried", "up to 1/4", "up to 1/2", "up to 3/4", "more"):
+        table.add_column(heading, justify="right")
+    for function in assignment.functions:
+        table.add_row(_short(function), *_bands([cost for cost in found if cost.function == function]))
+    table.add_section()
+    table.add_row("all", *_bands(found))
+    return table
+
+
+def _bands(found: Sequence[Cost]) -> list[str]:
+    """How many there are, and how many in each quarter."""
+    bounds = (0.25, 0.5, 0.75, 1.0)
+    up_to = [sum(cost.share <= bound + 1e-9 for cost in found) for bound in bounds]
+    return [str(len(found)), *(str(more - less) for more, less in zip(up_to, [0, *up_to], strict=False))]
+
+
+def each_cost_table(found: Sequence[Cost]) -> Table:
+    """Every mistake with what it costs, the highest share first; of a change made in several places, the costliest."""
+    table = _table("What each mistake costs of its function, at most")
+    table.add_column("mistake", overflow="fold")
+    table.add_column("function", no_wrap=True)
+    for heading in ("points", "of", "share"):
+        table.add_column(heading, justify="right")
+    most = {(cost.name, cost.function): cost for cost in reversed(found)}
+    for cost in reversed(most.values()):
+        share = f"{100 * cost.share:.0f} %"
+        table.add_row(Text(visible(cost.name)), _short(cost.function), number(cost.lost), number(cost.of), share)
+    return table
 
 
 def doctor_table(examined: Iterable[Examined]) -> Table:

@@ -32,14 +32,16 @@ CLEAR = 4  # times as many files of one assignment as of all others leave no dou
 def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | None = None) -> Assignment:
     """The assignment `name` under `root`, the only one there, or the one that the submissions at `paths` are of.
 
-    A stray file of another in a whole class changes nothing, and an empty one says nothing. Raises UsageError where
-    they are of several, or do not say of which.
+    A stray file of another in a whole class changes nothing, nor does an empty one beside others. Raises UsageError
+    where they are of several, or do not say of which.
     """
     known = find_assignments(root, name)
     if len(known) == 1:
         return known[0]
     files = [file for path in paths for file in _files_below(path)]
-    found = _most(_by_name(files, known) or _by_part_of_name(files, known), known) or _by_function(files, known)
+    written = [file for file in files if not _is_empty(file)]
+    named = _by_name(written, known) or _by_name(files, known) or _by_part_of_name(files, known)
+    found = _most(named, known) or _by_function(files, known)
     if len(found) == 1:
         return found[0]
     for path in paths:
@@ -146,10 +148,18 @@ def _files_below(path: Path) -> Iterator[Path | PurePosixPath]:
             if stat.S_ISDIR(mode) and depth < MAX_DEPTH:
                 waiting += [(Path(inner.path), depth + 1) for inner in reversed(entries_of(place))]
             elif stat.S_ISREG(mode):
-                yield from [place] if place.lstat().st_size else []
+                yield place
                 yield from _members(place)
         except (OSError, ValueError):
             continue
+
+
+def _is_empty(file: Path | PurePosixPath) -> bool:
+    """Whether it is a file without a byte, which anybody may have left; members of zips count as written."""
+    try:
+        return isinstance(file, Path) and not file.lstat().st_size
+    except OSError:
+        return False
 
 
 def _members(path: Path) -> Iterator[PurePosixPath]:

@@ -10,6 +10,7 @@ from autograder.grading.feedback.details import Details
 from autograder.pages.drawing import grid, plot
 from autograder.pages.html import render_page
 from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.report_text import notes_beside
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def feedback_page(report: Report, notes: Sequence[str] = (), details: Details | 
     return render_page(
         "feedback.html",
         report=report,
-        notes=notes,
+        notes=notes_beside(report, notes),
         groups=_groups(report.items),
         faults=[item for item in report.items if item.points is None],
         open=[item for item in graded if item.verdict != "passed"],

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.submissions import student_zips
-from autograder.submissions.names import COPY, defines_one, likeness, taken_for
+from autograder.submissions.names import COPY, EXACT, defines_one, likeness, taken_for
 from autograder.submissions.submission import CAPS, Candidate, shown_name, student_name
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.text import visible
@@ -195,7 +195,8 @@ def module_and_notebook(files: Sequence[tuple[str, Path]], wanted: Wanted) -> tu
 def _rank(name: str, path: Path, position: int, wanted: Wanted) -> _Rank:
     found = RESUBMITTED.fullmatch(Path(name).stem)
     stem, again = (found[1], int(found[2] or 0)) if found else (name, 0)
-    return _Rank(stem == wanted.module, _holds(path, wanted), likeness(name, wanted.module), position, again)
+    contract = stem == wanted.module  # Canvas and others number what is handed in again
+    return _Rank(contract, _holds(path, wanted), EXACT if contract else likeness(name, wanted.module), position, again)
 
 
 def _holds(path: Path, wanted: Wanted) -> bool:

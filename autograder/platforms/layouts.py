@@ -1,5 +1,7 @@
 """The ways in which platforms hand a class over, told apart: which it is, and what each student handed in.
 
+    blackboard   HW5_adiaz_attempt_2027-03-02-23-58-01_policy_gradient.py, with a .txt for each attempt
+    brightspace  123-456 - Ana Diaz - Mar 2, 2027 1158 PM/…, or that before the name of a file
     canvas       diazana_LATE_1001_555_policy_gradient-1.py, all in one folder or zip
     moodle       Ana Diaz_12345_assignsubmission_file/…, or _file_ before the name of a file
     gradescope   submission_123/… beside submission_metadata.yml
@@ -16,18 +18,18 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from autograder.gradebook.roster import Roster
-from autograder.platforms import canvas, github, moodle
-from autograder.platforms.gradescope import download as gradescope
+from autograder.platforms import github
 from autograder.platforms.hand_in import Gathered, HandIn, Wanted, gather, is_folder, quoted_path
+from autograder.platforms.known_layouts import BY_NAMES, GITHUB, ONE, PLAIN, Entries, evident, looks_like_class
 from autograder.platforms.nbgrader.collected import collected
-from autograder.submissions.class_zips import METADATA, Unpacked, members, unpack
+from autograder.submissions.class_zips import Unpacked, members, unpack
 from autograder.submissions.finding import (
     Place,
     candidate_of,
@@ -42,33 +44,9 @@ from autograder.submissions.finding import (
 )
 from autograder.submissions.names import parts_of
 from autograder.submissions.student_folders import holds_work as folder_holds_work
-from autograder.submissions.submission import CAPS, Candidate, quoted
+from autograder.submissions.submission import Candidate, quoted
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.folders import entries_of, is_ignored
-
-Entries = Sequence[os.DirEntry[str]]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How one platform lays a class out.
-
-    recognised   the entries that bear the platform's names
-    hand_ins     what was handed in as those, which may be `recognised`
-    """
-
-    name: str
-    recognised: Callable[[Entries], list[os.DirEntry[str]]]
-    hand_ins: Callable[[Entries, Wanted], list[HandIn]]
-
-
-BY_NAMES = (
-    Layout("moodle", moodle.recognised, moodle.hand_ins),
-    Layout("gradescope", gradescope.recognised, gradescope.hand_ins),
-    Layout("canvas", canvas.recognised, canvas.hand_ins),
-)
-GITHUB, PLAIN, ONE = "github", "plain", "one"
-NAMES = (*(one.name for one in BY_NAMES), GITHUB, PLAIN, ONE)
 
 
 @dataclass(frozen=True)
@@ -168,7 +146,7 @@ def _opened(path: Path, stack: ExitStack, asked: _Asked, *, class_zip: bool) -> 
 def _refuse_class(path: Path) -> None:
     """Raise UsageError where a zip that nobody called a class looks like one."""
     try:
-        looks = _looks_like_class(parts_of(members(path)))
+        looks = looks_like_class(parts_of(members(path)))
     except UsageError:  # `read` says what is wrong with it
         return
     if looks:
@@ -181,22 +159,6 @@ def _mode(path: Path) -> int:
         return path.stat().st_mode
     except (OSError, ValueError):  # nothing there, or nothing that this user may look at: `place_at` or `read` says so
         return 0
-
-
-def _looks_like_class(paths: Sequence[tuple[str, ...]]) -> bool:
-    """Whether a zip with these entries holds a class, and not one student's work."""
-    kept = [parts for parts in paths if parts and not any(map(is_ignored, parts))]
-    top = kept[0][0] if kept else ""
-    if all(len(parts) > 1 and parts[0] == top for parts in kept) and not moodle.ENTRY_NAME.fullmatch(top):
-        kept = [parts[1:] for parts in kept]  # all in one folder
-    graded = [parts for parts in kept if Path(parts[-1]).suffix.lower() in CAPS]
-    loose = [parts[0] for parts in graded if len(parts) == 1]
-    tops = {parts[0] for parts in graded or kept}
-    return (
-        (bool(loose) and sum(bool(canvas.readings(name)) for name in loose) * 2 > len(loose))
-        or METADATA in [parts[0] for parts in kept]
-        or (bool(tops) and sum(bool(moodle.ENTRY_NAME.fullmatch(name)) for name in tops) * 2 > len(tops))
-    )
 
 
 def _is_class(folder: Path, asked: _Asked) -> bool:
@@ -231,10 +193,11 @@ def _at(opened: _Opened, asked: _Asked) -> _Found:
     place = place_at(opened.path, asked.module, asked.out, is_class=is_class)
     found = _found_at(place, opened.name, asked)
     hidden = hidden_entries(place, asked.module) if place.is_class else []
+    work = [entry for entry in hidden if holds_work(entry, asked.module)]
     return _Found(
         [replace(one, fault=opened.fault_of(one, asked.module)) for one in found.hand_ins],
-        [*found.ignored, *(entry.name for entry in hidden)],
-        [*found.refused, *(_hidden(entry.name) for entry in hidden if holds_work(entry, asked.module))],
+        [*found.ignored, *(entry.name for entry in hidden if entry not in work)],
+        [*found.refused, *(_hidden(entry.name) for entry in work)],
     )
 
 
@@ -247,7 +210,7 @@ def _found_at(place: Place, name: str, asked: _Asked) -> _Found:
         return _Found([_plain(candidate, asked.module) for candidate in candidates_at(place, asked.module)], ())
     for layout in BY_NAMES:
         known = layout.recognised(place.entries)
-        if layout.name == (asked.layout or _evident(place)) and known:
+        if layout.name == (asked.layout or evident(place.entries)) and known:
             return _with_others(
                 place, known, layout.hand_ins(known, Wanted(asked.module, asked.functions, asked.roster)), asked.module
             )
@@ -256,14 +219,6 @@ def _found_at(place: Place, name: str, asked: _Asked) -> _Found:
     if asked.layout not in ("", PLAIN):
         raise UsageError(f"{quoted_path(place.path)} holds nothing with the names that {asked.layout} gives.")
     return _plain_class(place, name, asked.module)
-
-
-def _evident(place: Place) -> str:
-    """The layout whose names most of what may be graded here bears; "" where most bears none."""
-    graded = [entry for entry in place.entries if may_be_one(entry)]
-    counts = {one.name: sum(may_be_one(entry) for entry in one.recognised(place.entries)) for one in BY_NAMES}
-    best = max(counts, key=lambda name: counts[name])
-    return best if counts[best] * 2 >= len(graded) and counts[best] else ""
 
 
 def _clones(place: Place, name: str, asked: _Asked) -> _Found | None:

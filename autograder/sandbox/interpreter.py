@@ -80,8 +80,9 @@ def readable_paths(packages: Sequence[str]) -> list[str]:
     standard = [path for path in sys.path if Path(path).is_relative_to(sys.base_prefix) and path not in packages]
     modules = [entry for path in (*standard, *packages) for entry in _modules_in(Path(path))]
     archives = [path for path in standard if Path(path).is_file()]
-    shared = [str(path) for path in Path(sys.base_prefix, "lib").glob("*.so*")]
-    system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
+    private = (Path(sys.base_prefix, "lib"), Path("/usr/local/lib"))  # below which packages lie as well
+    shared = [str(path) for folder in private for path in folder.glob("*.so*")]
+    system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
     devices = [os.devnull, "/dev/urandom"]  # a shared mapping of /dev/zero is memory that no limit counts
     found = [*modules, *archives, *shared, *system, *devices]
     return list(dict.fromkeys(os.path.realpath(path) for path in found))

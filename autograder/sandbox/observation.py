@@ -29,12 +29,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception: its type names from the most derived on, its message, and the line of the submission."""
+    """An exception: its type names from the most derived on, its message, the lines of submission and probes."""
 
     types: tuple[str, ...]
     message: str
     line: int | None
     code: str
+    probe_line: int | None = field(default=None, compare=False)
 
     @property
     def is_out_of_memory(self) -> bool:
@@ -84,10 +85,12 @@ def raised_from_header(header: Mapping[str, Any]) -> Raised:
     types, line = header.get("types"), header.get("line")
     if not isinstance(types, list) or not types or not all(isinstance(name, str) for name in types):
         raise ValueError("the worker's answer names no exception")
-    if line is not None and not _is_count(line):
+    probe_line = header.get("probe_line")
+    if not all(one is None or _is_count(one) for one in (line, probe_line)):
         raise ValueError("the worker's answer names no line")
     names = tuple(name[:80] for name in types[:20])
-    return Raised(names, without_places(_text(header, "message", MAX_TEXT)), line, _text(header, "code", 200))
+    message = without_places(_text(header, "message", MAX_TEXT))
+    return Raised(names, message, line, _text(header, "code", 200), probe_line)
 
 
 def without_places(text: str) -> str:

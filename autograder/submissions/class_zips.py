@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import stat
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -83,7 +84,7 @@ def unpack(path: Path, target: Path) -> Unpacked:
             except OSError as error:
                 _note(unpacked.lost, target, parts, below, f"cannot be unpacked ({error.strerror}): {_shown(parts)}")
                 continue
-            except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
+            except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, zlib.error) as error:
                 raise UsageError(f"{path} is damaged at {_shown(parts)} ({error}): download it again.") from None
             used[owner], room = (count + 1, size + written), room - written
             if room <= 0:

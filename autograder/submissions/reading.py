@@ -19,14 +19,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.submissions.handed_file import HandedFile, from_disk, refused, suffix_of
-from autograder.submissions.notebook import Text, notebook_of_script, notebook_text, pictures_in, words_of
+from autograder.submissions.notebook import (
+    Text,
+    lines_of_script,
+    notebook_of_script,
+    notebook_text,
+    pictures_in,
+    words_of,
+)
 from autograder.submissions.student_folders import from_folder
 from autograder.submissions.student_zips import from_zip
 from autograder.submissions.submission import CAPS, Candidate, Submission, quoted, shown_name
 from autograder.submissions.syntax import UNPARSABLE, functions_of
 
 MAX_NOTES = 20
-_ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "ascii": "ascii", "iso8859-1": "latin-1"}
+_REFUSED = ("utf-16", "utf-32", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
 
 
 def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
@@ -74,18 +81,18 @@ def _notebook(candidate: Candidate, module: str) -> str:
 
 
 def _module_or_notebook(candidate: Candidate, files: Sequence[HandedFile], module: str, untouched: str) -> Submission:
-    """The module, unless it cannot be read, or was never edited while the notebook was."""
+    """The module, unless it cannot be read, or was never edited, while the notebook can be and was."""
     of_module = _read_file(candidate, files[0], module, untouched)
     of_notebook = _read_file(candidate, files[1], module, untouched)
     if not of_module.problem and _is_edited(of_module.source, untouched):
         as_handed_out = of_notebook.source and not _is_edited(of_notebook.source, untouched)
         return of_module if as_handed_out else _chosen(of_module, "module", "it counts before a notebook")
-    if of_notebook.source and not (of_module.problem or _is_edited(of_notebook.source, untouched)):
-        return of_module  # neither was touched
+    if of_notebook.source and not _is_edited(of_notebook.source, untouched):
+        return of_module  # neither was touched, or the module holds what cannot be read
     if of_notebook.problem:
         return _chosen(of_module, "module", "the notebook holds no answers")
     if of_module.problem:
-        return _chosen(of_notebook, "notebook", "the module cannot be read")
+        return _chosen(of_notebook, "notebook", f"the module cannot be read: {of_module.problem.removesuffix('.')}")
     return _chosen(of_notebook, "notebook", "the module is as it was handed out")
 
 
@@ -116,13 +123,15 @@ def _read_text(candidate: Candidate, file: HandedFile, module: str, untouched: s
         return _submission(candidate, file, problem=file.problem, fault=file.fault)
     text = _decoded(file.data)
     if suffix_of(file.shown) == ".py" and (notebook := notebook_of_script(text.source)):
-        text = replace(notebook_text(notebook, module, _graded(untouched)), problem=text.problem)
+        lines, problem = lines_of_script(text.source), text.problem
+        text = replace(notebook_text(notebook, module, _graded(untouched)), problem=problem, lines=lines)
     elif suffix_of(file.shown) == ".ipynb" and not text.problem:
         text = notebook_text(text.source, module, _graded(untouched))
     elif not text.problem and not text.source.strip():
         text = Text(problem="is empty.")
     problem = f"{quoted(file.shown)} {text.problem}" if text.problem else ""
-    return _submission(candidate, file, text.source, problem, notes=text.notes)
+    read_text = _submission(candidate, file, text.source, problem, notes=text.notes)
+    return replace(read_text, cells=text.cells, lines=text.lines, unread=text.unread)
 
 
 def _submission(
@@ -156,7 +165,7 @@ def _is_edited(source: str, untouched: str) -> bool:
 
 
 def _decoded(data: bytes) -> Text:
-    """`data` as text, by the rules that Python has for source, for UTF-8 and what is close to it."""
+    """`data` as text, by the rules that Python has for source: UTF-8, or what its first two lines declare."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return Text(problem="is UTF-16 text: save it as UTF-8.")
     if (position := data.find(b"\0")) >= 0:
@@ -170,14 +179,15 @@ def _decoded(data: bytes) -> Text:
         found = f"byte 0x{data[position]:02x} at position {position}"
         return Text(problem=f"is not {(encoding or 'utf-8').upper()} text: {found}. Save it as UTF-8.")
     if not encoding:
-        return Text(problem="declares an encoding that is not UTF-8: save it as UTF-8 and delete that line.")
+        return Text(problem="declares an encoding that Python cannot read it in: save it as UTF-8, delete that line.")
     return Text(text)
 
 
 def _encoding(data: bytes) -> str:
-    """utf-8, ascii or latin-1, as the first two lines declare it; "" where they declare anything else."""
+    """What the first two lines declare, else utf-8; "" where that is none that writes plain text byte by byte."""
     try:
-        declared = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name
-    except (SyntaxError, LookupError):
+        declared = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name.removesuffix("-sig")
+        usable = not declared.startswith(_REFUSED) and "def".encode(declared) == b"def"
+    except (SyntaxError, LookupError, UnicodeError):  # a LookupError is also what turns bytes into bytes
         return ""
-    return _ENCODINGS.get(declared, "")
+    return declared if usable else ""

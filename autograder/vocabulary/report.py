@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,6 +14,7 @@ from autograder.vocabulary.invisible import plain_json
 
 SCHEMA = 1
 MOST = 1e12  # points, or seconds
+NOT_REACHED = "Not reached"  # how the message of an item begins that `Report.cause` explains
 
 Verdict = Literal[
     "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
@@ -34,7 +35,10 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class ItemResult:
-    """The verdict on one item; `points` is None exactly where the verdict is `not_graded`."""
+    """The verdict on one item; `points` is None exactly where the verdict is `not_graded`.
+
+    counterexample   a call to paste that goes wrong, with what it returns and should return; "" where none was found
+    """
 
     item: str
     function: str
@@ -47,6 +51,13 @@ class ItemResult:
     hint: str
     seconds: float
     cases: tuple[CaseResult, ...]
+    counterexample: str = ""
+
+    @property
+    def fails_unseen(self) -> bool:
+        """Whether every public case passes and a hidden one does not: running the public ones again shows nothing."""
+        public = [case.verdict for case in self.cases if case.visibility == "public"]
+        return self.verdict not in ("passed", "not_graded") and bool(public) and set(public) == {"passed"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,8 @@ class SubmissionInfo:
 class Report:
     """All that is known of one graded submission.
 
-    kit   the version of the kit that graded it; "" where that was before reports said it
+    kit     the version of the kit that graded it; "" where that was before reports said it
+    cause   what kept items from being reached, told once: a file that cannot be imported, a cell that cannot be read
     """
 
     student: str
@@ -71,6 +83,7 @@ class Report:
     isolation: tuple[str, ...]
     items: tuple[ItemResult, ...]
     kit: str = __version__
+    cause: str = ""
 
     @property
     def status(self) -> Literal["graded", "not_graded"]:
@@ -92,7 +105,7 @@ class Report:
 
 def to_json(report: Report) -> dict[str, Any]:
     """The report as `reports/<student>.json` spells it."""
-    items = [asdict(item) for item in report.items]
+    items = [_item_to_json(item) for item in report.items]
     return {
         "schema": SCHEMA,
         "student": report.student,
@@ -104,8 +117,17 @@ def to_json(report: Report) -> dict[str, Any]:
         "max_points": report.max_points,
         "status": report.status,
         "isolation": list(report.isolation),
+        "cause": report.cause,
         "items": items,
     }
+
+
+def _item_to_json(item: ItemResult) -> dict[str, Any]:
+    """The item's entry, without a counterexample where there is none."""
+    entry = asdict(item)
+    if not item.counterexample:
+        del entry["counterexample"]
+    return entry
 
 
 def from_json(data: Mapping[str, Any]) -> Report:
@@ -121,14 +143,15 @@ def from_json(data: Mapping[str, Any]) -> Report:
         isolation=tuple(_listed(data["isolation"])),
         items=tuple(_item_from_json(item) for item in _listed(data["items"])),
         kit=data.get("kit", ""),
+        cause=data.get("cause", ""),
     )
-    names = (report.student, report.assignment, report.fixtures, report.kit, submission.path, submission.sha256)
-    _refuse_unless_text(*names, *report.isolation)
+    names = (report.student, report.assignment, report.fixtures, report.kit, report.cause)
+    _refuse_unless_text(*names, submission.path, submission.sha256, *report.isolation)
     return report
 
 
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
+def _listed(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
         raise TypeError("something that should be a list")
     return value
 
@@ -150,6 +173,8 @@ def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
         raise ValueError(f"{result.item} has an unknown verdict")
     if (result.points is None) != (result.verdict == "not_graded"):
         raise ValueError(f"the points of {result.item} do not fit its verdict")
+    if not isinstance(result.counterexample, str):
+        raise TypeError(f"the counterexample of {result.item} is no text")
     if not all(type(number) in (int, float) and math.isfinite(number) and 0 <= number < MOST for number in numbers):
         raise TypeError(f"{result.item} has points or seconds that are no numbers")
     return result

@@ -1,10 +1,12 @@
 """CSV files that staff hand to the kit: rosters, overrides, times, gradebooks, worksheets. There is no other reader.
 
-UTF-8 with a mark or without, between cells commas, semicolons or tabs. What does not fit is refused with its line.
+UTF-8 with a mark or without, or UTF-16 with one, as Blackboard writes it; between cells commas, semicolons or tabs.
+What does not fit is refused with its line.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -119,7 +121,7 @@ def _bytes(path: Path) -> bytes:
 
 def _decoded(data: bytes, path: Path) -> str:
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: this is not UTF-8. Save the file as UTF-8.") from error

@@ -73,7 +73,7 @@ class Attack:
     """What an attack may get.
 
     verdicts   of its items, at strict, as one regular expression
-    says       what the message on the first item says at strict, as a regular expression
+    says       what the report's cause or the message on the first item says at strict, as a regular expression
     process    the verdicts at process level, where they are others; UNSAFE where it must not be tried
     does       the witnesses that notice it at process level; at strict none may
     points     where they are not what the verdicts say: all or none
@@ -150,7 +150,7 @@ ATTACKS = (
     Attack("memory_by_torch", FULL, "more memory than it may have", process=UNSAFE),
     Attack("memory_by_numpy", FULL, "more memory than it may have", process=UNSAFE),
     Attack("memory_in_small_pieces", FULL, "more memory than it may have", process=UNSAFE),
-    Attack("memory_hoarded_between_calls", FULL, points=(1.5, 3), process=UNSAFE),
+    Attack("memory_hoarded_between_calls", FULL, points=(1.8, 3), process=UNSAFE),
     Attack("memory_by_shared_mapping", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_that_grows_down", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_of_dev_zero", RAISED, REFUSED, process=UNSAFE),
@@ -166,7 +166,7 @@ ATTACKS = (
     Attack("two_hundred_pipes", RAISED, REFUSED, process="(passed|raised) passed"),
     Attack("result_of_ten_gibibytes_claimed", CRASHED, "compute_deltas ended the Python process"),
     Attack("result_too_large", FAILED, r"shape \[3000, 3000\]"),
-    Attack("fat_answers", FAILED, "has shape|has dtype"),
+    Attack("fat_answers", FAILED, "have shape|have dtype"),
     Attack("fat_facts", CRASHED),
     Attack("flood_of_frames", CRASHED, "it answered a question that it was not asked"),
     # Other processes
@@ -246,18 +246,18 @@ ATTACKS = (
     Attack("patched_builtins", "(failed|raised|crashed) (passed|failed|raised|crashed)"),
     Attack("patched_clock", HUNG, seconds=SHORT),
     Attack("tensor_subclass_that_lies", FAILED, "differ"),
-    Attack("array_subclass_that_lies", FAILED, "should be a torch.Tensor, but is of type Liar"),
-    Attack("object_that_equals_everything", FAILED, "should be a torch.Tensor, but is of type Equal"),
+    Attack("array_subclass_that_lies", FAILED, "should be a torch.Tensor, but this was found: Liar"),
+    Attack("object_that_equals_everything", FAILED, "should be a torch.Tensor, but this was found: Equal"),
     Attack("not_a_number", FAILED, "nan"),
     Attack("infinities", FAILED, "inf"),
-    Attack("empty_answer", FAILED, "has shape"),
-    Attack("scalar_answer", FAILED, "has shape"),
-    Attack("broadcastable_answer", FAILED, "has shape"),
-    Attack("another_dtype", FAILED, "has dtype float16"),
-    Attack("complex_answer", FAILED, "has dtype complex"),
-    Attack("sparse_answer", FAILED, "values cannot be read"),
-    Attack("meta_answer", FAILED, "values cannot be read"),
-    Attack("quantized_answer", FAILED, "has dtype qint8"),
+    Attack("empty_answer", FAILED, "have shape"),
+    Attack("scalar_answer", FAILED, "have shape"),
+    Attack("broadcastable_answer", FAILED, "have shape"),
+    Attack("another_dtype", FAILED, "float16.*values differ"),
+    Attack("complex_answer", FAILED, "have dtype complex"),
+    Attack("sparse_answer", FAILED, "values of deltas cannot be read"),
+    Attack("meta_answer", FAILED, "values of deltas cannot be read"),
+    Attack("quantized_answer", FAILED, "have dtype qint8"),
     Attack("zeros", FAILED, "differ"),
     Attack("noise_above_the_tolerance", FAILED, "differ"),
     Attack("noise_below_the_tolerance", PASSED),
@@ -265,7 +265,9 @@ ATTACKS = (
     Attack("mutated_inputs", FAILED, "changed its argument"),
     Attack("aliased_output_changed_later", PASSED),
     Attack("polluted_state", PASSED),
-    Attack("hard_coded_public_answers", FAILED, points=(1.5, 3)),  # the public cases' share: 2 of 4
+    Attack(
+        "hard_coded_public_answers", FAILED, points=(1.8, 3)
+    ),  # three of 5: the public cases, and the group of one, whose deltas are 0
     Attack("grader_detected", PASSED),  # what it answers is what it earns
     # Stealing
     Attack("expected_values_in_frames", RAISED, r"found in frames: \[\]"),
@@ -307,7 +309,7 @@ ATTACKS = (
     Attack("link_by_number", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("special_file", RAISED, REFUSED, process=PASSED, does=notices("file")),
     # Attacking staff
-    Attack("pickled_payload", FAILED, "should be a torch.Tensor, but is of type Payload"),
+    Attack("pickled_payload", FAILED, "should be a torch.Tensor, but this was found: Payload"),
     Attack("markup_in_an_exception", RAISED, "script"),
     Attack("invisible_characters_in_an_exception", RAISED, "RuntimeError"),
 )
@@ -601,9 +603,12 @@ def earned(report: Report) -> tuple[float | None, ...]:
 
 
 def deserved(report: Report) -> tuple[float | None, ...]:
-    """All points of an item that passed, none of any other."""
-    points = {"passed": 3.0, "not_graded": None}
-    return tuple(points.get(item.verdict, 0.0) for item in report.items)
+    """The share of an item's points that its passed cases are; an answer of zeros is right of a group of one."""
+    passed = [sum(case.verdict == "passed" for case in item.cases) for item in report.items]
+    shares = [round(3 * count / max(1, len(item.cases)), 2) for count, item in zip(passed, report.items, strict=True)]
+    return tuple(
+        None if item.verdict == "not_graded" else share for item, share in zip(report.items, shares, strict=True)
+    )
 
 
 # The corpus
@@ -615,7 +620,8 @@ def test_every_attack_has_a_file_and_every_file_its_expectation() -> None:
 
 def test_what_the_attacks_are_appended_to_is_worth_what_the_table_supposes() -> None:
     assert [ASSIGNMENT.item(name).points for name in ITEMS] == [3, 3]
-    assert len(HIDDEN_INPUTS) == 4
+    hidden = [case for case in FIXTURES.of_item("deltas-centered") if case.visibility == "hidden"]
+    assert len(HIDDEN_INPUTS) == 2 * len(hidden) > 0
 
 
 @at_strict
@@ -626,7 +632,8 @@ def test_at_strict_an_attack_gets_nothing_and_changes_nothing(arena: Arena, atta
     seconds, noticed = time.monotonic() - started, arena.noticed(report)
     assert seconds < attack.seconds + SLACK
     assert re.fullmatch(attack.verdicts, verdicts(report)), report
-    assert re.search(attack.says, report.items[0].message, re.DOTALL), report.items[0].message
+    said = f"{report.cause}\n{report.items[0].message}"
+    assert re.search(attack.says, said, re.DOTALL), said
     assert earned(report) == (attack.points or deserved(report))
     assert noticed == set()
     assert arena.grade_neighbour() == arena.clean
@@ -837,7 +844,7 @@ def test_what_holds_here_holds_in_a_container(user: str, first: int, monkeypatch
     """Every third attack, so some of each family, with Docker's capabilities and without new namespaces."""
     if os.geteuid() != 0:
         pytest.skip("only root can take capabilities from root")
-    monkeypatch.delenv("AUTOGRADER_CGROUP", raising=False)
+    monkeypatch.setenv("AUTOGRADER_CGROUP", "")
     here = [attack.name for attack in ATTACKS if attack.machine in ("", platform.machine())]
     kept = "-all," + ",".join(f"+{name}" for name in DOCKERS.split(","))
     repeated_at_strict(here[first::3], user, "--inh-caps=-all", f"--bounding-set={kept}", before=("-c", CONTAINED))

@@ -18,16 +18,11 @@ from places import KIT
 from shown import as_shown, comparable, documents, sections, shown_outputs
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.exam.exam import (
-    Exam,
-    Finding,
-    Known,
-    known_mistakes,
-    right_answer_paths,
-    selfcheck,
-    stale_handout,
-)
+from autograder.authoring.exam.contract import CONTRACT
+from autograder.authoring.exam.exam import Exam, known_mistakes, right_answer_paths, selfcheck
+from autograder.authoring.exam.findings import Finding, Known
 from autograder.authoring.exam.mutants import EQUIVALENT, mutants_of
+from autograder.authoring.exam.stale_handout import stale_handout
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.handout.release import COPIES
 from autograder.cli.tables import exam_table
@@ -37,7 +32,6 @@ from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import FixtureError
 
 REAL = find_assignment(KIT, "policy_gradient")
-
 EXTRA = """
 MISTAKES += (
     Mistake("harmless", "ramp", "", "def ramp(x, factor): return x.clamp(min=0) * factor"),
@@ -72,7 +66,7 @@ def test_the_kit_passes_its_own_exam_in_short(assignment: Assignment, tmp_path: 
     assert exam.complaints == ()
     assert (exam.solution.points, exam.handout.points) == (assignment.max_points, 0)
     assert {finding.known.function for finding in exam.findings} == set(assignment.functions)
-    assert {fate.mutant.function for fate in exam.fates or ()} == set(assignment.functions)
+    assert {fate.mutant.function for fate in exam.fates} == set(assignment.functions)
     assert len(exam.right_answers) == len(right_answer_paths(assignment)[::EVERY])
 
 
@@ -106,11 +100,14 @@ def test_the_kit_passes_its_own_exam(real: tuple[Assignment, subprocess.Complete
     counted = {row[0].strip(): [int(cell) for cell in row[1:]] for row in rows if len(row) == 4 and row[-1].isdigit()}
     right = len(right_answer_paths(assignment))
     assert counted["right answers that earn all"] == [right, right, 0]
-    mutants = mutants_of(solution_source(assignment), assignment.folder)
+    mutants = mutants_of(solution_source(assignment), assignment.functions, assignment.folder)
     equal = sum(bool(one.reason) for one in mutants)
-    different = len(mutants) - equal
+    different = sum(one.family == "operator" and not one.reason for one in mutants)
     assert counted["mutants that lose points"][:2] == [different, different]
-    assert counted["equivalent mutants that lose none"] == [equal, equal, 0]
+    assert counted["equivalent changes that lose none"] == [equal, equal, 0]
+    if (assignment.folder / CONTRACT).is_file():
+        kinds = ("changed parameters that lose points", "habits of students that lose points")
+        assert [counted[kind][2] for kind in (*kinds, "clauses that a mistake tests")] == [0, 0, 0]
 
 
 @pytest.mark.long
@@ -205,6 +202,17 @@ def test_the_command_line_prints_each_complaint_and_exits_with_3(kit: Path) -> N
     assert done.stderr == "autograder: the kit does not pass its own exam; do not release it.\n"
 
 
+def test_a_quick_exam_tries_a_sample_and_costs_are_told_one_by_one(kit: Path) -> None:
+    done = toy_kit.autograder(kit, "selfcheck", "--jobs", "1", "--quick", "--costs")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["all", "2", "2", "2", "0", "0", "0"] in rows  # a mistake of each function, of three that are known
+    assert ["no-kink", "ramp", "6", "6", "100", "%"] in rows
+    whole = toy_kit.autograder(kit, "selfcheck", "--jobs", "1")
+    assert ["all", "3", "3", "3", "0", "0", "0"] in [line.split() for line in whole.stdout.splitlines()]
+    assert "no-kink" not in whole.stdout
+
+
 def test_the_catalogue_is_read_in_another_process(kit: Path) -> None:
     change(kit / "fixtures" / "toy" / "mistakes.py", '"no-kink"', 'str(__import__("os").getpid())')
     first, *others = (known.slug for known in known_mistakes(toy_assignment(kit)))
@@ -258,9 +266,9 @@ def test_a_change_of_the_solutions_text_makes_the_handout_stale(kit: Path) -> No
 
 
 def test_a_handout_that_cannot_be_made_is_told_as_it_is(kit: Path) -> None:
-    (kit / "solution" / "toy" / "experiments.py").unlink()
+    (kit / "solution" / "toy" / "README.md").unlink()
     (told,) = stale_handout(toy_assignment(kit))
-    assert "experiments.py cannot be read" in told
+    assert "README.md cannot be read" in told
 
 
 # Right answers and mutants
@@ -312,7 +320,7 @@ def test_a_list_of_equivalents_that_names_what_is_not_made_is_refused(kit: Path)
 
 @pytest.mark.long
 def test_every_function_has_mutants_and_they_all_differ() -> None:
-    mutants = mutants_of(solution_source(REAL), REAL.folder)
+    mutants = mutants_of(solution_source(REAL), REAL.functions, REAL.folder)
     found = Counter(mutant.function for mutant in mutants)
     assert set(found) == set(REAL.functions)
     assert min(found.values()) > 10

@@ -209,11 +209,15 @@ def test_a_mistake_is_not_stored_where_it_gives_the_right_answer(toy: Toy) -> No
 
 
 def test_a_build_leaves_no_case_of_an_earlier_one_behind(toy: Toy) -> None:
-    stale = toy.root / "built/hidden/dropped.safetensors"
-    stale.parent.mkdir(parents=True)
-    stale.write_bytes(b"")
+    built = toy.build()
+    manifest = json.loads((built / "manifest.json").read_text())
+    manifest["files"]["hidden/dropped.safetensors"] = "0" * 64
+    (built / "manifest.json").write_text(json.dumps(manifest))
+    for name in ("dropped", "foreign"):
+        (built / f"hidden/{name}.safetensors").write_bytes(b"")
     toy.build()
-    assert not stale.exists()
+    assert not (built / "hidden/dropped.safetensors").exists()
+    assert (built / "hidden/foreign.safetensors").exists()
 
 
 def test_two_builds_are_the_same_bytes(toy: Toy) -> None:

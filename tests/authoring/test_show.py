@@ -138,4 +138,4 @@ def test_every_item_is_shown_whole_on_lines_that_fit(fixtures: Fixtures, item: I
 def test_the_named_example_is_shown_with_its_numbers(fixtures: Fixtures) -> None:
     text = item_text(ASSIGNMENT.item("baseline-example"), fixtures)
     assert "[[11.  9.]\n             [ 0.  2.]]" in text
-    assert "1.1547005" in text
+    assert "[[ 1. -1.]\n             [-1.  1.]]" in text

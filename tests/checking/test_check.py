@@ -164,7 +164,7 @@ def test_the_items_that_are_checked_are_those_of_the_nearest_assignment(
 ) -> None:
     assert [item.id for item in items_to_check(work())] == ["ramp-values", "shift-values"]
     assert items_to_check(tmp_path, REAL.name) == REAL.items
-    (tmp_path / "policy_gradient.py").write_text("")
+    (tmp_path / "policy_gradient.py").write_text("x = 1\n")
     assert items_to_check(tmp_path) == REAL.items
 
 

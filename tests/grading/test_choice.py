@@ -69,6 +69,20 @@ def test_what_says_nothing_or_two_things_is_refused_with_the_names_there_are(tmp
     assert assignment_of_submissions(KIT, [tmp_path], NAMES[0]).name == NAMES[0]
 
 
+def test_a_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Path) -> None:
+    first, second = NAMES[:2]
+    for student in "abcdef":
+        put(tmp_path / "class" / student / f"{first}.py")
+    put(tmp_path / "class" / "eve" / f"{second}.py")
+    assert assignment_of_submissions(KIT, [tmp_path / "class"]).name == first
+    put(tmp_path / "two" / "ada" / f"{first}.py")
+    put(tmp_path / "two" / "eve" / f"{second}.py", "")
+    assert assignment_of_submissions(KIT, [tmp_path / "two"]).name == first
+    put(tmp_path / "two" / "eve" / f"{second}.py")
+    with pytest.raises(UsageError, match="submissions of several assignments"):
+        assignment_of_submissions(KIT, [tmp_path / "two"])
+
+
 def test_neither_links_nor_broken_zips_nor_pipes_say_anything(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     put(tmp_path / "elsewhere" / f"{NAMES[0]}.py")

@@ -647,7 +647,7 @@ def test_a_dotted_name_is_named_and_a_tools_is_not(tmp_path: Path) -> None:
     put(tmp_path, f"ada/{PY}", f".eve/{PY}", ".git/config", f".ipynb_checkpoints/{IPYNB}", ".DS_Store", ".bob/x.txt")
     found, read_ = gather(tmp_path)
     assert set(read_) == {"ada"}
-    assert found.ignored == (".bob", ".eve")
+    assert found.ignored == (".bob",)
     assert found.refused == (
         ".eve is not graded, since its name begins with a dot: rename it if it is somebody's work.",
     )

@@ -56,7 +56,8 @@ def said_by(source: str, isolation: str = "strict") -> str:
 @linux
 def test_what_is_readable_is_named_one_by_one_and_no_folder_of_packages_is() -> None:
     paths = {Path(path) for path in readable_paths(packages())}
-    for folder in (*sys.path, *packages(), sys.prefix, sys.base_prefix, Path(sys.base_prefix) / "lib", "/usr", "/"):
+    prefixes = (sys.prefix, sys.base_prefix, f"{sys.base_prefix}/lib", "/usr", "/usr/local", "/usr/local/lib", "/")
+    for folder in {*sys.path, *packages(), *prefixes} - {"/usr/lib"}:  # which is the system's
         if Path(folder).is_dir() and not Path(folder).name.endswith("-dynload"):
             assert Path(folder).resolve() not in paths, folder
     for needed in ("torch", "numpy", "einops", "safetensors"):

@@ -268,7 +268,6 @@ def test_groups_of_graders_that_are_gone_are_removed_and_those_of_living_ones_ar
 @pytest.mark.parametrize(
     ("named", "why"),
     [
-        ("", "no group is set aside for it in AUTOGRADER_CGROUP"),
         ("nowhere", "nowhere is not there, or not to be written by this user"),
         ("../../tmp", "should name a group"),
         ("a b", "should name a group"),
@@ -279,6 +278,58 @@ def test_where_no_group_was_set_aside_it_is_said_why(
 ) -> None:
     monkeypatch.setenv(cgroup.VARIABLE, named)
     assert why in cgroup.probe(tmp_path)
+
+
+@pytest.fixture
+def own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A group of version 2 in which this process is, in files."""
+    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
+    made = Hierarchies(tmp_path / "mounted", 2, "user.slice/run-r1.scope")
+    monkeypatch.setattr(cgroup, "MEMBERSHIP", tmp_path / "membership")
+    (tmp_path / "membership").write_text("3:cpu,cpuacct:/\n0::/user.slice/run-r1.scope\n")
+    (made.parents[0] / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    return made.parents[0]
+
+
+def test_a_process_that_has_a_group_to_itself_moves_into_a_leaf_and_makes_its_groups_beside(own_group: Path) -> None:
+    mounted = own_group.parents[1]
+    assert cgroup.parents(mounted) == [own_group]
+    assert (own_group / "grader" / "cgroup.procs").read_text() == str(os.getpid())
+    assert (own_group / "cgroup.subtree_control").read_text() == "+memory +pids"
+    (own_group.parents[2] / "membership").write_text("0::/user.slice/run-r1.scope/grader\n")
+    (own_group / "cgroup.subtree_control").write_text("memory pids\n")
+    assert cgroup.parents(mounted) == [own_group]
+
+
+def test_a_process_that_shares_its_group_moves_nobody_and_says_what_to_do(own_group: Path) -> None:
+    (own_group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
+    assert "systemd-run --user --scope -p Delegate=yes" in cgroup.probe(own_group.parents[1])
+    assert not (own_group / "grader").exists()
+    assert (own_group / "cgroup.subtree_control").read_text() == "cpu\n"
+
+
+def test_in_version_1_groups_are_made_below_those_that_the_process_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
+    made = Hierarchies(tmp_path, 1, "user.slice")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(cgroup, "MEMBERSHIP", tmp_path / "membership")
+    (tmp_path / "membership").write_text("12:pids:/user.slice\n4:cpu,memory:/user.slice\n0::/\n")
+    assert cgroup.parents(tmp_path) == made.parents
+    (tmp_path / "membership").write_text("12:pids:/user.slice\n0::/\n")
+    assert cgroup.probe(tmp_path) == "this process is in no control group of memory"
+
+
+def test_root_has_no_group_of_its_own_in_version_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert cgroup.probe(tmp_path) == "no group is set aside for it in AUTOGRADER_CGROUP"
+
+
+def test_an_empty_name_asks_for_no_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cgroup.VARIABLE, "")
+    assert cgroup.probe(tmp_path) == "no group is set aside for it in AUTOGRADER_CGROUP"
 
 
 def test_a_folder_that_is_no_control_group_does_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

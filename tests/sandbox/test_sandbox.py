@@ -28,6 +28,7 @@ from autograder.vocabulary.errors import SandboxError
 
 Server = Callable[[], int]
 INSIDE = (
+    "calling",
     "frames",
     "identity",
     "isolation",

@@ -190,8 +190,13 @@ def test_one_answer_that_is_not_there_costs_no_other(
     else:
         answer["source"] += "\0" if kind == "null byte" else "\n    return ("
     hand_in(tmp_path, json.dumps(notebook))
-    verdicts = {item.function: item.verdict for item in grade(tmp_path).items}
-    assert verdicts == {"compute_deltas": "passed", "compute_kl_penalty": "missing"}
+    report = grade(tmp_path)
+    lost = "missing" if kind == "deleted" else "not_run"
+    assert {item.function: item.verdict for item in report.items} == {
+        "compute_deltas": "passed",
+        "compute_kl_penalty": lost,
+    }
+    assert (report.cause != "") == (kind != "deleted")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +221,8 @@ def test_a_notebook_that_cannot_be_read_is_told_why(
     hand_in(tmp_path, text)
     report = grade(tmp_path)
     assert {item.verdict for item in report.items} == {"missing"}
-    assert complaint in report.items[0].message
+    assert complaint in report.cause
+    assert {item.message for item in report.items} == {"Not reached: nothing to grade could be read."}
     assert words_of(text if isinstance(text, str) else "") == {}
 
 

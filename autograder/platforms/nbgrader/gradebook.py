@@ -30,7 +30,7 @@ from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.moments import moment
-from autograder.vocabulary.report import ItemResult, Report, read_report
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, read_report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 
@@ -235,10 +235,10 @@ class _Entry:
             grade.auto_score = score
 
     def _comment(self, notebook: Any, handed: Handed) -> None:
+        told = comments_on(self._report, [comment.name for comment in notebook.comments])
         for comment in notebook.comments:
-            results = [result for result in self._report.items if result.function == comment.name]
-            if results:
-                comment.auto_comment = comment_on(results) or None
+            if comment.name in told:
+                comment.auto_comment = told[comment.name] or None
             else:
                 answered = is_answer(handed.written.get(comment.name, TEXT_STUB))
                 comment.auto_comment = None if answered else NO_RESPONSE
@@ -256,8 +256,21 @@ class _Entry:
         self._gradebook.db.expire_all()
 
 
-def comment_on(results: Sequence[ItemResult]) -> str:
-    """What is wrong with one function, as Markdown: "" where nothing is.
+def comments_on(report: Report, names: Sequence[str]) -> dict[str, str]:
+    """The comment on each of these functions that has items, by its name; a cause stands at the first it concerns."""
+    told: dict[str, str] = {}
+    cause = report.cause
+    for name in names:
+        results = [result for result in report.items if result.function == name]
+        concerned = any(result.message.startswith(NOT_REACHED) for result in results)
+        if results:
+            told[name] = comment_on(results, cause if concerned else "")
+        cause = "" if concerned else cause
+    return told
+
+
+def comment_on(results: Sequence[ItemResult], cause: str = "") -> str:
+    """What is wrong with one function, as Markdown: "" where nothing is; first what kept all from being reached.
 
     nbgrader renders a comment as Markdown with HTML in it. So what may hold a student's words is indented by four
     spaces, which makes it code: it shows as it is.
@@ -269,4 +282,5 @@ def comment_on(results: Sequence[ItemResult]) -> str:
             message = textwrap.dedent("\n".join(item_lines(result, again="")[1:]))
             code = textwrap.indent(visible(message, newlines=True), "    ")
             parts.append(f"{result.item}, {points}{number(result.max_points)}:\n\n{code}")
-    return "\n\n".join(parts)
+    first = [textwrap.indent(visible(cause, newlines=True), "    ")] if cause and parts else []
+    return "\n\n".join([*first, *parts])

@@ -20,6 +20,7 @@ import json
 import linecache
 import os
 import random
+import re
 import sys
 import traceback
 import types
@@ -32,7 +33,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
-from autograder.sandbox.inside import frames, postponed
+from autograder.sandbox.inside import calling, frames, postponed
 
 MAX_TEXT = 2_000
 MAX_TYPES = 20
@@ -44,6 +45,7 @@ SENDABLE = {
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
 }
 PROBES = "probes"
+CALL = calling.call  # imported before isolation: what most probes take over
 COMPILED: dict[tuple[str, str], types.CodeType] = {}  # by file name and source: by the text itself, not its name alone
 GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
 
@@ -159,7 +161,8 @@ class Worker:
 
 def _define(module: types.ModuleType, source: str, filename: str, *, listed: bool = True) -> types.ModuleType:
     """Run `source` as `module`, importable by its name where `listed`, with its lines known to tracebacks."""
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    lines = re.split(r"\r\n|\r|\n", source)  # as Python counts them: `str.splitlines` also splits at a form feed
+    linecache.cache[filename] = (len(source), None, [f"{line}\n" for line in lines], filename)
     module.__file__ = filename
     if listed:
         sys.modules[module.__name__] = module
@@ -243,10 +246,12 @@ def _describe(value: Any, most: int) -> dict[str, Any]:
 
 def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
     """What of an exception may leave the sandbox: type names, a capped message, the student's own line."""
-    line = None
+    line = probe_line = None
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename == filename:
             line = number
+        if frame.f_code.co_filename == f"{PROBES}.py":
+            probe_line = number
     if isinstance(error, SyntaxError) and error.filename == filename:
         line = error.lineno
     text = linecache.getline(filename, line).strip() if line else ""
@@ -255,6 +260,7 @@ def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
         "message": _text_of(error),
         "line": line,
         "code": text[:200],
+        "probe_line": probe_line,
     }
 
 

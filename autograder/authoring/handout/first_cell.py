@@ -1,0 +1,36 @@
+"""The first code cell of a notebook: it finds the assignment's folder, wherever the notebook was opened."""
+
+from __future__ import annotations
+
+FIRST = "first-run-this"
+SOURCE = """\
+# Run this cell first. It looks for the folder of this assignment, or for its zip, and says what is missing.
+import importlib.util
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+assignment = "{name}"
+places = [Path(place) for place in (".", "/content", "/content/drive/MyDrive", "/kaggle/input", Path.home())]
+folders = [*Path.cwd().parents, *places, *(place / assignment for place in places)]
+folders += [path.parents[2] for place in places for path in place.glob(f"*/*/fixtures/{{assignment}}/items.toml")]
+folder = next((path for path in [Path.cwd(), *folders] if (path / "fixtures" / assignment).is_dir()), None)
+uploaded = [path for place in places if place.is_dir() for path in sorted(place.glob(f"{{assignment}}*.zip"))]
+if folder is None and uploaded:
+    zipfile.ZipFile(uploaded[0]).extractall()
+    folder = Path.cwd() / assignment
+if folder is None:
+    print(f"This notebook needs the rest of the handout. Upload {{assignment}}.zip beside it (Colab: the folder sign")
+    print("on the left, then the arrow), or mount the drive that holds it, and run this cell again.")
+elif folder != Path.cwd() and folder not in Path.cwd().parents:
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+if missing := [name for name in {packages} if importlib.util.find_spec(name) is None]:
+    print(f"Missing here: {{', '.join(missing)}}. In a new cell, run: %pip install {{' '.join(missing)}}")
+"""
+
+
+def first_cell(assignment: str) -> str:
+    """The cell's text for this assignment; it prints nothing where all is there."""
+    return SOURCE.format(name=assignment, packages='("torch", "einops", "safetensors")').rstrip()
