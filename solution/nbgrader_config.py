@@ -6,7 +6,6 @@ The course is the repository: solution/ is the source directory, handout/ the re
 autograded/, feedback/ and gradebook.db stand beside them.
 """
 
-import glob
 import sys
 from pathlib import Path
 
@@ -39,16 +38,15 @@ c.CourseDirectory.solution_directory = "solved"  # nbgrader's own use of that na
 
 # nbgrader copies what lies in the source folder to the release folder and beside every notebook that it grades.
 # What is not given to students stays: the solved module before all. Nor may a student's own copy of the checker, of
-# its fixtures or of a stub take the place of ours. Paths say so for these folders alone: what the exchange releases,
-# collects and hands back is whole, and a name here would be left out of that, too.
-STAYS = sorted({entry.name for entry in (ROOT / "solution").glob("*/*")} - (GIVEN - SOLVED))
-STEPS = ("solution/./*", "solution/*", "submitted/*/*", "autograded/*/*")
+# its fixtures or of a stub take the place of ours.
 c.CourseDirectory.ignore = [
     ".*",
     "__pycache__",
     "*.pyc",
     "feedback",
-    *(f"{glob.escape(str(ROOT))}/{step}/{name}" for step in STEPS for name in ("autograder", "fixtures", *STAYS)),
+    "autograder",
+    "fixtures",
+    *sorted({entry.name for entry in (ROOT / "solution").glob("*/*")} - (GIVEN - SOLVED)),
 ]
 
 c.ClearSolutions.code_stub = {"python": CODE_STUB}

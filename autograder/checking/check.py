@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.checking.checker import Checker, checked
-from autograder.checking.terminal import coloured, has_colours, width
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.report_text import report_text
 
@@ -19,14 +17,8 @@ def check(path: Path, item_ids: Sequence[str] = (), assignment: str | None = Non
     with Checker(path, assignment, root) as checker:
         report = checked(checker, item_ids)
     print(f"{INTRODUCTION}\n")
-    print(shown(report, checker.notes))
+    print(report_text(report, checker.notes))
     return exit_code_of(report)
-
-
-def shown(report: Report, notes: Sequence[str]) -> str:
-    """The report as this terminal shows it best."""
-    text = report_text(report, notes, width=width())
-    return coloured(text) if has_colours(sys.stdout) else text
 
 
 def exit_code_of(report: Report) -> int:

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from autograder.checking.patience import PatientSandbox, impatient
 from autograder.grading.assignments import nearest_root
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures
@@ -40,7 +39,7 @@ class Checker:
         self._sandbox.start()
         try:
             chosen = assignment_of_submissions(root or nearest_root(path), [path], assignment)
-            self._grader = Grader.of(impatient(chosen), read_fixtures(chosen, hidden=False))
+            self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
             self.read()
         except BaseException:
             self._sandbox.close()
@@ -76,7 +75,7 @@ class Checker:
         wanted = [self._grader.assignment.item(item_id) for item_id in item_ids] or list(self._grader.assignment.items)
         functions = {item.function for item in wanted}
         items = [item for item in self._grader.assignment.items if item.function in functions]
-        report = self._grader.grade(self._submission, PatientSandbox(self._sandbox), items)
+        report = self._grader.grade(self._submission, self._sandbox, items)
         ids = {item.id for item in wanted}
         return replace(report, items=tuple(result for result in report.items if result.item in ids))
 

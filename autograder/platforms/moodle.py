@@ -16,7 +16,7 @@ from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
-from autograder.platforms.hand_in import HandIn, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, is_folder, module_and_notebook
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
@@ -146,34 +146,21 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     return [entry for entry in entries if ENTRY_NAME.fullmatch(entry.name)]
 
 
-def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
-    """What was handed in as the files or folders of a download, all that one student did as one.
-
-    Moodle writes a space for each `_` of a name, so the id is the first number that stands between two.
-    """
+def hand_ins(entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
+    """What was handed in as the files or folders of a download, all that one student did as one."""
     by_id: dict[str, list[tuple[re.Match[str], os.DirEntry[str]]]] = {}
     for entry in entries:
         if found := ENTRY_NAME.fullmatch(entry.name):
             by_id.setdefault(found["id"], []).append((found, entry))
-    return [one for files in by_id.values() for one in _of_id(files, wanted)]
+    return [_of_student(files, module) for files in by_id.values()]
 
 
-def _of_id(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted) -> list[HandIn]:
-    """What was handed in under one number; where two names claim it, all of it, refused."""
-    if len({found["name"] for found, _ in files}) == 1:
-        return [_of_student(files, wanted)]
-    reason = claimed_by_two((f"{found['name']}_{found['id']}" for found, _ in files), files[0][0]["id"], "Moodle")
-    return [HandIn(((entry.name,),), Path(entry.path), shown_name(entry.name), refused=reason) for _, entry in files]
-
-
-def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted) -> HandIn:
+def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], module: str) -> HandIn:
     found = files[0][0]
     owner = (f"{found['name']}_{found['id']}", found["id"], found["name"])
     folders = [entry for match, entry in sorted(files, key=lambda one: one[0]["kind"]) if is_folder(entry)]
     if folders:  # `file` comes before `onlinetext`
         return HandIn((owner,), Path(folders[0].path), shown_name(folders[0].name))
     loose = [(match["rest"] or "", Path(entry.path)) for match, entry in files]
-    chosen, beside = module_and_notebook(loose, wanted)
-    names = {path: name for name, path in loose}
-    notes = tuple(note for path in (chosen, beside) if path for note in taken(names[path], path, wanted))
-    return HandIn((owner,), chosen, shown_name(chosen.name), beside, notes=notes)
+    chosen, beside = module_and_notebook(loose, module)
+    return HandIn((owner,), chosen, shown_name(chosen.name), beside)

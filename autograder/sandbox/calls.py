@@ -53,7 +53,6 @@ class Outcome:
     detail     how a worker ended
     exceeded   the budget that ended it, as a sentence goes on after the function's name
     seconds    wall time seen from outside
-    size       bytes of header and tensors that the grader holds for it
     loading    the submission could not even be loaded
     """
 
@@ -63,7 +62,6 @@ class Outcome:
     detail: str = ""
     exceeded: str = ""
     seconds: float = 0.0
-    size: tuple[int, int] = (0, 0)
     loading: bool = False
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import functools
 import hashlib
 import io
 import stat
@@ -19,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.submissions.handed_file import HandedFile, from_disk, refused, suffix_of
-from autograder.submissions.notebook import Text, notebook_of_script, notebook_text, pictures_in, words_of
+from autograder.submissions.notebook import Text, notebook_text, words_of
 from autograder.submissions.student_folders import from_folder
 from autograder.submissions.student_zips import from_zip
 from autograder.submissions.submission import CAPS, Candidate, Submission, quoted, shown_name
@@ -41,10 +40,8 @@ def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
 
 
 def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
-    if candidate.fault:
-        return _submission(candidate, HandedFile(candidate.shown), fault=candidate.fault)
     try:
-        files = _files(candidate, module, _graded(untouched))
+        files = _files(candidate, module)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         fault = f"{quoted(candidate.shown)} could not be read ({reason}): see to it and grade it again."
@@ -56,21 +53,11 @@ def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
 
 def written_answers(candidate: Candidate, module: str) -> dict[str, str]:
     """The answers in words of a candidate's notebook, by nbgrader's names of their cells; nothing where it has none."""
-    return words_of(_notebook(candidate, module))
-
-
-def pasted_pictures(candidate: Candidate, module: str) -> dict[str, dict[str, dict[str, str]]]:
-    """The pictures in those answers, as `pictures_in` gives them."""
-    return pictures_in(_notebook(candidate, module))
-
-
-def _notebook(candidate: Candidate, module: str) -> str:
-    """The text of a candidate's notebook, "" where there is none that can be read."""
     with contextlib.suppress(OSError):
         for file in _files(candidate, module):
             if suffix_of(file.shown) == ".ipynb" and not file.problem:
-                return _decoded(file.data).source
-    return ""
+                return words_of(_decoded(file.data).source)
+    return {}
 
 
 def _module_or_notebook(candidate: Candidate, files: Sequence[HandedFile], module: str, untouched: str) -> Submission:
@@ -94,31 +81,24 @@ def _chosen(submission: Submission, kind: str, reason: str) -> Submission:
     return replace(submission, notes=(note, *submission.notes))
 
 
-def _files(candidate: Candidate, module: str, functions: Sequence[str] = ()) -> list[HandedFile]:
+def _files(candidate: Candidate, module: str) -> list[HandedFile]:
     """The one file to grade, or a module and a notebook in this order."""
     if stat.S_ISDIR(candidate.path.lstat().st_mode):
-        return from_folder(candidate.path, candidate.shown, module, functions)
+        return from_folder(candidate.path, candidate.shown, module)
     file = from_disk(candidate.path, candidate.shown)
     if candidate.path.suffix.lower() not in CAPS and not file.problem:
         return [refused(candidate.shown, "is no .py, .ipynb or .zip file: hand in one of these.", file.data)]
     if candidate.beside is not None:
         return [file, from_disk(candidate.beside, shown_name(candidate.beside.name))]
-    return from_zip(file, module, functions) if suffix_of(file.shown) == ".zip" and not file.problem else [file]
+    return from_zip(file, module) if suffix_of(file.shown) == ".zip" and not file.problem else [file]
 
 
 def _read_file(candidate: Candidate, file: HandedFile, module: str, untouched: str) -> Submission:
-    found = _read_text(candidate, file, module, untouched)
-    return replace(found, notes=(file.note, *found.notes)) if file.note else found
-
-
-def _read_text(candidate: Candidate, file: HandedFile, module: str, untouched: str) -> Submission:
-    if file.problem or file.fault:
-        return _submission(candidate, file, problem=file.problem, fault=file.fault)
+    if file.problem:
+        return _submission(candidate, file, problem=file.problem)
     text = _decoded(file.data)
-    if suffix_of(file.shown) == ".py" and (notebook := notebook_of_script(text.source)):
-        text = replace(notebook_text(notebook, module, _graded(untouched)), problem=text.problem)
-    elif suffix_of(file.shown) == ".ipynb" and not text.problem:
-        text = notebook_text(text.source, module, _graded(untouched))
+    if suffix_of(file.shown) == ".ipynb" and not text.problem:
+        text = notebook_text(text.source, module, sorted(functions_of(untouched)))
     elif not text.problem and not text.source.strip():
         text = Text(problem="is empty.")
     problem = f"{quoted(file.shown)} {text.problem}" if text.problem else ""
@@ -137,12 +117,6 @@ def _submission(
         notes = (*notes[:MAX_NOTES], f"{len(notes) - MAX_NOTES} more notes are left out here")
     digest = hashlib.sha256(file.data).hexdigest()
     return Submission(candidate.student, file.shown, digest, source, problem, fault, notes)
-
-
-@functools.lru_cache(maxsize=8)
-def _graded(untouched: str) -> tuple[str, ...]:
-    """The functions that are graded: those that were handed out."""
-    return tuple(sorted(functions_of(untouched)))
 
 
 def _is_edited(source: str, untouched: str) -> bool:

@@ -25,7 +25,6 @@ class Candidate:
     shown     the path in reports: relative to the folder that was given, forward slashes, nothing invisible
     beside    the notebook that was handed in with a module, where a platform keeps both apart from other students'
     notes     what is known of how it was handed in
-    fault     one sentence to staff: why it is not read, through no fault of the student's
     """
 
     student: str
@@ -33,7 +32,6 @@ class Candidate:
     shown: str
     beside: Path | None = None
     notes: tuple[str, ...] = ()
-    fault: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,33 +17,22 @@ def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH) -> l
     """One item as a student sees it: headline; for a failure message, hint and what reruns it, if anything does."""
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
     head, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
-    head = head if len(head) <= room else f"{head[: room - 1].rpartition(' ')[0]} …"
+    head = head if len(head) <= room else f"{head[: room - 1]}…"
     lines = [f"{head:<{room}} {points}"]
     if item.verdict == "passed":
         return lines
-    lines += [one for line in visible(item.message, newlines=True).splitlines() for one in _fitted(f"  {line}", width)]
-    lines += _fitted(f"  {visible(item.hint)}", width) if item.hint else []
+    lines += [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
+    lines += textwrap.wrap(visible(item.hint), width, initial_indent="  ", subsequent_indent="  ")
     if again and item.verdict not in ("missing", "not_graded"):
         lines.append(f"  Again: {again.format(item=item.item)}")
     return lines
 
 
-def _fitted(line: str, width: int) -> list[str]:
-    """A line as lines of that width, which begin as it does; no word is broken, and no row of a table."""
-    if len(line) <= width or "   " in line.strip():
-        return [line]
-    margin = line[: len(line) - len(line.lstrip())]
-    return textwrap.wrap(
-        line.strip(), width, initial_indent=margin, subsequent_indent=margin, break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
-
-
-def report_text(report: Report, notes: Sequence[str] = (), *, width: int = WIDTH) -> str:
+def report_text(report: Report, notes: Sequence[str] = ()) -> str:
     """The whole report for a terminal: items, then points by function, then the sum."""
     lines = [f"Note: {visible(note)}" for note in notes]
     for item in report.items:
-        lines += [*item_lines(item, width=width), *([] if item.verdict in ("passed", "missing") else [""])]
+        lines += [*item_lines(item), *([] if item.verdict in ("passed", "missing") else [""])]
     apart = [] if lines[-1:] == [""] else [""]
     return "\n".join([*lines, *apart, *totals(report)])
 

@@ -6,8 +6,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from autograder.vocabulary.invisible import INVISIBLE as INVISIBLE  # one of the words that others share
 from autograder.vocabulary.report import Verdict
+
+# Control, format (bidi overrides, zero-width characters), lone surrogates, line and paragraph separators:
+# what can reorder a line, move a cursor, or stand where nobody sees it.
+INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 

@@ -154,7 +154,6 @@ ATTACKS = (
     Attack("memory_by_shared_mapping", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_that_grows_down", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_of_dev_zero", RAISED, REFUSED, process=UNSAFE),
-    Attack("memory_in_page_tables", RAISED, "Cannot allocate memory", process=UNSAFE),
     Attack("memory_by_memfd", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_in_dev_shm", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_system_v", RAISED, REFUSED, process=UNSAFE),
@@ -163,11 +162,9 @@ ATTACKS = (
     Attack("thousands_of_files", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("gigabyte_to_stdout", CRASHED, "compute_deltas printed more than 8 MiB"),
     Attack("printing_for_ever", CRASHED, "compute_deltas printed more than 8 MiB"),
-    Attack("two_hundred_pipes", RAISED, REFUSED, process="(passed|raised) passed"),
+    Attack("two_hundred_pipes", RAISED, "Too many open files", process="(passed|raised) passed"),
     Attack("result_of_ten_gibibytes_claimed", CRASHED, "compute_deltas ended the Python process"),
     Attack("result_too_large", FAILED, r"shape \[3000, 3000\]"),
-    Attack("fat_answers", FAILED, "has shape|has dtype"),
-    Attack("fat_facts", CRASHED),
     Attack("flood_of_frames", CRASHED, "it answered a question that it was not asked"),
     # Other processes
     Attack("neighbour_slowed_by_priority", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
@@ -198,30 +195,6 @@ ATTACKS = (
     Attack("obscure_system_calls", RAISED, r"answered: \[\]", process=UNSAFE),
     Attack("new_namespaces", RAISED, REFUSED, process=UNSAFE),
     Attack("capabilities_regained", RAISED, REFUSED, process=UNSAFE),
-    # What workers share in the kernel
-    Attack("page_cache_dropped", RAISED, REFUSED, process=PASSED),
-    Attack("page_cache_filled", RAISED, REFUSED, process=PASSED),
-    Attack(
-        "page_cache_read_without_waiting",
-        RAISED,
-        "Operation not supported|Function not implemented",
-        process="(passed|raised) passed",
-    ),
-    Attack("page_cache_asked_for", RAISED, REFUSED, process=PASSED),
-    Attack("page_cache_counted", RAISED, REFUSED, process="(passed|raised) passed"),
-    Attack("library_locked", RAISED, REFUSED, process=PASSED),
-    Attack("library_locked_in_part", RAISED, REFUSED, process=PASSED),
-    Attack("library_leased", RAISED, REFUSED, process="(passed|raised) passed"),
-    Attack("folder_watched", RAISED, REFUSED, process=PASSED),
-    Attack("folder_watched_by_inotify", RAISED, REFUSED, process=PASSED),
-    Attack("neighbour_woken_by_a_futex", RAISED, "Resource temporarily unavailable", process=PASSED),
-    Attack("everything_written_to_disk", PASSED),  # sync() tells nobody whether it was done
-    Attack("memory_of_the_machine_asked_for", RAISED, REFUSED, process=PASSED),
-    Attack("room_of_the_disk_asked_for", RAISED, REFUSED, process=PASSED),
-    Attack("pipes_counted", RAISED, REFUSED, process=PASSED),
-    Attack("limit_of_the_user_lowered", RAISED, "PermissionError|OSError|ValueError", process=PASSED),
-    Attack("processors_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
-    Attack("group_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
     # Taking over the harness
     Attack("files_in_site_packages", RAISED, REFUSED, process=UNSAFE),
     Attack("poisoned_pycache", RAISED, REFUSED, process=UNSAFE),
@@ -706,8 +679,6 @@ def test_files_beside_the_submission_change_nothing(arena: Arena, tmp_path: Path
 
 WEARING = (
     "flood_of_frames",
-    "fat_answers",
-    "fat_facts",
     "result_of_ten_gibibytes_claimed",
     "exception_whose_text_is_huge",
     "result_too_large",
@@ -741,9 +712,8 @@ import einops, pytest, safetensors, torch
 os.listdir(sys.argv[1])
 subprocess.run([sys.executable, "-c", "import json, ssl"], check=True)
 if "somebody else" in sys.argv[2]:
-    from autograder.sandbox.inside.identity import others_reach
-    from autograder.sandbox.interpreter import packages, readable_paths
-    assert others_reach(tuple(readable_paths(packages()))), f"others may not enter {sys.base_prefix}"
+    from autograder.sandbox.inside.identity import _others_may_enter
+    assert _others_may_enter(sys.base_prefix), f"others may not enter {sys.base_prefix}"
 """
 
 
@@ -808,13 +778,13 @@ from autograder.sandbox.inside import seccomp
 from autograder.sandbox.inside.processes import prctl
 from autograder.sandbox.layers import probe
 column, architecture = seccomp._MACHINES[platform.machine()]
-# unshare, setns, mount, umount2, pivot_root, open_tree, move_mount, fsopen, mount_setattr
-refused = [(272, 97), (308, 268), (165, 40), (166, 39), (155, 41), (428,) * 2, (429,) * 2, (430,) * 2, (442,) * 2]
+names = ("unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "mount_setattr")
 program = [seccomp._load(0)]
-for numbers in refused:
-    program += [(0x15, 0, 1, numbers[column]), seccomp._return(0x00050001)]
+for name in names:
+    program += [(0x15, 0, 1, seccomp._CALLS[name][column]), seccomp._return(0x00050001)]
 program += [(0x15, 0, 1, seccomp._FALLS_BACK["clone3"][column]), seccomp._return(0x00050026)]
-program += seccomp._judge(seccomp._CLONE[column], 0, seccomp._refused_if_any(0x7E020000))
+anew = [(0x45, 0, 1, 0x7E020000), seccomp._return(0x00050001)]
+program += seccomp._judge(seccomp._CLONE[column], 0, anew)
 program += [seccomp._return(0x7FFF0000)]
 packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
 buffer = ctypes.create_string_buffer(packed, len(packed))

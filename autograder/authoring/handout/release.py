@@ -48,16 +48,6 @@ from autograder.authoring.handout.stubs import stub
 TEXTS = ("README.md", "experiments.py")
 COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course
 STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
-# nbgrader's fetch leaves out every folder that is called `feedback`, for it keeps its own under that name.
-FEEDBACK, REMARKS = "autograder.grading.feedback", "autograder.grading.remarks"
-GIT_ATTRIBUTES = ".gitattributes"
-ATTRIBUTES = """\
-# Text with the line ends that it was made with, on every system; pictures and tensors byte for byte.
-* text=auto eol=lf
-*.safetensors binary
-*.png binary
-*.zip binary
-"""
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
 
 Files = dict[str, bytes]
@@ -77,7 +67,6 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
         **{f"{name}.py": text for name, text in assignment.given_sources().items()},
         **{name: _text(assignment.solution / name) for name in (*TEXTS, test_name)},
         "requirements.txt": requirements(),
-        GIT_ATTRIBUTES: ATTRIBUTES,
         **student_engine(),
     }
     texts["README.md"] = with_points(texts["README.md"], assignment)
@@ -94,9 +83,7 @@ def student_engine() -> dict[str, str]:
     """The packages that `check` and a notebook's test cells need, whole: path with forward slashes → text."""
     modules = [ENGINE / "__init__.py", ENGINE / "__main__.py"]
     modules += [path for name in STUDENT_PACKAGES for path in (ENGINE / name).rglob("*.py")]
-    found = {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
-    folder, ours = (name.replace(".", "/") for name in (REMARKS, FEEDBACK))
-    return {name.replace(ours, folder): text.replace(FEEDBACK, REMARKS) for name, text in found.items()}
+    return {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
 
 
 def notebook_of(assignment: Assignment) -> Notebook:

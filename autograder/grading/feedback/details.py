@@ -78,7 +78,7 @@ def read_details(path: Path) -> Details | None:
     """The details at `path`; None where there are none or the file is not what `write_details` wrote."""
     try:
         return _from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.platforms.hand_in import HandIn, Wanted, is_folder
+from autograder.platforms.hand_in import HandIn, is_folder, parse_time
 from autograder.submissions.class_zips import MAX_METADATA, METADATA
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.moments import moment_or_none
 
 FOLDER_NAME = re.compile(r"submission_(\d+)")
 MAX_DEPTH = 50
@@ -32,7 +31,7 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     return [*folders, *metadata] if folders and metadata else []
 
 
-def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
+def hand_ins(entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
     """What was handed in as the folders of an export, which are `recognised`."""
     *folders, metadata = entries
     described = read_metadata(Path(metadata.path))
@@ -40,7 +39,7 @@ def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn
     for entry in folders:
         about = described.get(entry.name)
         owners = tuple(_owner(*submitter, entry.name) for submitter in about.submitters) if about else ()
-        submitted = moment_or_none(about.created_at) if about else None
+        submitted = parse_time(about.created_at) if about else None
         owners = tuple(owner for owner in owners if owner) or ((entry.name,),)
         found.append(HandIn(owners, Path(entry.path), shown_name(entry.name), submitted=submitted))
     return found

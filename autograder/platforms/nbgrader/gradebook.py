@@ -22,22 +22,19 @@ from typing import Any
 from autograder.authoring.handout.release import notebook_of
 from autograder.authoring.handout.source_notebook import TEXT_STUB, released, to_bytes
 from autograder.grading.items import Assignment
-from autograder.platforms.nbgrader.collected import TIMESTAMP
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, is_answer, questions, written_in
-from autograder.submissions.reading import pasted_pictures, read, written_answers
+from autograder.submissions.reading import read, written_answers
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.folders import open_regular
-from autograder.vocabulary.moments import moment
 from autograder.vocabulary.report import ItemResult, Report, read_report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 
 CONFIG = "nbgrader_config.py"
 NO_RESPONSE = "No response."  # nbgrader's own words
-SECRET = "submission_secret.txt"
-MAX_TIMESTAMP, MAX_SECRET = 100, 1_000  # bytes
+MAX_TIMESTAMP = 100  # bytes
 LONGEST_STUDENT = 128  # nbgrader's column
 
 
@@ -47,14 +44,12 @@ class Exported:
 
     waiting   students with answers in words that nobody has marked yet
     changed   students whose files are not those that were graded
-    failed    student → why nothing of theirs was exported
     """
 
     database: str
     students: int = 0
     waiting: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
 
 
 def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
@@ -69,12 +64,14 @@ def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
 
 
 def export(reports: Sequence[Report], assignment: Assignment, course: Path, database: str = "") -> Exported:
-    """Write every report into the gradebook of the course. One that cannot be written stops no other.
+    """Write every report into the gradebook of the course.
 
     course      the folder that holds nbgrader_config.py
     database    a file or a URL; nbgrader's settings say which where it is ""
     raises      UsageError where the gradebook does not know the assignment as it is now
     """
+    for report in reports:
+        _refuse_name(report.student)
     with _settings(course, database) as app:
         from nbgrader.api import Gradebook
 
@@ -83,22 +80,8 @@ def export(reports: Sequence[Report], assignment: Assignment, course: Path, data
         with Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook, _quiet_database():
             _refuse_other_cells(gradebook, assignment)
             for report in reports:
-                if reason := _written(app, gradebook, assignment, report, exported):
-                    exported.failed[report.student] = reason
+                _Entry(app, gradebook, assignment, report).write(exported)
     return exported
-
-
-def _written(app: Any, gradebook: Any, assignment: Assignment, report: Report, exported: Exported) -> str:
-    """Write one report; why it could not be, "" where it was."""
-    try:
-        _refuse_name(report.student)
-        _Entry(app, gradebook, assignment, report).write(exported)
-    except UsageError as error:
-        return str(error)
-    except Exception as error:  # whatever a student's files make nbgrader or its database raise
-        gradebook.db.rollback()
-        return f"{type(error).__name__}: {visible(str(error), 200)}"
-    return ""
 
 
 def _refuse_name(student: str) -> None:
@@ -187,7 +170,6 @@ class _Entry:
         self._gradebook.db.commit()
         self._penalize(submission, notebook)
         write_atomically(self._shown, to_bytes(filled(template, self._report, handed)))
-        self._pass_on()
         exported.students += 1
         if any(grade.needs_manual_grade for grade in notebook.grades):
             exported.waiting.append(self._report.student)
@@ -201,20 +183,16 @@ class _Entry:
         submission = read(candidate, self._assignment.module, self._assignment.untouched_source())
         if submission.sha256 != self._report.submission.sha256:
             return Handed(changed=True)
-        module = self._assignment.module
-        return Handed(submission.source, written_answers(candidate, module), pasted_pictures(candidate, module))
-
-    def _pass_on(self) -> None:
-        """Put beside it what nbgrader's exchange knows a submission by: without these no feedback can be released."""
-        for name in (TIMESTAMP, SECRET):
-            with contextlib.suppress(OSError), open_regular(self._submitted / name) as stream:
-                write_atomically(self._shown.parent / name, stream.read(MAX_SECRET))
+        return Handed(submission.source, written_answers(candidate, self._assignment.module))
 
     def _timestamp(self) -> datetime.datetime | None:
-        """When the work was handed in, as the file beside it says: in UTC without saying so, as nbgrader keeps it."""
-        with contextlib.suppress(OSError, ValueError), open_regular(self._submitted / TIMESTAMP) as stream:
-            when = moment(stream.read(MAX_TIMESTAMP).decode().strip(), datetime.UTC)
-            return when.astimezone(datetime.UTC).replace(tzinfo=None)
+        """When the work was handed in, as the file says that nbgrader puts beside it."""
+        from nbgrader.utils import parse_utc
+
+        path = self._submitted / "timestamp.txt"
+        with contextlib.suppress(OSError, ValueError, OverflowError), open_regular(path) as stream:
+            when: datetime.datetime = parse_utc(stream.read(MAX_TIMESTAMP).decode().strip())
+            return when
         return None
 
     def _grade(self, notebook: Any, handed: Handed, questions: Mapping[str, str]) -> None:

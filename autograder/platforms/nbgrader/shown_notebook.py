@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.handout.source_notebook import TEXT_STUB, Cell, Notebook
-from autograder.platforms.nbgrader.harmless import as_written, harmless
 from autograder.submissions.syntax import MAX_CODE, UNPARSABLE, parsed
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines
@@ -21,14 +20,10 @@ from autograder.vocabulary.text import visible
 
 @dataclass(frozen=True)
 class Handed:
-    """What a student handed in, as text: the module that was graded, and the answers in words by their cells.
-
-    pictures   cell → name → its type → base64, as a notebook keeps what was pasted into an answer
-    """
+    """What a student handed in, as text: the module that was graded, and the answers in words by their cells."""
 
     source: str = ""
     written: Mapping[str, str] = field(default_factory=dict)
-    pictures: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     changed: bool = False
 
 
@@ -52,7 +47,7 @@ def written_in(path: Path, questions: Mapping[str, str]) -> dict[str, str]:
         cells = nbformat.read(path, as_version=4).cells  # type: ignore[no-untyped-call]
     except (OSError, ValueError):
         return {}
-    return {cell["id"]: as_written(cell["source"]) for cell in cells if cell.get("id") in questions}
+    return {cell["id"]: cell["source"] for cell in cells if cell.get("id") in questions}
 
 
 def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
@@ -64,10 +59,7 @@ def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
         if name in results:
             cell["outputs"] = _outputs(results[name])
         elif name in handed.written:
-            pictures = handed.pictures.get(name, {})
-            cell["source"] = harmless(handed.written[name], pictures)
-            if pictures:
-                cell["attachments"] = {picture: dict(bundle) for picture, bundle in pictures.items()}
+            cell["source"] = handed.written[name]
         elif name in answers:
             cell["source"] = answers[name]
     if handed.source:
@@ -88,12 +80,7 @@ def _definitions(source: str) -> dict[str, str]:
         return {}
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     lines = source.splitlines(keepends=True)
-    return {node.name: "".join(lines[_first_line(node) - 1 : node.end_lineno]).rstrip() for node in functions}
-
-
-def _first_line(function: ast.FunctionDef) -> int:
-    """Where a function begins with what decorates it."""
-    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    return {node.name: "".join(lines[node.lineno - 1 : node.end_lineno]).rstrip() for node in functions}
 
 
 def _outputs(result: ItemResult) -> list[dict[str, Any]]:

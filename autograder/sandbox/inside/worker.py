@@ -5,7 +5,7 @@ it: `frames`, `postponed`. No expected value ever enters it. A warm server (see 
 forks a worker for each submission; where fork is missing, a fresh interpreter runs `main` instead.
 
 A conversation, one frame each:
-                                                                          ← ready
+                                                                          ← ready {pid}
     → load   {module, source, given: {name: source}, probes: source}      ← loaded | raised
     → run    {function, probe, params} + inputs as safetensors            ← observed + tensors | raised | missing
 
@@ -35,10 +35,8 @@ import torch
 from autograder.sandbox.inside import frames, postponed
 
 MAX_TEXT = 2_000
-MAX_TYPES = 20
-MAX_FACTS = 128 * 2**10
+MAX_FACTS = 256 * 2**10
 MAX_TENSOR_BYTES = 8 * 2**20
-MAX_BYTES = frames.MAX_ANSWER[1] - 2**20  # of all tensors of an answer, beside their table
 SENDABLE = {
     getattr(torch, name)
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
@@ -48,11 +46,14 @@ COMPILED: dict[tuple[str, str], types.CodeType] = {}  # by file name and source:
 GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
 
 
-def main(descriptors: tuple[int, int]) -> None:
-    """Serve one submission in this process: requests from the first descriptor, answers to the second."""
+def main(descriptors: tuple[int, int], pid: int = 0) -> None:
+    """Serve one submission in this process: requests from the first descriptor, answers to the second.
+
+    pid   this process, as the grader sees it, where that is another number
+    """
     with os.fdopen(descriptors[0], "rb") as requests, os.fdopen(descriptors[1], "wb") as answers:
         _quiet_torch()
-        frames.write(answers, {"op": "ready"})
+        frames.write(answers, {"op": "ready", "pid": pid})
         Worker().converse(requests, answers)
 
 
@@ -185,7 +186,7 @@ def _usual_state() -> Iterator[None]:
 def undisturbed() -> Iterator[None]:
     """Leave generators and switches as they were: in a notebook they are the student's own. One thread meanwhile."""
     generators = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
-    dtype, device, grad = torch.get_default_dtype(), _default_device(), torch.is_grad_enabled()
+    dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
     deterministic, threads = torch.get_deterministic_debug_mode(), torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -201,37 +202,27 @@ def undisturbed() -> Iterator[None]:
         torch.set_deterministic_debug_mode(deterministic)
 
 
-def _default_device() -> torch.device:
-    """torch up to 2.9 has none to tell once it was reset, and up to 2.2 nothing that tells."""
-    try:
-        return torch.get_default_device()
-    except AttributeError:
-        return torch.device("cpu")
-
-
 def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     described: dict[str, Any] = {}
-    left = MAX_BYTES
     arrays: dict[str, numpy.ndarray[Any, Any]] = {}
     with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
         for name, value in returned.items():
-            described[name] = _describe(value, min(left, MAX_TENSOR_BYTES))
+            described[name] = _describe(value)
             if described[name]["kind"] == "tensor" and described[name]["sent"]:
                 plain = torch.Tensor.detach(value).as_subclass(torch.Tensor).clone().contiguous()
                 arrays[name] = plain.resolve_conj().resolve_neg().numpy()
-                left -= arrays[name].nbytes
     if len(json.dumps(facts, allow_nan=False)) > MAX_FACTS:
         facts = {}
     return {"op": "observed", "returned": described, "facts": dict(facts)}, safetensors.numpy.save(arrays)
 
 
-def _describe(value: Any, most: int) -> dict[str, Any]:
+def _describe(value: Any) -> dict[str, Any]:
     if value is None:
         return {"kind": "none"}
     if not isinstance(value, torch.Tensor):
         return {"kind": "other", "type": type(value).__name__[:80]}
     dense = value.layout == torch.strided and value.device.type == "cpu"
-    small = dense and value.numel() * value.element_size() <= most
+    small = dense and value.numel() * value.element_size() <= MAX_TENSOR_BYTES
     return {
         "kind": "tensor",
         "dtype": str(value.dtype).removeprefix("torch."),
@@ -251,7 +242,7 @@ def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
         line = error.lineno
     text = linecache.getline(filename, line).strip() if line else ""
     return {
-        "types": [kind.__name__[:80] for kind in type(error).__mro__[:MAX_TYPES]],
+        "types": [kind.__name__[:80] for kind in type(error).__mro__],
         "message": _text_of(error),
         "line": line,
         "code": text[:200],
