@@ -134,8 +134,11 @@ def _is_results(entry: os.DirEntry[str], module: str, out: Path | None, *, writt
         return True
     if not entry.is_dir(follow_symlinks=False):
         return False
-    known = (written_here and entry.name in RESULTS) or _is_of_results(Path(entry.path), out)
-    return known and not student_folders.holds_work(Path(entry.path), module)
+    try:
+        known = (written_here and entry.name in RESULTS) or _is_of_results(Path(entry.path), out)
+        return known and not student_folders.holds_work(Path(entry.path), module)
+    except OSError:  # it may not be looked at: somebody's work, whose report says so
+        return False
 
 
 def _is_out(entry: os.DirEntry[str], out: Path | None) -> bool:
