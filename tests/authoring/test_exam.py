@@ -63,7 +63,6 @@ def hold(kit: Path) -> Exam:
 EVERY = 40  # of mistakes, right answers and mutants: some of each function
 
 
-@pytest.mark.long
 @each_assignment
 def test_the_kit_passes_its_own_exam_in_short(assignment: Assignment, tmp_path: Path) -> None:
     """All of it: test_the_kit_passes_its_own_exam."""

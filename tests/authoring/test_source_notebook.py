@@ -145,6 +145,7 @@ def test_each_question_has_a_guide_and_points_for_a_person_to_give(notebook: Not
 def test_it_is_valid_for_jupyter_and_for_nbgrader(notebook: Notebook, handed_out: Notebook) -> None:
     for made in (notebook, handed_out):
         nbformat.validate(nbformat.from_dict(made))
+        assert to_bytes(made) == (nbformat.writes(nbformat.from_dict(made)) + "\n").encode()
         for cell in made["cells"]:
             if found := role(cell):
                 assert found.keys() - {"points", "checksum"} == ROLE

@@ -103,7 +103,6 @@ def store_moved(kit: Path, move: Callable[[np.ndarray], np.ndarray], *, mistakes
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-@pytest.mark.long
 def test_rounding_of_another_machine_is_told_as_a_share_of_what_is_allowed_and_is_no_failure(kit: Path) -> None:
     store_moved(kit, lambda array: array * (1 + 2e-8))
     store_version(kit, "torch", "1.2.3")

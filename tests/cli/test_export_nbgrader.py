@@ -12,7 +12,6 @@ from places import KIT
 from toy_kit import toy_kit
 
 
-@pytest.mark.long
 def test_the_export_to_nbgrader_makes_nothing_before_it_refuses(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
