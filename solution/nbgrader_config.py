@@ -6,12 +6,15 @@ The course is the repository: solution/ is the source directory, handout/ the re
 autograded/, feedback/ and gradebook.db stand beside them.
 """
 
+import atexit
+import glob
 import sys
 from pathlib import Path
 
 from autograder.authoring.handout.release import finish_release
 from autograder.authoring.handout.source_notebook import CODE_STUB, TEXT_STUB
 from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.platforms.nbgrader.kept_handout import keeping
 from autograder.vocabulary.errors import KitError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,6 +22,9 @@ ASSIGNMENTS = find_assignments(ROOT)
 SOLVED = {f"{assignment.module}{suffix}" for assignment in ASSIGNMENTS for suffix in (".py", ".ipynb")}
 GIVEN = {f"{name}.py" for assignment in ASSIGNMENTS for name in assignment.given}
 GIVEN |= {Path(name).parts[0] for assignment in ASSIGNMENTS for name in assignment.also}
+
+
+atexit.register(keeping(ASSIGNMENTS, sys.argv[1:]))  # a command that fails leaves the handout as it was
 
 
 def finish(assignment, student, notebooks):
@@ -38,15 +44,16 @@ c.CourseDirectory.solution_directory = "solved"  # nbgrader's own use of that na
 
 # nbgrader copies what lies in the source folder to the release folder and beside every notebook that it grades.
 # What is not given to students stays: the solved module before all. Nor may a student's own copy of the checker, of
-# its fixtures or of a stub take the place of ours.
+# its fixtures or of a stub take the place of ours. Paths say so for these folders alone: what the exchange releases,
+# collects and hands back is whole, and a name here would be left out of that, too.
+STAYS = sorted({entry.name for entry in (ROOT / "solution").glob("*/*")} - (GIVEN - SOLVED))
+STEPS = ("solution/./*", "solution/*", "submitted/*/*", "autograded/*/*")
 c.CourseDirectory.ignore = [
     ".*",
     "__pycache__",
     "*.pyc",
     "feedback",
-    "autograder",
-    "fixtures",
-    *sorted({entry.name for entry in (ROOT / "solution").glob("*/*")} - (GIVEN - SOLVED)),
+    *(f"{glob.escape(str(ROOT))}/{step}/{name}" for step in STEPS for name in ("autograder", "fixtures", *STAYS)),
 ]
 
 c.ClearSolutions.code_stub = {"python": CODE_STUB}

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import ENGINE, WORKER, engine_imports, imported, module_names, package_of, source, tree
+from house import ENGINE, TENSORS, WORKER, engine_imports, imported, module_names, package_of, source, tree
 from places import KIT
 
 from autograder.authoring.handout.release import STUDENT_PACKAGES
@@ -85,9 +85,17 @@ def test_only_the_warm_server_and_what_runs_in_a_notebook_import_the_worker() ->
     assert importers == ["checking.live", "sandbox.inside.server"]
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != WORKER])
-def test_only_the_worker_knows_torch(module: str) -> None:
+@pytest.mark.parametrize("module", [name for name in MODULES if name != TENSORS])
+def test_one_module_alone_knows_torch(module: str) -> None:
     assert not {name.split(".")[0] for name in imported(module)} & HEAVY
+
+
+@pytest.mark.long
+def test_the_worker_does_without_torch_until_it_is_told_to_know_it() -> None:
+    code = "import sys, autograder.sandbox.inside.server; print('torch' in sys.modules)"
+    code += "; autograder.sandbox.inside.server.worker.know_torch(); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=KIT)
+    assert done.stdout.split() == ["False", "True"]
 
 
 def test_the_command_line_answers_without_torch() -> None:

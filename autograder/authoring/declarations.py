@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -26,10 +26,12 @@ __all__ = [  # what the cases of an assignment need
     "gradient",
     "unchanged",
     "value",
+    "witness",
 ]
 
 OPEN_SECRET = "open fixtures: a course that publishes its repository draws its own"
 TOLERANCES = {"float64": (1e-6, 1e-8), "float32": (1e-4, 1e-6), "int64": (0.0, 0.0)}
+GROUPS = ("settings", "given")  # of parameters whose numbers must matter, too
 Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
 
 
@@ -40,6 +42,7 @@ class Draft:
     answer   the oracle: expectations from inputs and parameters
     free     inputs and parameters that need not matter here
     square   axes that may have equal sizes here, and why; "" where all must differ
+    zero     why an expected value may be 0 throughout; "" where none may
     example  a named example: the same numbers whatever the secret
     """
 
@@ -51,6 +54,7 @@ class Draft:
     params: Mapping[str, Any]
     free: tuple[str, ...] = ()
     square: str = ""
+    zero: str = ""
     example: bool = False
 
 
@@ -95,6 +99,14 @@ def error(name: str, what: str, kind: str, *mentions: str) -> Expectation:
     return Expectation("error", name, what, value={"type": kind, "mentions": list(mentions)})
 
 
+def witness(name: str, what: str, claim: Mapping[str, Any], message: str) -> Expectation:
+    """An example of the student's own, judged outside the sandbox; `claim` is as `witnesses` says.
+
+    `message` may hold {observed}: what is wrong with the example.
+    """
+    return Expectation("witness", name, what, value=dict(claim), message=message)
+
+
 def _tensor(
     kind: Any, name: str, what: str, array: Array, axes: str, dtype: str, more: Mapping[str, Any]
 ) -> Expectation:
@@ -117,6 +129,7 @@ class Showing:
 
     case     the id of a [[curve]] in items.toml
     series   what each series that the probe returns is called
+    axes     of some series, `unit`: of its values, and `most`: the greatest that there can be
     """
 
     case: str
@@ -124,6 +137,7 @@ class Showing:
     inputs: Mapping[str, Array]
     params: Mapping[str, Any]
     series: Mapping[str, str]
+    axes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 # Refusals that need no student code
@@ -143,17 +157,19 @@ def check_draft(draft: Draft) -> None:
         _check_stored_value(draft, expectation)
     _check_sizes(draft, expected)
     for name in _variable(draft):
-        if name not in draft.free and not _matters(draft, name, expected):
+        if not {name, name.partition(".")[2]} & set(draft.free) and not _matters(draft, name, expected):
             raise Refusal(f"{draft.case}: {name} does not matter; a wrong use of it would pass.", draft.case)
 
 
 def check_branches(assignment: Assignment, drafts: Mapping[str, Draft], oracle: ModuleType) -> None:
     """Refuse an item whose cases leave a branch untaken."""
+    taken: set[str] = getattr(oracle, "TAKEN", set())
+    branches: Mapping[str, set[str]] = getattr(oracle, "BRANCHES", {})
     for item in assignment.items:
-        oracle.TAKEN.clear()
+        taken.clear()
         for name in (*item.public, *item.hidden):
             drafts[name].answer(drafts[name].inputs, drafts[name].params)
-        untaken = oracle.BRANCHES.get(item.id, set()) - oracle.TAKEN
+        untaken = branches.get(item.id, set()) - taken
         if untaken:
             cases = (*item.public, *item.hidden)
             raise Refusal(f"{item.id}: no case takes the branch {sorted(untaken)}.", *cases)
@@ -164,7 +180,8 @@ def _check_stored_value(draft: Draft, expectation: Expectation) -> None:
         return
     if not is_finite(expectation.array):
         raise Refusal(f"{draft.case}: the expected {expectation.name} is not finite.", draft.case)
-    if expectation.dtype != "int64" and np.abs(expectation.array).max(initial=0.0) < 10 * expectation.atol:
+    greatest = np.abs(expectation.array).max(initial=0.0)
+    if not draft.zero and expectation.dtype != "int64" and greatest < 10 * expectation.atol:
         raise Refusal(f"{draft.case}: the expected {expectation.name} is too small for its tolerance.", draft.case)
 
 
@@ -178,8 +195,12 @@ def _check_sizes(draft: Draft, expected: Sequence[Expectation]) -> None:
 
 
 def _variable(draft: Draft) -> list[str]:
-    settings = draft.params.get("settings", {})
-    floats = [f"settings.{name}" for name, setting in settings.items() if isinstance(setting, float) and setting]
+    floats = [
+        f"{group}.{name}"
+        for group in GROUPS
+        for name, setting in draft.params.get(group, {}).items()
+        if isinstance(setting, float) and (setting or group == "given")
+    ]
     return [*draft.inputs, *(name for name, entry in draft.params.items() if isinstance(entry, float)), *floats]
 
 
@@ -192,10 +213,16 @@ def _variations(draft: Draft, name: str) -> list[tuple[dict[str, Array], dict[st
     inputs, params = dict(draft.inputs), dict(draft.params)
     if name in inputs:
         return [({**inputs, name: changed}, params) for changed in _perturbed(inputs[name])]
-    if name.startswith("settings."):
-        key = name.removeprefix("settings.")
-        return [(inputs, {**params, "settings": {**params["settings"], key: params["settings"][key] * 1.5}})]
-    return [(inputs, {**params, name: params[name] * 1.5})]
+    group, _, key = name.partition(".")
+    if key and group in GROUPS:
+        settings = params[group]
+        return [(inputs, {**params, group: {**settings, key: other}}) for other in _others(settings[key])]
+    return [(inputs, {**params, name: other}) for other in _others(params[name])]
+
+
+def _others(number: float) -> tuple[float, ...]:
+    """Other numbers in its place: a factor changes nothing of 0."""
+    return (1.5 * number, number + 0.5) if number else (0.5, 1.0)
 
 
 def _moves(
@@ -203,7 +230,7 @@ def _moves(
 ) -> bool:
     try:
         changed = draft.answer(inputs, params)
-    except (IndexError, KeyError, ValueError):
+    except Exception:  # an oracle may refuse what it was not written for, in its own way
         return True
     return any(_moved(before, after) for before, after in zip(expected, changed, strict=True))
 

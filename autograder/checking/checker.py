@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from autograder.checking.patience import PatientSandbox, impatient
 from autograder.grading.assignments import nearest_root
 from autograder.grading.choice import assignment_of_submissions
-from autograder.grading.fixtures import read_fixtures
+from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Item
+from autograder.grading.items import PACKAGES, Assignment, Item
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
@@ -22,7 +25,7 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import ItemResult, Report
 
-IN_SANDBOX = ("torch", "einops")
+IN_SANDBOX = {"torch", "einops"}
 
 
 class Checker:
@@ -33,13 +36,13 @@ class Checker:
 
         root   the course or handout whose cases count; without it the closest one round `path`
         """
-        _refuse_without_packages()
         self._path = path
+        chosen = assignment_of_submissions(root or nearest_root(path), [path], assignment)
+        _refuse_without_packages(chosen)
         self._sandbox = Sandbox()
-        self._sandbox.start()
+        self._sandbox.start(torch=chosen.needs_torch)
         try:
-            chosen = assignment_of_submissions(root or nearest_root(path), [path], assignment)
-            self._grader = Grader.of(chosen, read_fixtures(chosen, hidden=False))
+            self._grader = Grader.of(impatient(chosen), read_fixtures(chosen, hidden=False))
             self.read()
         except BaseException:
             self._sandbox.close()
@@ -63,8 +66,8 @@ class Checker:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What reading the submission had to say."""
-        return self._submission.notes
+        """What reading the submission had to say, and that torch is another here than in grading."""
+        return (*other_torch(self._grader.assignment), *self._submission.notes)
 
     def report(self, item_ids: Sequence[str] = ()) -> Report:
         """The report on these items, or on all.
@@ -75,7 +78,7 @@ class Checker:
         wanted = [self._grader.assignment.item(item_id) for item_id in item_ids] or list(self._grader.assignment.items)
         functions = {item.function for item in wanted}
         items = [item for item in self._grader.assignment.items if item.function in functions]
-        report = self._grader.grade(self._submission, self._sandbox, items)
+        report = self._grader.grade(self._submission, PatientSandbox(self._sandbox), items)
         ids = {item.id for item in wanted}
         return replace(report, items=tuple(result for result in report.items if result.item in ids))
 
@@ -101,9 +104,24 @@ def checked(checker: Checker, item_ids: Sequence[str]) -> Report:
     return report
 
 
-def _refuse_without_packages() -> None:
+def other_torch(assignment: Assignment) -> tuple[str, ...]:
+    """The note that grading has another version of torch, where it has and the assignment needs it."""
+    if not assignment.needs_torch:
+        return ()
+    try:
+        graded = json.loads((assignment.folder / MANIFEST).read_bytes())["versions"]["torch"]
+        here = version("torch").partition("+")[0]
+    except (OSError, ValueError, KeyError, TypeError, PackageNotFoundError):
+        return ()
+    if here == graded:
+        return ()
+    return (f"this is torch {here}, and grading uses {graded}: what a seed decides may differ here and not there",)
+
+
+def _refuse_without_packages(assignment: Assignment) -> None:
     """What the sandbox alone imports is looked for here: a worker that cannot start says less of the reason."""
-    missing = [name for name in IN_SANDBOX if find_spec(name) is None]
+    needed = [name for name in PACKAGES if name in IN_SANDBOX] if assignment.needs_torch else []
+    missing = [name for name in needed if find_spec(name) is None]
     if missing:
         advice = "python -m pip install -r requirements.txt, in the folder of the handout"
         raise GraderFault(f"The package {missing[0]} is missing: {advice}.")

@@ -1,7 +1,8 @@
-"""Grades as GitHub Classroom's reporter reads them. Stands in a student's repository, so it knows public cases alone.
+"""Grades as a runner on GitHub gives them. Stands in a student's repository, so it knows public cases alone.
 
 `python -m autograder.checking.classroom` grades the repository it is run in and leaves the result as the output
-`result` of a step. It imports nothing that the handout lacks.
+`result` of a step, in the format of GitHub Classroom's runners (closed on 28 August 2026), and `points` and
+`max_points` as they are. It imports nothing that the handout lacks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from autograder.checking.checker import Checker
 from autograder.checking.command_line import print_anything
 from autograder.vocabulary.errors import GraderFault, KitError
-from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.report_text import item_lines, report_text
 from autograder.vocabulary.text import number, visible
 
@@ -33,6 +34,9 @@ def result(report: Report) -> dict[str, Any]:
         reason = next(item.message for item in items if item.points is None)
         return {"version": VERSION, "status": "error", "message": visible(reason, 300), "max_score": most, "tests": []}
     passed = all(item.verdict == "passed" for item in items)
+    first = next((index for index, item in enumerate(items) if item.message.startswith(NOT_REACHED)), -1)
+    if first >= 0:  # the reporter shows nothing above the tests
+        items[first] = replace(items[first], message=f"{report.cause}\n{items[first].message}".lstrip())
     tests = [_test(item) for item in items]
     return {"version": VERSION, "status": "pass" if passed else "fail", "max_score": most, "tests": tests}
 
@@ -50,8 +54,11 @@ def _public(item: ItemResult) -> ItemResult:
     failed = [case for case in cases if case.verdict != "passed"]
     points = round(item.max_points * (len(cases) - len(failed)) / len(cases), 2) if cases else item.max_points
     if not failed:
-        return replace(item, cases=cases, points=points, verdict="passed", message="", hint="", mistakes=())
-    return replace(item, cases=cases, points=points, verdict=failed[0].verdict, message=failed[0].message)
+        return replace(
+            item, cases=cases, points=points, verdict="passed", message="", hint="", mistakes=(), seconds=0.0
+        )
+    verdict, message = failed[0].verdict, failed[0].message
+    return replace(item, cases=cases, points=points, verdict=verdict, message=message, seconds=0.0)
 
 
 def _test(item: ItemResult) -> dict[str, Any]:
@@ -82,14 +89,32 @@ def main() -> int:
         return error.exit_code
     print(report_text(report, checker.notes))
     print(f"\nPublic cases: {number(report.points)} of {number(report.max_points)} points.")
-    line = f"result={encoded(result(report))}\n"
-    target = os.environ.get("GITHUB_OUTPUT")
+    outputs = {
+        "result": encoded(result(report)),
+        "points": number(report.points),
+        "max_points": number(report.max_points),
+    }
+    lines = "".join(f"{name}={value}\n" for name, value in outputs.items())
+    if not _append("GITHUB_OUTPUT", lines):
+        print(lines, end="")
+    _append("GITHUB_STEP_SUMMARY", summary(report))
+    return 0
+
+
+def summary(report: Report) -> str:
+    """The points of each item as Markdown, which Actions shows on a run's page."""
+    rows = [f"| `{one.item}` | {number(one.points or 0.0)} of {number(one.max_points)} |" for one in report.items]
+    total = f"| **public cases** | **{number(report.points or 0.0)} of {number(report.max_points)}** |"
+    return "\n".join(["| item | points |", "|---|---|", *rows, total, ""])
+
+
+def _append(variable: str, text: str) -> bool:
+    """Add to the file that the variable names; whether it names one."""
+    target = os.environ.get(variable)
     if target:
         with Path(target).open("a", encoding="utf-8") as stream:
-            stream.write(line)
-    else:
-        print(line, end="")
-    return 0
+            stream.write(text)
+    return bool(target)
 
 
 if __name__ == "__main__":

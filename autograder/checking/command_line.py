@@ -34,9 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb.add_argument("--item", action="append", default=[], help="check this item only; may be repeated")
     verb.add_argument("--watch", action="store_true", help="check again whenever you save, until Ctrl-C")
     verb.add_argument("--assignment", help="which assignment; needed where there are several")
+    verb.add_argument("--quiet", action="store_true", help="print nothing: the exit code says it")
+    verb.add_argument("--json", action="store_true", help="print one JSON document, and nothing else")
     options = parser.parse_args(arguments)
     try:
-        return (watch if options.watch else check)(options.dir, options.item, options.assignment)
+        if options.watch:
+            return watch(options.dir, options.item, options.assignment)
+        return check(options.dir, options.item, options.assignment, quiet=options.quiet, as_json=options.json)
     except KitError as error:
         print(f"autograder: {visible(str(error))}", file=sys.stderr)
         return error.exit_code

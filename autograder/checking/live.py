@@ -73,11 +73,14 @@ def result_of(assignment: str, item_id: str) -> ItemResult:
     grader = _grader(nearest_root(Path.cwd()), assignment)
     item = grader.assignment.item(item_id)
     others = [one for one in grader.assignment.items if one.function == item.function and one.id != item_id]
-    kernel, here = Kernel(_home_of(item.function)), Submission("", "notebook", "", "in the kernel")
+    home = _home_of(item.function)
+    kernel, here = Kernel(home), Submission("", "notebook", "", "in the kernel")
     result = grader.grade(here, kernel, [item]).items[0]
     if result.verdict in EXPLAINED:
         result = grader.grade(here, kernel, [item, *others]).items[0]
-    message = result.message.replace(" of your file", " of its cell")
+    message = result.message
+    if home is sys.modules["__main__"]:  # else it was imported from a file, and the line is that file's
+        message = message.replace(" of your file", " of its cell")
     if result.verdict == "missing" and message.endswith("is not defined."):
         message += " Run its cell first."
     return replace(result, message=message)
@@ -86,7 +89,7 @@ def result_of(assignment: str, item_id: str) -> ItemResult:
 @functools.cache
 def _grader(root: Path, assignment: str) -> Grader:
     chosen = find_assignment(root, assignment)
-    return Grader.of(chosen, read_fixtures(chosen, hidden=(chosen.folder / "hidden").is_dir()))
+    return Grader.of(chosen, read_fixtures(chosen, hidden=(chosen.folder / "hidden").is_dir()), counterexamples=False)
 
 
 def _home_of(name: str) -> types.ModuleType:
@@ -109,8 +112,10 @@ class Kernel:
 
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
         """The outcome of each request, in order; nothing runs after a call that had to be ended."""
-        from autograder.sandbox.inside import worker  # it imports torch, as the notebook has already
+        from autograder.sandbox.inside import worker
 
+        if program.torch:
+            worker.know_torch()  # as the notebook does already
         outcomes: list[Outcome] = []
         with worker.undisturbed():
             _once(worker.touch)

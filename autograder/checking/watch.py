@@ -8,11 +8,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from autograder.checking.check import INTRODUCTION, exit_code_of
+from autograder.checking.check import INTRODUCTION, exit_code_of, shown
 from autograder.checking.checker import Checker, checked
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.report_text import report_text
 
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen, what has scrolled off it, and the cursor to the top
 POLL_SECONDS = 0.1
@@ -35,7 +34,7 @@ def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = Non
             report = checked(checker, item_ids)
             code = exit_code_of(report)
             print(f"{CLEAR if sys.stdout.isatty() else ''}{INTRODUCTION}\n")
-            print(report_text(report, checker.notes))
+            print(shown(report, checker.notes))
             print(f"\n{_changes(before, report)}Checked in {time.perf_counter() - began:.1f} s. ", end="")
             print("Waiting for the next save; Ctrl-C ends.", flush=True)
             before = report

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from autograder.authoring.exam.exam import stale_handout
+from autograder.authoring.exam.stale_handout import stale_handout
 from autograder.authoring.fixtures.agreement import observe
 from autograder.authoring.handout.requirements import installed_requirements
 from autograder.grading.cases import Case
@@ -33,8 +33,9 @@ WEAKER = {
     "identity": "Student code keeps the rights of root: grade as an ordinary user.",
     "namespaces": "One more wall; strict does not need it. Root needs CAP_SYS_ADMIN, a user needs user namespaces "
     "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns).",
-    "cgroup": "One more wall; strict does not need it. Make a group below /sys/fs/cgroup (in version 1 below memory "
-    f"and pids there), give it to the user who grades, and name it: {VARIABLE}=autograder.",
+    "cgroup": "One more wall; strict does not need it. With systemd: systemd-run --user --scope -p Delegate=yes "
+    "autograder grade … Or make a group below /sys/fs/cgroup (in version 1 below memory and pids there), give it to "
+    f"the user who grades, and name it: {VARIABLE}=autograder.",
     "seccomp": f"Student code may start processes and use the network: {OR_ELSE}.",
 }
 

@@ -19,6 +19,8 @@ from autograder.gradebook.roster import Roster, read_roster
 from autograder.grading.assignments import find_assignment
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.containers import bundles
+from autograder.platforms.gradebooks import blackboard, brightspace
+from autograder.platforms.gradebooks.upload import Upload
 from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import file_stem, write_atomically, writing
@@ -54,9 +56,15 @@ HiddenOption = Annotated[
     HiddenCases,
     typer.Option(
         "--hidden-cases",
-        help="When students see how hidden cases went; unless always, Gradescope shows no total until then.",
+        help="When students see how hidden cases went, and a total; with `hidden` the total alone, at once.",
     ),
 ]
+
+UploadOption = Annotated[
+    Path, typer.Option("--gradebook", readable=False, help="What the platform exported: its grades, as they are.")
+]
+ColumnOption = Annotated[str, typer.Option("--column", help="The heading of the column, or how it begins.")]
+ScaleOption = Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth there.")]
 
 
 @export_app.command("csv")
@@ -129,6 +137,34 @@ def export_moodle(
     _say_unknown(made.unknown, str(worksheet))
 
 
+@export_app.command("blackboard")
+def export_blackboard(
+    grades: GradesArgument,
+    gradebook: UploadOption,
+    column: ColumnOption,
+    out: FileOption,
+    roster: RosterOption = None,
+    scale: ScaleOption = False,
+) -> None:
+    """One column of Blackboard's own gradebook for it to upload; students without a grade of ours are left out."""
+    made = blackboard.blackboard_csv(read_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+    _write_upload(made, out, gradebook)
+
+
+@export_app.command("brightspace")
+def export_brightspace(
+    grades: GradesArgument,
+    gradebook: UploadOption,
+    column: ColumnOption,
+    out: FileOption,
+    roster: RosterOption = None,
+    scale: ScaleOption = False,
+) -> None:
+    """One grade item of Brightspace's own export for it to import; students without a grade of ours are left out."""
+    made = brightspace.brightspace_csv(read_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+    _write_upload(made, out, gradebook)
+
+
 @export_app.command("gradescope")
 def export_gradescope(
     grades: GradesArgument, out: FolderOption, hidden_cases: HiddenOption = HiddenCases.visible
@@ -139,9 +175,10 @@ def export_gradescope(
     _write_results(out, found)
 
 
-@export_app.command("classroom")
-def export_classroom(grades: GradesArgument, out: FolderOption) -> None:
-    """The result of GitHub Classroom's runner per student, of public cases alone."""
+@export_app.command("classroom", hidden=True)
+@export_app.command("github")
+def export_github(grades: GradesArgument, out: FolderOption) -> None:
+    """The result of a runner on GitHub per student, of public cases alone."""
     _write_results(out, {report.student: classroom.result(report) for report in _graded(read_grades(grades))})
 
 
@@ -165,10 +202,18 @@ def export_nbgrader(
     chosen = find_assignment(course(), assignment or read_grades(grades)[0].assignment)
     reports = gradebook.read_reports(grades, chosen)
     done = gradebook.export(reports, chosen, chosen.solution.parent, database)
-    print(f"{done.database}: {done.students} students, {len(done.waiting)} of them with something to mark by hand.")
+    marked = f"to mark by hand: {named(done.waiting)}" if done.waiting else "nothing to mark by hand"
+    print(f"{done.database}: {done.students} students; {marked}.")
+    for student, asked in done.unnamed.items():
+        print(
+            f"Answered in cells without nbgrader's name, so mark by hand: {visible(student, 40)}: {', '.join(asked)}."
+        )
     if done.changed:
-        names = ", ".join(visible(student, 40) for student in done.changed)
-        print(f"Handed in anew since they were graded, so grade again: {names}.", file=sys.stderr)
+        print(f"Handed in anew since they were graded, so grade again: {named(done.changed)}.", file=sys.stderr)
+    for student, reason in done.failed.items():
+        _warn(f"NOT EXPORTED: {visible(student, 40)}: {reason}")
+    if done.failed:
+        raise SystemExit(3)
 
 
 @bundle_app.command("gradescope")
@@ -196,11 +241,12 @@ def bundle_prairielearn(
     _write_bundle(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name)
 
 
-@bundle_app.command("classroom")
-def bundle_classroom(zip_file: ZipOption, assignment: AssignmentOption = None) -> None:
-    """A template repository for GitHub Classroom: the handout and a workflow. No hidden case is in it."""
+@bundle_app.command("classroom", hidden=True)
+@bundle_app.command("github")
+def bundle_github(zip_file: ZipOption, assignment: AssignmentOption = None) -> None:
+    """A template repository on GitHub: the handout and a workflow. No hidden case is in it."""
     chosen = find_assignment(course(), assignment)
-    _write_bundle(zip_file, bundles.classroom_files(chosen), chosen.name)
+    _write_bundle(zip_file, bundles.github_files(chosen), chosen.name)
     print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
 
 
@@ -226,6 +272,12 @@ def _say_unknown(students: Sequence[str], where: str) -> None:
 
 def _warn(sentence: str) -> None:
     print(f"autograder: {visible(sentence)}", file=sys.stderr)
+
+
+def _write_upload(made: Upload, out: Path, gradebook: Path) -> None:
+    _write(out, made.text)
+    print(f"{out}: {made.graded} grades.")
+    _say_unknown(made.unknown, str(gradebook))
 
 
 def _write_results(folder: Path, results: Mapping[str, Mapping[str, Any]]) -> None:

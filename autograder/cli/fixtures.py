@@ -11,12 +11,17 @@ import typer
 from rich.console import Console
 
 from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences
-from autograder.authoring.fixtures.show import item_text
+from autograder.authoring.fixtures.show import item_json, item_text
+from autograder.authoring.fixtures.target import objection, refuse_target, what_goes
 from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
 from autograder.authoring.fixtures.variants import OWN, Variants, read_variants
 from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_into, regenerate_term_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
-from autograder.cli.options import AssignmentOption, FixturesOption, course
+from autograder.authoring.independence import not_independent
+from autograder.authoring.proofreading.proofread import authored
+from autograder.checking.terminal import width
+from autograder.cli.console import print_json
+from autograder.cli.options import AssignmentOption, FixturesOption, JsonOption, course
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
@@ -55,6 +60,9 @@ def fixtures_regenerate(
     variants: Annotated[
         int, typer.Option("--variants", min=0, max=MAX_VARIANTS, help="Sets of public cases for single students.")
     ] = 0,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of another set in that folder; says what goes.")
+    ] = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
@@ -64,8 +72,23 @@ def fixtures_regenerate(
     if secret_file is not None and (warning := secret_warning(secret_file)):
         print(f"autograder: {visible(warning)}", file=sys.stderr)
     one_alone = out is not None or drawn_from is not None
-    for chosen in [find_assignment(course(), assignment)] if one_alone else find_assignments(course(), assignment):
-        _regenerate(chosen, out or chosen.folder, drawn_from, variants)
+    if one_alone:
+        several = [authored(course(), assignment, find_assignment)]
+    else:
+        several = authored(course(), assignment, find_assignments)
+    for chosen in several:
+        target = out or chosen.folder
+        _choose_target(chosen, target, drawn_from, variants, replace=replace)
+        _regenerate(chosen, target, drawn_from, variants)
+
+
+def _choose_target(assignment: Assignment, target: Path, term: Term | None, variants: int, *, replace: bool) -> None:
+    """Refuse a folder that holds what is not the set's own; with `replace` say instead what goes."""
+    with writing(target):
+        if not replace:
+            refuse_target(assignment, target, term, variants)
+        elif objection(assignment, target, term, variants) and (gone := what_goes(target)):
+            print(f"autograder: this goes from {target}: {visible(gone)}.", file=sys.stderr)
 
 
 def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:
@@ -75,6 +98,8 @@ def _regenerate(assignment: Assignment, target: Path, term: Term | None, variant
         else:
             made = regenerate_term_into(assignment.folder, target, term, variants)
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
+    if names := not_independent(assignment):
+        print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
     if term is not None:
         _say_term(term.name, made)
 
@@ -166,8 +191,12 @@ def fixtures_diff(
 def fixtures_show(
     item: Annotated[str, typer.Argument(help="The item whose cases to print.")],
     fixtures: FixturesOption = None,
+    as_json: JsonOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Print the cases of an item, hidden ones too, as a person would want to read them."""
     chosen = assignment_of_item(course(), item, assignment)
-    print(item_text(chosen.item(item), chosen_fixtures(chosen, fixtures)), end="")
+    if as_json:
+        print_json(item_json(chosen.item(item), chosen_fixtures(chosen, fixtures)))
+    else:
+        print(item_text(chosen.item(item), chosen_fixtures(chosen, fixtures), width()), end="")

@@ -4,31 +4,57 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from autograder.cli.console import progress_bar, standard_output
+from autograder.cli.console import print_json, progress_bar, standard_output
 from autograder.cli.exports import RosterOption
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants
-from autograder.cli.gradebook import OverridesOption, PolicyOption, TimesOption, apply_rules, chosen_rules
-from autograder.cli.options import CORES, AssignmentOption, FixturesOption, JobsOption, VariantByOption, course
+from autograder.cli.gradebook import (
+    ClassOnPagesOption,
+    OverridesOption,
+    PolicyOption,
+    TimesOption,
+    apply_rules,
+    chosen_rules,
+    put_class_on_pages,
+)
+from autograder.cli.options import (
+    CORES,
+    AssignmentOption,
+    FixturesOption,
+    JobsOption,
+    JsonOption,
+    QuietOption,
+    VariantByOption,
+    course,
+)
 from autograder.cli.tables import class_table
 from autograder.course import batch
+from autograder.course.changed_points import changed_points
 from autograder.gradebook.class_reports import named
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.roster import read_roster
+from autograder.gradebook.rules import read_rules
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
+from autograder.platforms.known_layouts import NAMES
 from autograder.platforms.layouts import gathered
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.moments import within_bounds
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import STRICT, visible
 
 
@@ -40,7 +66,14 @@ class Level(StrEnum):
     none = "none"
 
 
+MOST_REFUSED = 20
 SUBMISSIONS = "A folder of submissions, one student's folder, or files."
+
+
+def _a_layout(name: str) -> str:
+    if name not in ("", *NAMES):
+        raise UsageError(f"There is no layout {visible(name, 40)!r}. There are: {', '.join(NAMES)}.")
+    return name
 
 
 def grade(
@@ -61,12 +94,18 @@ def grade(
     class_zip: Annotated[
         bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
     ] = False,
+    layout: Annotated[
+        str, typer.Option("--layout", callback=_a_layout, help=f"How submissions are laid out: {', '.join(NAMES)}.")
+    ] = "",
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
     ] = "",
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
+    class_on_pages: ClassOnPagesOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
@@ -76,14 +115,20 @@ def grade(
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
-    moment = deadline.astimezone() if deadline else None  # of this machine's time zone, where it names none
+    moment = _moment(deadline)
     done = count(1)
+    _refuse_changed_points(out, chosen, fresh=fresh)
+    functions = chosen.functions
     with ExitStack() as stack:
-        class_ = stack.enter_context(gathered(paths, chosen.module, people, moment, out=out, class_zip=class_zip))
+        class_ = stack.enter_context(
+            gathered(
+                paths, chosen.module, people, moment, out=out, class_zip=class_zip, layout=layout, functions=functions
+            )
+        )
         candidates = class_.candidates
         students = [one.student for one in candidates]
-        rules = chosen_rules(out, chosen, policy, overrides, timestamps, students)
-        advance = stack.enter_context(progress_bar("grading"))
+        chosen_rules(out, chosen, policy, overrides, timestamps, students)  # what is wrong in them is told at once
+        advance = stack.enter_context(progress_bar("grading", hidden=quiet))
         run = batch.grade_all(
             grader,
             candidates,
@@ -96,14 +141,82 @@ def grade(
             progress=lambda candidate, report: advance(next(done), len(candidates)),
             fixtures_of=variants.fixtures_of if variants else None,
         )
-    console = standard_output()
-    console.print(class_table(run.reports, run.figures, chosen))
-    _say_where(console, run, out)
-    apply_rules(out, run.reports, chosen, rules)
-    _say_who(class_)
-    _say_isolation(run)
-    if run.figures.graded < run.figures.students:
+    described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
+    rules = read_rules(out, chosen, policy, overrides, timestamps)  # again: `serve` may have written meanwhile
+    finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
+    if class_on_pages:
+        put_class_on_pages(out)
+    if as_json:
+        print_json(_with_finals(described, finals))
+    _say_what_is_wrong(run, class_)
+    if run.figures.graded < run.figures.students or class_.refused:
         raise SystemExit(3)
+
+
+def _told(
+    run: batch.Run, assignment: Assignment, class_: Gathered, out: Path, *, quiet: bool, as_json: bool
+) -> dict[str, Any]:
+    """Print the table of the class; or return what is to be printed as JSON once there are final grades."""
+    if as_json:
+        return _described(out, assignment, run, class_)
+    if not quiet:
+        console = standard_output()
+        console.print(class_table(run.reports, run.figures, assignment, console.width))
+        _say_where(console, run, out)
+    return {}
+
+
+def _with_finals(described: dict[str, Any], finals: Mapping[str, Final]) -> dict[str, Any]:
+    """The same, with what a course's rules made of the grades."""
+    known = {name: {"final": final.points} for name, final in finals.items()}
+    return {**described, "students": [one | known.get(one["student"], {}) for one in described["students"]]}
+
+
+def _described(out: Path, assignment: Assignment, run: batch.Run, class_: Gathered) -> dict[str, Any]:
+    """What `--json` prints; the keys are a promise."""
+    return {
+        "assignment": assignment.name,
+        "out": str(out),
+        "max_points": run.figures.max_points,
+        "graded": run.figures.graded,
+        "unchanged": run.reused,
+        "seconds": round(run.seconds, 2),
+        "isolation": list(run.isolation),
+        "students": [_student(out, report) for report in run.reports],
+        "absent": list(class_.absent),
+        "not_in_roster": list(class_.unknown),
+        "refused": list(class_.refused),
+    }
+
+
+def _student(out: Path, report: Report) -> dict[str, Any]:
+    return {
+        "student": report.student,
+        "status": report.status,
+        "points": report.points,
+        "final": report.points,
+        "not_passed": [item.item for item in report.items if item.verdict != "passed"],
+        "report": str(out / "reports" / f"{file_stem(report.student)}.json"),
+        "page": str(out / "feedback" / f"{file_stem(report.student)}.html"),
+    }
+
+
+def _moment(deadline: datetime | None) -> datetime | None:
+    """The deadline, of this machine's time zone where it names none; UsageError where no hand-in can be that late."""
+    try:
+        return within_bounds(deadline).astimezone() if deadline else None
+    except ValueError as error:
+        raise UsageError(f"--deadline {deadline} {error}.") from None
+
+
+def _refuse_changed_points(out: Path, assignment: Assignment, *, fresh: bool) -> None:
+    """Say whose grade in `out` other points would change, and stop there unless all is to be graded anew."""
+    if (changed := changed_points(out, assignment)) is None:
+        return
+    if not fresh:
+        advice = "Nothing was written: --fresh overwrites these grades, another --out keeps them."
+        raise UsageError(f"{out} holds grades. {changed.text} {advice}")
+    print(f"autograder: {changed.text}", file=sys.stderr)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:
@@ -117,8 +230,12 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-    if run.figures.not_graded:
-        _say_lost(run)
+
+
+def _say_what_is_wrong(run: batch.Run, class_: Gathered) -> None:
+    _say_who(class_)
+    _say_isolation(run)
+    _say_lost(run)
 
 
 def _say_who(class_: Gathered) -> None:
@@ -130,6 +247,10 @@ def _say_who(class_: Gathered) -> None:
     ):
         if names:
             print(f"autograder: {what}: {named(names)}.", file=sys.stderr)
+    for sentence in class_.refused[:MOST_REFUSED]:
+        print(f"autograder: NOT GRADED: {visible(sentence)}", file=sys.stderr)
+    if len(class_.refused) > MOST_REFUSED:
+        print(f"autograder: NOT GRADED: and {len(class_.refused) - MOST_REFUSED} more.", file=sys.stderr)
 
 
 def _say_isolation(run: batch.Run) -> None:
@@ -144,6 +265,8 @@ def _say_isolation(run: batch.Run) -> None:
 
 
 def _say_lost(run: batch.Run) -> None:
+    if not run.figures.not_graded:
+        return
     names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
     lost = run.figures.students - run.figures.graded
     more = f" and {lost - 10} more" if lost > 10 else ""

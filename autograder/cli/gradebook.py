@@ -1,23 +1,34 @@
-"""The verbs `autograder gradebook` and `similar`, and what `grade` shares: a course's rules for final grades."""
+"""The verbs `gradebook`, `serve` and `similar`, and what `grade` shares: a course's rules for final grades."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from autograder.cli.options import AssignmentOption, course
-from autograder.course.overview import is_course, read_course, students_of, told, write_course
-from autograder.course.similarity import compare_class, page
+from autograder.course.dashboard import rewrite_class_page
+from autograder.course.overview import folders_of, is_course, read_course, students_of, told, write_course
+from autograder.course.results import alone
+from autograder.course.serving.answers import Answer, answers_of
+from autograder.course.serving.desk import Desk
+from autograder.course.serving.server import LiveServer
+from autograder.course.serving.site import Site
+from autograder.course.similarity.comparison import LEAST, compare_class
+from autograder.course.similarity.page import page
+from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports, without_finals, write_finals
+from autograder.gradebook.item_statistics import SMALLEST_CLASS
 from autograder.gradebook.rules import Rules, read_rules
+from autograder.gradebook.standing import write_standings
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
+from autograder.platforms.layouts import gathered
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import write_atomically, writing
 from autograder.vocabulary.report import Report
@@ -32,6 +43,9 @@ OverridesOption = Annotated[
 TimesOption = Annotated[
     Path | None, typer.Option("--timestamps", readable=False, help="A CSV: student,submitted; or nbgrader's folder.")
 ]
+ClassOnPagesOption = Annotated[
+    bool, typer.Option("--class-on-pages", help="Tell students the class's median, and how many have fewer points.")
+]
 MAX_TOLD = 10
 
 
@@ -43,6 +57,7 @@ def gradebook(
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
+    class_on_pages: ClassOnPagesOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Apply late rules, dropped items, excuses and overrides to graded reports; nothing is graded again.
@@ -58,6 +73,8 @@ def gradebook(
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     rules = chosen_rules(grades, chosen, policy, overrides, timestamps, [report.student for report in reports])
     apply_rules(grades, reports, chosen, rules)
+    if class_on_pages:
+        put_class_on_pages(grades)
 
 
 def _write_course(grades: Path, *, rules_given: bool) -> None:
@@ -74,20 +91,73 @@ def _write_course(grades: Path, *, rules_given: bool) -> None:
 def similar(
     paths: Annotated[list[Path], typer.Argument(readable=False, help="A folder of submissions, or files.")],
     out: Annotated[Path, typer.Option("--out", readable=False, help="Where the page goes: similar.html.")],
+    least: Annotated[
+        int, typer.Option("--least", min=1, max=100, help="Show pairs that share as many per cent of one's work.")
+    ] = round(100 * LEAST),
     assignment: AssignmentOption = None,
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
     chosen = assignment_of_submissions(course(), paths, assignment)
-    found = compare_class(chosen, paths)
+    found = compare_class(chosen, paths, least / 100)
     with writing(out, "file with --out"):
         write_atomically(out, page(found, chosen.title))
-    print(
-        f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {len(found.pairs)} pairs to look at."
-    )
+    pairs = f"{len(found.pairs)} pair{'s' * (len(found.pairs) != 1)} to look at"
+    print(f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {pairs}.")
     for pair in found.pairs[:MAX_TOLD]:
         shares = " and ".join(f"{100 * share:.0f} %" for share in pair.shares)
         print(f"  {' and '.join(visible(name, 40) for name in pair.students)}: {shares}")
     print(f"  {visible(str(out))} shows them side by side. A pair is something to look at, not a finding.")
+
+
+def serve(
+    grades: Annotated[
+        Path,
+        typer.Argument(metavar="GRADES", readable=False, help="What `grade --out` writes, or a folder of several."),
+    ],
+    submissions: Annotated[
+        list[Path] | None,
+        typer.Option("--submissions", readable=False, help="What was graded: shows the answers in words."),
+    ] = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of 127.0.0.1; 0 for any that is free.")] = 0,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Show the pages live in a browser of this machine, and take overrides and comments, until Ctrl-C."""
+    site = Site(grades, _desks(grades, assignment, submissions or ()))
+    try:
+        server = LiveServer(site.answer, port)
+    except OSError as error:
+        raise UsageError(f"Port {port} cannot be used ({error.strerror}): give another --port, or none.") from None
+    with server:
+        print(f"{visible(str(grades))} at {server.gate.address}")
+        print("Whoever has this address can read and change the grades. Ctrl-C ends it.", flush=True)
+        server.serve_forever()
+
+
+def _desks(grades: Path, assignment: str | None, submissions: list[Path] | tuple[()]) -> Mapping[str, Desk]:
+    if not grades.is_dir():
+        raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
+    if not is_course(grades):
+        return {"": _desk(grades, assignment, submissions)}
+    if submissions:
+        raise UsageError(f"{grades} holds several assignments: give --submissions for the folder of one.")
+    return {path.name: _desk(path, None, ()) for path in folders_of(grades)}
+
+
+def _desk(folder: Path, name: str | None, submissions: list[Path] | tuple[()]) -> Desk:
+    if name is None:
+        name = stored_reports(folder)[0].assignment
+    chosen = find_assignment(course(), name)
+    desk = Desk(folder, chosen)
+    if submissions:
+        desk.answers = _answers(chosen, submissions, folder, [question.id for question in desk.questions])
+    return desk
+
+
+def _answers(
+    assignment: Assignment, paths: list[Path] | tuple[()], out: Path, questions: list[str]
+) -> Mapping[str, Mapping[str, Answer]]:
+    with gathered(list(paths), assignment.module, out=out, functions=assignment.functions) as class_:
+        return answers_of(assignment, class_.candidates, questions)
 
 
 def chosen_rules(
@@ -106,18 +176,34 @@ def chosen_rules(
     return rules
 
 
-def apply_rules(out: Path, graded: Iterable[Report], assignment: Assignment, rules: Rules | None) -> None:
-    """Write the final grades, or take away those of an earlier run, and say what changed."""
+def apply_rules(
+    out: Path, graded: Iterable[Report], assignment: Assignment, rules: Rules | None, *, silent: bool = False
+) -> dict[str, Final]:
+    """Write the final grades, or take away those of an earlier run, and say what changed; the finals by student."""
     if rules is None and not (out / ADJUSTMENTS).exists():
-        return
+        return {}
     reports = list(graded)  # their files are written anew
-    with writing(out, ""):
+    with writing(out, ""), alone(out):
         if rules is None:
             without_finals(out, reports, assignment)
-            print("No rules are applied any more: grades.csv holds what the grader gave.")
-            return
+            rewrite_class_page(out, reports, assignment, None)
+            if not silent:
+                print("No rules are applied any more: grades.csv holds what the grader gave.")
+            return {}
         finals = write_finals(out, reports, assignment, rules)
-    _say_finals(out, reports, finals)
+        rewrite_class_page(out, reports, assignment, finals)
+    if not silent:
+        _say_finals(out, reports, finals)
+    _say_timeless(finals)
+    return finals
+
+
+def put_class_on_pages(out: Path) -> None:
+    """Tell every student where they stand, after all rules; says so where the class is too small to tell."""
+    with writing(out, ""):
+        told = write_standings(out, read_grades(out))
+    if not told:
+        print(f"autograder: fewer than {SMALLEST_CLASS} grades: no page tells of the class.", file=sys.stderr)
 
 
 def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) -> None:
@@ -129,6 +215,9 @@ def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) 
         print(f"  {visible(name, 40)}  {told}")
     if len(changed) > MAX_TOLD:
         print(f"  … and {len(changed) - MAX_TOLD} more, in {ADJUSTMENTS}")
+
+
+def _say_timeless(finals: dict[str, Final]) -> None:
     if timeless := [name for name, final in finals.items() if any(one.rule == "no-time" for one in final.adjustments)]:
         sentence = f"NO FINAL GRADE for {_some(timeless)}: nothing says when they handed in."
         print(f"autograder: {sentence}", file=sys.stderr)

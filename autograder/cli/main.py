@@ -15,13 +15,23 @@ from autograder import __version__
 from autograder.checking.check import check as check_folder
 from autograder.checking.command_line import print_anything
 from autograder.checking.watch import watch as watch_folder
+from autograder.cli.authoring import items, new, rename
 from autograder.cli.console import standard_output
 from autograder.cli.doctor import examine
 from autograder.cli.exports import bundle_app, export_app
 from autograder.cli.fixtures import fixtures_app
 from autograder.cli.grade import grade
-from autograder.cli.gradebook import gradebook, similar
-from autograder.cli.options import AssignmentOption, CourseOption, course, course_first, name_course, root_for
+from autograder.cli.gradebook import gradebook, serve, similar
+from autograder.cli.options import (
+    AssignmentOption,
+    CourseOption,
+    JsonOption,
+    QuietOption,
+    course,
+    course_first,
+    name_course,
+    root_for,
+)
 from autograder.cli.release import release
 from autograder.cli.selfcheck import selfcheck
 from autograder.cli.tables import doctor_table
@@ -66,7 +76,8 @@ def main() -> None:
     try:
         app(course_first(sys.argv[1:]))
     except KitError as error:
-        print(f"autograder: {visible(str(error))}", file=sys.stderr)
+        for line in getattr(error, "lines", [str(error)]):
+            print(f"autograder: {visible(line)}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except SystemExit as ended:
         if ended.code == INTERRUPTED:
@@ -75,7 +86,7 @@ def main() -> None:
         raise
 
 
-for verb in (grade, gradebook, similar, release, selfcheck):
+for verb in (grade, gradebook, serve, similar, new, items, rename, release, selfcheck):
     app.command()(verb)
 
 
@@ -88,10 +99,15 @@ def check(
     watching: Annotated[
         bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
     ] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
-    raise SystemExit((watch_folder if watching else check_folder)(path, item or (), assignment, root_for(path)))
+    if watching:
+        raise SystemExit(watch_folder(path, item or (), assignment, root_for(path)))
+    code = check_folder(path, item or (), assignment, root_for(path), quiet=quiet, as_json=as_json)
+    raise SystemExit(code)
 
 
 @app.command()

@@ -29,6 +29,10 @@ CourseOption = Annotated[
 ]
 
 
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
+
+
 class VariantBy(StrEnum):
     """Whose own public cases a submission is held against."""
 

@@ -15,6 +15,8 @@ from autograder.authoring.handout.release import (
     write_student_zips,
     zip_bytes,
 )
+from autograder.authoring.independence import not_independent, refuse_release
+from autograder.authoring.proofreading.proofread import refuse_faults
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants
 from autograder.cli.options import AssignmentOption, FixturesOption, VariantByOption, course
 from autograder.gradebook.roster import read_roster
@@ -36,6 +38,9 @@ def release(
     out: Annotated[
         Path | None, typer.Option("--out", readable=False, help="Where each student's zip goes, for --variant-by.")
     ] = None,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="For staff, while an oracle is the solution itself; never for students.")
+    ] = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
@@ -44,9 +49,15 @@ def release(
     else:
         several = assignments_to_release(course(), zip_file, assignment)
     if variant_by:
+        refuse_release(several[0])
         _release_variants(chosen_variants(several[0], fixtures), roster, out)
         return
     for chosen in several:
+        refuse_faults(chosen.folder)
+        if not draft:
+            refuse_release(chosen)
+        elif zip_file is not None:
+            raise UsageError("--draft makes no zip: what students get has an oracle of its own.")
         _release(chosen, fixtures, zip_file)
 
 
@@ -56,6 +67,8 @@ def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None) -
     write_source_notebook(chosen)
     write_handout(files, chosen.handout)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
+    if names := not_independent(chosen):
+        print(f"A DRAFT, not for students: the oracle of {', '.join(names)} is the solution itself.")
     if zip_file is not None:
         with writing(zip_file, "file with --zip"):
             write_atomically(zip_file, zip_bytes(files, chosen.name))

@@ -3,36 +3,87 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
 from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.exam import selfcheck as examine_grader
-from autograder.cli.console import progress_bar, standard_output
-from autograder.cli.options import CORES, AssignmentOption, JobsOption, course
-from autograder.cli.tables import answers_table, exam_table
+from autograder.authoring.independence import not_independent
+from autograder.authoring.proofreading.proofread import authored, refuse_faults
+from autograder.cli.console import print_json, progress_bar, standard_output
+from autograder.cli.options import CORES, AssignmentOption, JobsOption, JsonOption, QuietOption, course
+from autograder.cli.tables import answers_table, costs_table, each_cost_table, exam_table
 from autograder.grading.assignments import find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
 from autograder.vocabulary.text import number, visible
 
+SAMPLED = 40  # --quick: one in so many mistakes and mutants, and the first of each function
 
-def selfcheck(jobs: JobsOption = CORES, assignment: AssignmentOption = None) -> None:
-    """The grader's own exam: solution, handout, known mistakes, right answers, mutants. Exits with 3 where it fails."""
-    complaints = 0
-    several = find_assignments(course(), assignment)
+
+def selfcheck(
+    jobs: JobsOption = CORES,
+    quick: Annotated[bool, typer.Option("--quick", help="Only a sample of mistakes and mutants.")] = False,
+    costs: Annotated[bool, typer.Option("--costs", help="Say of each mistake what it costs.")] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    assignment: AssignmentOption = None,
+) -> None:
+    """The grader's own exam: solution, handout, mistakes, right answers, mutants, contract. Exits with 3 on a fault."""
+    found: list[dict[str, Any]] = []
+    several = authored(course(), assignment, find_assignments)
     for chosen in several:
-        with progress_bar("examining") as advance:
-            exam = examine_grader(chosen, read_fixtures(chosen), jobs=jobs, progress=advance)
-        _say_exam(exam, chosen, standard_output(), title=len(several) > 1)
-        complaints += len(exam.complaints)
-    if complaints:
+        refuse_faults(chosen.folder)
+    for chosen in several:
+        with progress_bar("examining", hidden=quiet) as advance:
+            exam = examine_grader(
+                chosen, read_fixtures(chosen), jobs=jobs, every=SAMPLED if quick else 1, progress=advance
+            )
+        if quiet and not as_json:
+            for complaint in exam.complaints:
+                print(f"autograder: {visible(complaint)}", file=sys.stderr)
+        elif not as_json:
+            _say_exam(exam, chosen, standard_output(), title=len(several) > 1, costs=costs)
+        found.append(_described(exam, chosen))
+    if as_json:
+        print_json({"assignments": found})
+    if any(one["complaints"] for one in found):
         print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
         raise SystemExit(3)
 
 
-def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool) -> None:
+def _described(exam: Exam, assignment: Assignment) -> dict[str, Any]:
+    """What `--json` says of one assignment; the keys are a promise."""
+    namings = [finding.naming for finding in exam.findings]
+    mutants = [fate for fate in exam.fates if not fate.mutant.reason]
+    own = ((name, report) for name, report in (("solution", exam.solution), ("handout", exam.handout)))
+    return {
+        "assignment": assignment.name,
+        "max_points": exam.solution.max_points,
+        **{name: report.points for name, report in own},
+        "mistakes": {
+            "tried": len(exam.findings),
+            "caught": sum(finding.lost > 0 for finding in exam.findings),
+            "felt_elsewhere": sum(finding.spilt > 0 for finding in exam.findings),
+            **{f"named_{how}": namings.count(how) for how in ("rightly", "wrongly", "not")},
+        },
+        "right_answers": {
+            "tried": len(exam.right_answers),
+            "accepted": sum(answer.is_accepted for answer in exam.right_answers),
+        },
+        "mutants": {"tried": len(mutants), "caught": sum(not fate.survived for fate in mutants)},
+        "costs": [
+            {"mistake": cost.name, "function": cost.function, "points": cost.lost, "of": cost.of} for cost in exam.costs
+        ],
+        "notes": list(exam.notes),
+        "complaints": list(exam.complaints),
+    }
+
+
+def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool, costs: bool) -> None:
     if title:
         console.print(escape(assignment.title), style="bold", highlight=False)
     for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
@@ -40,7 +91,13 @@ def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bo
         console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
     console.print(exam_table(exam.findings, assignment))
     console.print(answers_table(exam))
+    console.print(costs_table(exam.costs, assignment))
+    if costs:
+        console.print(each_cost_table(exam.costs))
     for note in exam.notes:
         console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
+    if names := not_independent(assignment):
+        note = f"The oracle of {', '.join(names)} is the solution itself: `release` refuses it."
+        console.print(f"  {escape(note)}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)

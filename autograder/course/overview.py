@@ -8,16 +8,22 @@ Points are final grades where a course's rules have made some. Nothing is graded
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import io
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
 
 from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.class_statistics import Summary, summary
 from autograder.gradebook.gradebook import name_cell, points_cell
+from autograder.pages import html
 from autograder.pages.html import render_page, script_and_policy
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically, writing
@@ -44,18 +50,41 @@ class Graded:
         """The address of a student's page."""
         return f"{_quoted(self.folder)}/feedback/{_quoted(file_stem(student))}.html"
 
+    @property
+    def changed(self) -> int:
+        """How many grades a course's rules have changed."""
+        return sum(earned_of(report) != report.points for report in self.reports.values())
+
 
 @dataclass(frozen=True)
 class Cell:
-    """What a student handed in for one assignment: the page about it, and its points."""
+    """What a student handed in for one assignment: the page about it, and its points.
+
+    earned   what the grader gave, where rules have made another grade of it; else None
+    """
 
     page: str
     points: float | None
+    earned: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A student: a cell for each assignment, None where nothing was handed in; and what becomes of them.
+
+    trend   by how many per cent of the maximum the last assignment went better than the one before; None where one
+            of the two has no grade
+    """
+
+    student: str
+    cells: tuple[Cell | None, ...]
+    total: float | None
+    trend: float | None
 
 
 def is_course(folder: Path) -> bool:
     """Whether a folder holds grades of assignments, a folder each, and none of its own."""
-    return not (folder / "reports").is_dir() and bool(_folders(folder))
+    return not (folder / "reports").is_dir() and bool(folders_of(folder))
 
 
 def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
@@ -63,7 +92,7 @@ def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
 
     Raises UsageError where a folder mixes assignments, or two hold the same.
     """
-    graded = [_read(path, titles) for path in _folders(folder)]
+    graded = [_read(path, titles) for path in folders_of(folder)]
     names = [one.assignment for one in graded]
     if twice := next((name for name in names if names.count(name) > 1), None):
         where = " and ".join(one.folder for one in graded if one.assignment == twice)
@@ -84,18 +113,39 @@ def total_of(graded: Sequence[Graded], student: str) -> float | None:
     return round(sum(known), 2) if len(known) == len(points) else None
 
 
+def maximum_of(graded: Sequence[Graded]) -> float:
+    """What all assignments are worth together."""
+    return round(sum(one.figures.max_points for one in graded), 2)
+
+
+def earned_of(report: Report) -> float | None:
+    """The points that the grader gave, whatever rules have made of them."""
+    points = [item.points for item in report.items]
+    return None if None in points else round(sum(one or 0.0 for one in points), 2)
+
+
 def write_course(folder: Path, graded: Sequence[Graded]) -> None:
     """Write the page and the gradebook; raises UsageError where the folder cannot be written."""
     students = students_of(graded)
     script, policy = script_and_policy()
-    rows = [(student, [_cell(one, student) for one in graded], total_of(graded, student)) for student in students]
-    page = render_page("course.html", script=script, policy=policy, graded=graded, rows=rows)
+    search, policy = _allowed(policy)
+    page = render_page(
+        "course.html",
+        script=script,
+        search=search,
+        policy=policy,
+        graded=graded,
+        rows=[_row(graded, student) for student in students],
+        most=maximum_of(graded),
+        means=_means(graded),
+    )
     with writing(folder, ""):
         write_atomically(folder / "index.html", page)
         write_atomically(folder / "grades.csv", _to_csv(graded, students))
 
 
-def _folders(folder: Path) -> list[Path]:
+def folders_of(folder: Path) -> list[Path]:
+    """The folders of a course that hold grades, by name."""
     try:
         return sorted(path for path in folder.iterdir() if (path / "reports").is_dir())
     except OSError:
@@ -111,9 +161,53 @@ def _read(path: Path, titles: Mapping[str, str]) -> Graded:
     return Graded(path.name, names[0], title, {report.student: report for report in reports}, summary(reports))
 
 
+def _row(graded: Sequence[Graded], student: str) -> Row:
+    cells = tuple(_cell(one, student) for one in graded)
+    shares = [
+        100 * cell.points / one.figures.max_points
+        if cell and cell.points is not None and one.figures.max_points
+        else None
+        for cell, one in zip(cells, graded, strict=True)
+    ]
+    before, last = [None, None, *shares][-2:]
+    return Row(student, cells, total_of(graded, student), None if before is None or last is None else last - before)
+
+
 def _cell(one: Graded, student: str) -> Cell | None:
     report = one.reports.get(student)
-    return Cell(one.feedback(student), report.points) if report else None
+    if report is None:
+        return None
+    earned = earned_of(report)
+    return Cell(one.feedback(student), report.points, None if earned == report.points else earned)
+
+
+def _allowed(policy: str) -> tuple[Markup, str]:
+    """The script that searches the table of students, and the policy that lets it run too."""
+    script = (Path(html.__file__).parent / "templates" / "course.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Markup(script), policy.replace("script-src ", f"script-src 'sha256-{digest}' ")
+
+
+def _means(graded: Sequence[Graded]) -> dict[str, Any] | None:
+    """How mean and median go from assignment to assignment, in per cent of what each is worth; None for one alone.
+
+    Places are in a box of 100 by 100, upwards from 0.
+    """
+    known = [one for one in graded if one.figures.mean is not None and one.figures.max_points]
+    if len(known) < 2:
+        return None
+    across = [round(100 * (place + 0.5) / len(known), 2) for place in range(len(known))]
+    lines = {}
+    for name in ("mean", "median"):
+        shares = [100 * getattr(one.figures, name) / one.figures.max_points for one in known]
+        lines[name] = [
+            {"x": x, "y": round(100 - share, 2), "share": share} for x, share in zip(across, shares, strict=True)
+        ]
+    words = "; ".join(
+        f"{visible(one.title, 60)}: mean {mean['share']:.0f}, median {median['share']:.0f} per cent"
+        for one, mean, median in zip(known, lines["mean"], lines["median"], strict=True)
+    )
+    return {"lines": lines, "titles": [one.title for one in known], "words": words}
 
 
 def _to_csv(graded: Sequence[Graded], students: Sequence[str]) -> str:

@@ -19,18 +19,20 @@ from pathlib import Path
 from typing import Any, Self
 
 from autograder import __version__
+from autograder.course.dashboard import answers_of, background, described_changes
+from autograder.course.history import began_of, with_history
 from autograder.course.kept_reports import Kept, Reports
+from autograder.course.student_pages import StudentPages
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
 from autograder.grading.feedback.details import Details, read_details, write_details
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
-from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import WRITING, file_stem, replacing, write_atomically, writing
-from autograder.vocabulary.report import Report, from_bytes, to_bytes
+from autograder.vocabulary.report import Report, from_bytes, read_report, to_bytes
 from autograder.vocabulary.rows import table_of
 from autograder.vocabulary.text import visible
 
@@ -60,20 +62,22 @@ class Results:
         """Touch nothing yet; `fixtures_of` may give each student a set of their own."""
         self._out, self._grader, self._students = out, grader, students
         self._fixtures_of = fixtures_of or (lambda student: grader.fixtures)
+        self._pages = StudentPages(grader.assignment)
         self._lock = contextlib.ExitStack()
         self._before: dict[str, float | str] = {}
+        self._began = ""
 
     def __enter__(self) -> Self:
         """Make the folders, rid them of what a killed run left half written, and read the last run's gradebook."""
         with self._lock, writing(self._out):
             for name in FOLDERS:
                 (self._out / name).mkdir(parents=True, exist_ok=True)
-            self._lock.enter_context(_alone(self._out))
+            self._lock.enter_context(alone(self._out))
             for folder in (self._out, *(self._out / name for name in FOLDERS)):
                 for path in folder.glob(f"{WRITING}*"):
                     path.unlink()
             self._refuse_lookalikes()
-            self._before = _scores(self._out / "grades.csv")
+            self._before, self._began = _scores(self._out / "grades.csv"), began_of(self._out / "run.json")
             self._lock = self._lock.pop_all()
         return self
 
@@ -105,15 +109,17 @@ class Results:
         Nothing waits for the disk here: what a power cut spoils is graded again. `write_class` waits, once for all.
         """
         reused = digest is not None
+        report_at, details_at = self._report(submission.student), self._details(submission.student)
+        if not reused:
+            details = with_history(details, report, read_report(report_at), read_details(details_at), self._began)
         page = self._out / "feedback" / f"{file_stem(submission.student)}.html"
-        text = feedback_page(report, submission.notes, details)
+        text = self._pages.html(submission, report, details)
         with writing(self._out):
             if digest is None:
                 data = to_bytes(report)
                 digest = hashlib.sha256(data).digest()
-                write_details(details, self._details(submission.student))
-                path = self._report(submission.student)
-                write_atomically(path, data, lasting=False)  # last: one that is there has all
+                write_details(details, details_at)
+                write_atomically(report_at, data, lasting=False)  # last: one that is there has all
             if _text(page) != text:  # a run that was killed may have left the page of an earlier report
                 write_atomically(page, text, lasting=False)
         return Kept(submission.student, digest, reused)
@@ -132,7 +138,7 @@ class Results:
             gradebook = Gradebook(stream, [item.id for item in self._grader.assignment.items])
             for report in reports:
                 gradebook.add(report)
-                page.add(report)
+                page.add(report, answers=answers_of(self._out, report.student))
                 isolation = report.isolation if isolation is None else _both(isolation, report.isolation)
                 fault = fault or next((item.message for item in report.items if item.points is None), "")
                 if changes is not None:
@@ -140,9 +146,10 @@ class Results:
             if changes is not None:
                 changes += [Change(name, score, ABSENT) for name, score in left.items()]
             made = Class(reports, page.summary(), isolation or (), fault)
-            described = self._described(made, kept) | run
+            described = self._described(made, kept) | run | {"changes": described_changes(changes)}
+            known = background(self._grader.assignment, self._out)
             with replacing(self._out / "index.html") as index:
-                index.writelines(page.html(reports, described, changes))
+                index.writelines(page.html(reports, described, changes, background=known))
         with writing(self._out):
             write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
         return made
@@ -191,8 +198,11 @@ class Results:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder; the lock goes with the process, however it ends."""
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder; UsageError where one is in it.
+
+    The lock goes with the process, however it ends.
+    """
     if sys.platform == "win32":
         yield
         return

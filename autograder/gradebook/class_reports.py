@@ -10,7 +10,7 @@ from typing import Any
 
 from autograder.gradebook.roster import Roster, alternatives, index, match
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import Report, read_report
+from autograder.vocabulary.report import MOST, Report, read_report
 from autograder.vocabulary.text import number, visible
 
 
@@ -62,13 +62,15 @@ def read_grades(folder: Path) -> list[Report]:
 
 def _with_final(report: Report, path: Path) -> Report:
     """The report with the final grade that its file gives besides, where it gives one."""
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = json.loads(path.read_bytes())
     if "final" not in data:
         return report
     final, listed = data["final"], data.get("adjustments", [])
-    reasons = tuple(str(one.get("reason", "")) for one in listed if isinstance(one, dict))
-    if final is not None and not isinstance(final, int | float):
+    if final is not None and not (type(final) in (int, float) and 0 <= final < MOST):
         raise GraderFault(f"{path} has a final grade that is no number: apply the rules again, then export.")
+    if not isinstance(listed, list):
+        raise GraderFault(f"{path} has adjustments that are no list: apply the rules again, then export.")
+    reasons = tuple(str(one.get("reason", "")) for one in listed if isinstance(one, dict))
     given = {each.name: getattr(report, each.name) for each in fields(report)}
     return FinalReport(**given, final=final, reasons=reasons)
 

@@ -2,64 +2,35 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from autograder.vocabulary.report import ItemResult, Report, Verdict
+from autograder.gradebook.final_grades import Final
+from autograder.gradebook.item_statistics import ItemSummary, ItemTally, ran
+from autograder.gradebook.mistake_statistics import (
+    MILLION,
+    AnswerTally,
+    FaultSummary,
+    FaultTally,
+    MistakeSummary,
+    MistakeTally,
+    Named,
+    SharedAnswer,
+    Who,
+)
+from autograder.vocabulary.report import ItemResult, Report
 
 BINS = 10
-MOST_NAMED = 100  # students of one kind; the others stand in the table of students
-MILLION = 10**6
-SMALLEST_CLASS = 10  # a correlation over fewer students says nothing of an item
-
-# What a submission does to itself, as against an answer that is wrong; the first group counts as a fault on its own.
-_FAULTS: tuple[Verdict, ...] = ("raised", "timed_out", "out_of_memory", "crashed")
-_WHOLE: tuple[Verdict, ...] = (*_FAULTS, "missing", "not_run")
+NOT_IMPORTED, UNTOUCHED = "could not be imported", "without a line of work"
 
 
 @dataclass(frozen=True)
-class ItemSummary:
-    """How a class did on one item; `graded` leaves out the grader's own faults.
+class Apart:
+    """Submissions that did not run, of one kind: they count in no figure of an item."""
 
-    discrimination   the correlation of the item's points with the points on all other items, -1 to 1;
-                     None where it has no value, or too few students to mean anything
-    """
-
-    item: str
-    function: str
-    title: str
-    max_points: float
-    graded: int
-    passed: int
-    mean: float | None
-    discrimination: float | None
-    verdicts: Mapping[Verdict, int]
-
-    @property
-    def pass_rate(self) -> float | None:
-        """The share of graded submissions that passed, 0 to 1; None where none was graded."""
-        return self.passed / self.graded if self.graded else None
-
-
-@dataclass(frozen=True)
-class MistakeSummary:
-    """One recognised mistake, the items it appeared on, how many students made it, and the first `MOST_NAMED`."""
-
-    mistake: str
-    items: tuple[str, ...]
-    count: int
-    students: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class FaultSummary:
-    """Submissions that broke in one way at one place; `function` is None where every item did."""
-
-    verdict: Verdict
-    function: str | None
+    kind: str
     count: int
     students: tuple[str, ...]
 
@@ -75,95 +46,121 @@ class Bin:
 
 @dataclass(frozen=True)
 class Summary:
-    """The figures of a class; mean and median are in points and over graded submissions alone.
+    """The figures of a class; mean and median are in points and over submissions that have a score.
 
+    students     all but those who are excused, who count nowhere else
+    graded       those that the grader did not fail on
+    scored       those that have a score: under a course's rules the final grade, which may be withheld
     not_graded   the first `MOST_NAMED` students of those that the grader failed on
+    ran          submissions that ran at all: the figures of items are theirs; `apart` are the others
     """
 
     students: int
+    excused: int
     graded: int
+    scored: int
     full_marks: int
     not_graded: tuple[str, ...]
     max_points: float
     mean: float | None
     median: float | None
     distribution: tuple[Bin, ...]
+    ran: int
+    apart: tuple[Apart, ...]
     items: tuple[ItemSummary, ...]
     mistakes: tuple[MistakeSummary, ...]
+    shared: tuple[SharedAnswer, ...]
     faults: tuple[FaultSummary, ...]
 
 
 class Tally:
-    """The figures of a class whose reports pass one at a time: what it keeps does not grow with the class.
-
-    Points are added up as whole millionths, so that no order of addition changes a figure.
-    """
+    """The figures of a class whose reports pass one at a time: what it keeps does not grow with the class."""
 
     def __init__(self) -> None:
         """Begin with nobody."""
-        self._students = 0
-        self._full_marks = 0
+        self._students = self._excused = self._graded = self._full_marks = self._ran = 0
         self._max_points = 0.0
-        self._not_graded = _Named()
+        self._not_graded = Named()
+        self._apart: dict[str, Named] = {NOT_IMPORTED: Named(), UNTOUCHED: Named()}
         self._scores: Counter[float] = Counter()
         self._shares: Counter[int] = Counter()
-        self._items: dict[str, _ItemTally] = {}
-        self._mistakes: dict[str, tuple[dict[str, None], _Named]] = {}
-        self._faults: dict[tuple[Verdict, str | None], _Named] = {}
+        self._items: dict[str, ItemTally] = {}
+        self._mistakes, self._answers, self._faults = MistakeTally(), AnswerTally(), FaultTally()
 
-    def add(self, report: Report) -> None:
-        """Count a report in; reports come in the order of their students, who are named in that order."""
-        total, most = report.points, report.max_points
+    def add(self, report: Report, final: Final | None = None, answers: Mapping[str, str] | None = None) -> None:
+        """Count a report in; reports come in the order of their students, who are named in that order.
+
+        final     what a course's rules make of it: its points are the score, and what it excuses counts nowhere
+        answers   item → fingerprint of an answer that no known mistake gives
+        """
+        if final is not None and final.is_excused:
+            self._excused += 1
+            return
         self._students += 1
-        self._max_points = max(self._max_points, most)
-        self._full_marks += total == most
-        if total is None:
-            self._not_graded.add(report.student)
-        else:
-            self._scores[total] += 1
-            if most > 0:
-                self._shares[min(int(BINS * total / most), BINS - 1)] += 1
-        for result in report.items:
-            self._items.setdefault(result.item, _ItemTally(result)).add(result, total)
-            for mistake in result.mistakes:
-                items, students = self._mistakes.setdefault(mistake, ({}, _Named()))
-                items[result.item] = None
-                students.add(report.student)
-        for place in _faults(report):
-            self._faults.setdefault(place, _Named()).add(report.student)
+        self._max_points = max(self._max_points, report.max_points)
+        self._count_score(report, report.points if final is None else final.points)
+        for result in report.items:  # in the order of the report, whatever somebody is excused from
+            self._items.setdefault(result.item, ItemTally(result))
+        counted = [item for item in report.items if final is None or item.item not in final.excused_items]
+        self._count_items(counted, has_run=self._count_whole(report), of=len(report.items))
+        for result in counted:
+            self._mistakes.add(report.student, result)
+            self._answers.add(report.student, result, (answers or {}).get(result.item, ""))
+        self._faults.add(report)
 
     def summary(self) -> Summary:
         """The figures of all that was added."""
         scores = sorted(self._scores.elements())
         return Summary(
             students=self._students,
-            graded=len(scores),
+            excused=self._excused,
+            graded=self._graded,
+            scored=len(scores),
             full_marks=self._full_marks,
-            not_graded=tuple(self._not_graded.first),
+            not_graded=tuple(who.student for who in self._not_graded.first),
             max_points=self._max_points,
             mean=statistics.fmean(scores) if scores else None,
             median=statistics.median(scores) if scores else None,
             distribution=tuple(Bin(i * 100 / BINS, (i + 1) * 100 / BINS, self._shares[i]) for i in range(BINS)),
-            items=tuple(item.summary() for item in self._items.values()),
-            mistakes=self._mistake_summaries(),
-            faults=self._fault_summaries(),
+            ran=self._ran,
+            apart=tuple(
+                Apart(kind, named.count, tuple(who.student for who in named.first))
+                for kind, named in self._apart.items()
+                if named.count
+            ),
+            items=tuple(tally.summary(self._answers.most_common(item)) for item, tally in self._items.items()),
+            mistakes=self._mistakes.summaries(),
+            shared=self._answers.shared(),
+            faults=self._faults.summaries(),
         )
 
-    def _mistake_summaries(self) -> tuple[MistakeSummary, ...]:
-        """One summary per mistake, the most common first."""
-        found = [
-            MistakeSummary(name, tuple(items), students.count, tuple(students.first))
-            for name, (items, students) in self._mistakes.items()
-        ]
-        return tuple(sorted(found, key=lambda mistake: (-mistake.count, mistake.mistake)))
+    def _count_score(self, report: Report, score: float | None) -> None:
+        self._graded += report.points is not None
+        if report.points is None:
+            self._not_graded.add(Who(report.student, ""))
+        if score is None:
+            return
+        most = report.max_points
+        self._full_marks += score >= most
+        self._scores[score] += 1
+        if most > 0:
+            self._shares[min(int(BINS * score / most), BINS - 1)] += 1
 
-    def _fault_summaries(self) -> tuple[FaultSummary, ...]:
-        """One summary per way and place of breaking: whole submissions first, then the most common."""
-        found = [
-            FaultSummary(verdict, function, students.count, tuple(students.first))
-            for (verdict, function), students in self._faults.items()
-        ]
-        return tuple(sorted(found, key=lambda fault: (fault.function is not None, -fault.count)))
+    def _count_whole(self, report: Report) -> bool:
+        """Whether it ran; where it did not, it is counted as what it is."""
+        has_run = ran(report)
+        self._ran += has_run
+        if not has_run and report.points is not None:
+            self._apart[NOT_IMPORTED if report.cause else UNTOUCHED].add(Who(report.student, ""))
+        return has_run
+
+    def _count_items(self, results: list[ItemResult], *, has_run: bool, of: int) -> None:
+        """Count the items in; a rest of fewer than all `of` them is no measure of what a student can do."""
+        earned = [round(result.points * MILLION) for result in results if result.points is not None]
+        total = sum(earned) if len(earned) == of else None
+        for result in results:
+            rest = None if total is None or result.points is None else total - round(result.points * MILLION)
+            self._items[result.item].add(result, rest, has_run=has_run)
 
 
 def summary(reports: Iterable[Report]) -> Summary:
@@ -172,73 +169,3 @@ def summary(reports: Iterable[Report]) -> Summary:
     for report in sorted(reports, key=lambda report: report.student):
         tally.add(report)
     return tally.summary()
-
-
-class _Named:
-    """How many students there are of a kind, and the first of them by name; one who comes twice in a row is one."""
-
-    def __init__(self) -> None:
-        self.count, self.first = 0, list[str]()
-        self._last: str | None = None
-
-    def add(self, student: str) -> None:
-        if student == self._last:
-            return
-        self._last = student
-        self.count += 1
-        if len(self.first) < MOST_NAMED:
-            self.first.append(student)
-
-
-class _ItemTally:
-    """One item, and the sums that its mean and its correlation with the rest are made of."""
-
-    def __init__(self, first: ItemResult) -> None:
-        self._first = first
-        self._verdicts: Counter[Verdict] = Counter()
-        self._graded = self._earned = 0
-        self._both = self._here = self._rest = self._here2 = self._rest2 = self._product = 0
-
-    def add(self, result: ItemResult, total: float | None) -> None:
-        self._verdicts[result.verdict] += 1
-        if result.points is None:
-            return
-        here = round(result.points * MILLION)
-        self._graded += 1
-        self._earned += here
-        if total is None:
-            return
-        rest = round(total * MILLION) - here
-        self._both += 1
-        self._here, self._here2 = self._here + here, self._here2 + here * here
-        self._rest, self._rest2 = self._rest + rest, self._rest2 + rest * rest
-        self._product += here * rest
-
-    def summary(self) -> ItemSummary:
-        return ItemSummary(
-            item=self._first.item,
-            function=self._first.function,
-            title=self._first.title,
-            max_points=self._first.max_points,
-            graded=self._graded,
-            passed=self._verdicts["passed"],
-            mean=self._earned / (self._graded * MILLION) if self._graded else None,
-            discrimination=self._discrimination(),
-            verdicts=dict(self._verdicts),
-        )
-
-    def _discrimination(self) -> float | None:
-        """The item-rest correlation: the item's own points are left out of the total, or it would praise itself."""
-        spread_here = self._both * self._here2 - self._here**2
-        spread_rest = self._both * self._rest2 - self._rest**2
-        if self._both < SMALLEST_CLASS or not spread_here or not spread_rest:
-            return None
-        together = self._both * self._product - self._here * self._rest
-        return together / math.sqrt(spread_here * spread_rest)
-
-
-def _faults(report: Report) -> list[tuple[Verdict, str | None]]:
-    verdicts = {result.verdict for result in report.items}
-    if len(verdicts) == 1 and verdicts <= set(_WHOLE):
-        return [(report.items[0].verdict, None)]
-    return [(result.verdict, result.function) for result in report.items if result.verdict in _FAULTS]

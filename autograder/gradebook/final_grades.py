@@ -1,8 +1,8 @@
 """A report and a course's rules → the final grade, each change with its reason.
 
-The rules act in this order: overrides of items, excused items, the lowest items, the late days, an override of the
-whole, an excuse of the whole. Points of items and `points` in grades.csv stay what the grader gave; what the rules
-make of them is `final`, beside its reasons.
+The rules act in this order: overrides of items, excused items, the lowest items, points of questions in words, which
+come on top, the late days, an override of the whole, an excuse of the whole. Points of items and `points` in grades.csv
+stay what the grader gave; what the rules make of them is `final`, beside its reasons.
 """
 
 from __future__ import annotations
@@ -39,6 +39,16 @@ class Final:
     adjustments: tuple[Adjustment, ...]
 
     @property
+    def is_excused(self) -> bool:
+        """Whether its student is excused from the whole assignment."""
+        return any(one.rule == "excused" and not one.item for one in self.adjustments)
+
+    @property
+    def excused_items(self) -> frozenset[str]:
+        """The items that its student is excused from."""
+        return frozenset(one.item for one in self.adjustments if one.rule == "excused")
+
+    @property
     def reasons(self) -> str:
         """All reasons in one line."""
         return "; ".join(one.reason for one in self.adjustments)
@@ -49,7 +59,9 @@ def final_of(report: Report, rules: Rules) -> Final:
     working = _Working({item.item: item.points for item in report.items}, report)
     own = [override for override in rules.overrides if override.student == report.student]
     for override in own:
-        if override.item:
+        if override.on_top is not None:
+            working.question(override, override.on_top)
+        elif override.item:
             working.override(override)
     working.leave_out(rules.policy.excused_items.get(report.student, frozenset()), "excused")
     if rules.policy.drop_lowest:
@@ -76,6 +88,7 @@ class _Working:
     points: dict[str, float | None]
     report: Report
     adjustments: list[Adjustment] = field(default_factory=list)
+    on_top: float = 0.0
 
     def __post_init__(self) -> None:
         self.most = {item.item: item.max_points for item in self.report.items}
@@ -89,6 +102,14 @@ class _Working:
         self.points[override.item] = after
         reason = f"{override.item}{change}: {override.comment}"
         self.adjustments.append(Adjustment(rule, override.item, before, after, reason))
+
+    def question(self, override: Override, most: float) -> None:
+        """Count what a person gave for an answer in words, which no grader has seen."""
+        told = "" if override.points is None else f" {number(override.points)} of {number(most)} on top"
+        rule = "comment" if override.points is None else "question"
+        self.on_top += override.points or 0.0
+        reason = f"{override.item}{told}: {override.comment}"
+        self.adjustments.append(Adjustment(rule, override.item, None, override.points, reason))
 
     def leave_out(self, items: Iterable[str], rule: str) -> None:
         for item in sorted(items):
@@ -112,7 +133,7 @@ class _Working:
         if None in earned or not most:
             self.adjustments.append(Adjustment("none", "", None, None, "not graded, through no fault of the student's"))
             return None
-        return round(sum(one or 0.0 for one in earned) * self.report.max_points / most, 2)
+        return round(sum(one or 0.0 for one in earned) * self.report.max_points / most + self.on_top, 2)
 
 
 def _after_late(

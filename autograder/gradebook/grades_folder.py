@@ -15,15 +15,16 @@ from markupsafe import Markup
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.gradebook import to_csv
 from autograder.gradebook.rules import Rules
+from autograder.gradebook.standing import with_standing
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import Report, read_report, to_json
+from autograder.vocabulary.report import Report, json_bytes, read_report, to_json
 from autograder.vocabulary.text import number, visible
 
 ADJUSTMENTS = "adjustments.json"
 BEGIN, END = "<!-- final grade -->", "<!-- end of final grade -->"
-MAIN = "<main>\n"
+TOTAL = '<p class="total">'  # of what was earned: the final grade stands before it
 
 
 def stored_reports(out: Path) -> list[Report]:
@@ -69,11 +70,11 @@ def _write_final(out: Path, report: Report, final: Final | None) -> None:
     data = to_json(report)
     if final is not None:
         data |= {"final": final.points, "adjustments": _listed(final)}
-    text = json.dumps(data, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
-    _write_if_new(out / "reports" / f"{stem}.json", text + b"\n")
+    _write_if_new(out / "reports" / f"{stem}.json", json_bytes(data))
     page = out / "feedback" / f"{stem}.html"
     with contextlib.suppress(FileNotFoundError):
-        _write_if_new(page, with_final(page.read_bytes().decode(), final or Final(None, ()), report.max_points))
+        text = with_standing(page.read_bytes().decode(), "")  # it was of other grades
+        _write_if_new(page, with_final(text, final or Final(None, ()), report.max_points))
 
 
 def _listed(final: Final) -> list[dict[str, Any]]:
@@ -89,14 +90,16 @@ def _write_if_new(path: Path, content: str | bytes) -> None:
 
 
 def with_final(page: str, final: Final, max_points: float) -> str:
-    """A feedback page that says first what the rules made of the grade; instead of what it said of it before."""
+    """A feedback page whose large number is what the rules made of the grade; the earned points stand below it."""
     page = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}\n", "", page, count=1, flags=re.DOTALL)
     if not final.adjustments:
         return page
-    points = "no grade yet" if final.points is None else f"{number(final.points)} of {number(max_points)} points"
+    points = "No grade" if final.points is None else number(final.points)
+    most = (
+        "after the rules of the course" if final.points is None else f"of {number(max_points)} points, the final grade"
+    )
     rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(one.reason)) for one in final.adjustments)
     section = Markup(
-        '{begin}<section class="look" aria-labelledby="final">\n<h2 id="final">Final grade: {points}</h2>\n'
-        "<ul>\n{rows}</ul>\n</section>{end}\n"
-    ).format(begin=Markup(BEGIN), end=Markup(END), points=points, rows=rows)
-    return page.replace(MAIN, f"{MAIN}{section}", 1)
+        '{begin}<div class="final">\n<p><strong>{points}</strong> {most}</p>\n<ul>\n{rows}</ul>\n</div>{end}\n'
+    ).format(begin=Markup(BEGIN), end=Markup(END), points=points, most=most, rows=rows)
+    return page.replace(TOTAL, f"{section}{TOTAL}", 1)

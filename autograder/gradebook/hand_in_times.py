@@ -5,14 +5,15 @@ timestamps.csv   student,submitted          or nbgrader's folder `submitted/`, w
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-import re
-import zoneinfo
 from pathlib import Path
 
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.rows import read_rows, read_text
+from autograder.vocabulary.folders import open_regular
+from autograder.vocabulary.moments import MOST_READ, moment
+from autograder.vocabulary.rows import read_rows
 from autograder.vocabulary.text import visible
 
 
@@ -30,23 +31,27 @@ def read_times(path: Path, assignment: Assignment, zone: datetime.tzinfo | None)
 
 
 def _nbgrader_times(folder: Path, assignment: Assignment, zone: datetime.tzinfo | None) -> dict[str, datetime.datetime]:
-    """The times that nbgrader's exchange noted: submitted/<student>/<assignment>/timestamp.txt."""
+    """The times that nbgrader's exchange noted: submitted/<student>/<assignment>/timestamp.txt.
+
+    A student may have changed that file: whoever has none that can be used has no time, which the late rules say.
+    """
     paths = sorted(folder.glob(f"*/{assignment.name}/timestamp.txt"))
     if not paths:
         raise UsageError(f"{folder} holds no <student>/{assignment.name}/timestamp.txt, as nbgrader writes them.")
-    return {path.parent.parent.name: _time(read_text(path).strip(), f"{path}, line 1", zone) for path in paths}
+    found = {}
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError), open_regular(path) as stream:
+            when = moment(stream.read(MOST_READ).decode().strip(), zone or datetime.UTC)
+            found[path.parent.parent.name] = when
+    return found
 
 
 def _time(text: str, place: str, zone: datetime.tzinfo | None) -> datetime.datetime:
     """`2027-03-12 23:59`, `2027-03-12T22:59:00Z`, `2027-03-12 23:59:00.000000 Europe/Berlin`."""
-    named = re.fullmatch(r"(.*\d)\s+([A-Za-z][A-Za-z0-9_+/-]*)", text)
     try:
-        found = datetime.datetime.fromisoformat(named[1] if named else text)
-        own = zoneinfo.ZoneInfo(named[2]) if named else None
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise UsageError(f"{place}: {visible(text, 60)!r} is no time, as 2027-03-12 23:59:00 is one.") from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=own or zone)
+        found = moment(text, zone)
+    except ValueError as error:
+        raise UsageError(f"{place}: {visible(text, 60)!r} {error}.") from None
     if found.tzinfo is None:
         raise UsageError(f"{place}: {visible(text, 60)!r} has no time zone: end it in one, or give `timezone`.")
     return found

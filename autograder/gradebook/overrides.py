@@ -2,36 +2,81 @@
 
     overrides.csv    student,item,points,comment
 
-What cannot be read is refused with its line, and nothing is written: a grade by half a file would be worse than none.
+An item is one of the assignment's, nothing for the whole grade, or a question in words of its notebook, whose points
+come on top. What cannot be read is refused with its line, and nothing is written: a grade by half a file would be worse
+than none.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.authoring.handout.source_notebook import read_extras
+from autograder.gradebook.gradebook import reads_as_formula
 from autograder.grading.items import Assignment
-from autograder.vocabulary.rows import Row, read_rows
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.rows import Row, read_rows, rows_in, table_of
 from autograder.vocabulary.text import visible
+
+COLUMNS = ("student", "item", "points", "comment")
 
 
 @dataclass(frozen=True)
 class Override:
-    """What a person decided: points for an item, or for the whole where `item` is ""; None for a comment alone."""
+    """What a person decided: points for an item, or for the whole where `item` is ""; None for a comment alone.
+
+    on_top   what the question in words is worth that `item` names; None where it names none
+    """
 
     student: str
     item: str
     points: float | None
     comment: str
     place: str
+    on_top: float | None = None
 
 
 def read_overrides(path: Path, assignment: Assignment) -> list[Override]:
     """The rows of an overrides file, in its order; raises UsageError naming the line of what cannot be used."""
+    return _overrides(read_rows(path, COLUMNS), assignment)
+
+
+def overrides_in(data: bytes, path: Path, assignment: Assignment) -> list[Override]:
+    """The same of these bytes, which are to be those of `path`."""
+    return _overrides(rows_in(data, path, COLUMNS), assignment)
+
+
+def with_row(data: bytes, path: Path, student: str, item: str, decided: tuple[str, str] | None) -> bytes:
+    """The bytes of an overrides file in which this student has these points and this comment for this item.
+
+    Every other row stays as it is. `decided` None takes the row away; points are as somebody typed them.
+    """
+    table = table_of(data, path, whole_rows=True) if data.strip() else table_of(",".join(COLUMNS).encode(), path)
+    header = [name.strip().lower() for name in table.header]
+    if sorted(header) != sorted(COLUMNS):
+        raise UsageError(f"{path}, line 1: the columns should be {','.join(COLUMNS)}.")
+    own = dict(zip(COLUMNS, (_cell(student), item, *map(_cell, decided or ("", ""))), strict=True))
+    new = [] if decided is None else [tuple(own[name] for name in header)]
+    rows: list[Sequence[str]] = []
+    for row in table.rows:
+        cells = dict(zip(header, map(str.strip, row), strict=True))
+        if (_plain(cells["student"]), cells["item"]) != (student, item):
+            rows.append(row)
+        elif new:
+            rows.append(new.pop())
+    return table.text([table.header, *rows, *new]).encode()
+
+
+def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
     overrides: dict[tuple[str, str], Override] = {}
-    for row in read_rows(path, ("student", "item", "points", "comment")):
-        found = _override(row, assignment)
+    own = {item.id for item in assignment.items} | {""}
+    asked = any(row["item"] not in own for row in rows)
+    questions = {str(one["id"]): float(one["points"]) for one in read_extras(assignment).questions} if asked else {}
+    for row in rows:
+        found = _override(row, assignment, questions)
         if (found.student, found.item) in overrides:
             what = found.item or "the whole"
             raise row.wrong(f"{visible(found.student, 80)} has another row for {what}: keep one of them.")
@@ -39,8 +84,8 @@ def read_overrides(path: Path, assignment: Assignment) -> list[Override]:
     return list(overrides.values())
 
 
-def _override(row: Row, assignment: Assignment) -> Override:
-    most = {item.id: item.points for item in assignment.items} | {"": assignment.max_points}
+def _override(row: Row, assignment: Assignment, questions: dict[str, float]) -> Override:
+    most = questions | {item.id: item.points for item in assignment.items} | {"": assignment.max_points}
     if not row["student"]:
         raise row.wrong("a row without a student.")
     if row["item"] not in most:
@@ -50,10 +95,20 @@ def _override(row: Row, assignment: Assignment) -> Override:
     points = _points(row) if row["points"] else None
     if points is not None and points > most[row["item"]]:
         raise row.wrong(f"{points:g} points, but {row['item'] or 'the assignment'} has {most[row['item']]:g}.")
-    return Override(row["student"], row["item"], points, row["comment"], row.place)
+    comment = _plain(row["comment"])
+    return Override(_plain(row["student"]), row["item"], points, comment, row.place, questions.get(row["item"]))
 
 
 def _points(row: Row) -> float:
     if not re.fullmatch(r"\d{1,6}([.,]\d{1,4})?", row["points"]):
         raise row.wrong(f"{visible(row['points'], 40)!r} is no number of points: 4 or 3.5, or nothing for a comment.")
     return float(row["points"].replace(",", "."))
+
+
+def _cell(text: str) -> str:
+    """Text as a cell that no spreadsheet takes for a formula, as the gradebook spells it; `_plain` reads it back."""
+    return f"'{text}" if reads_as_formula(text.lstrip("'")) else text
+
+
+def _plain(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and reads_as_formula(cell.lstrip("'")) else cell

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.invisible import INVISIBLE
 from autograder.vocabulary.rows import read_table
-from autograder.vocabulary.text import INVISIBLE, visible
+from autograder.vocabulary.text import visible
 
 # Headings as the platforms write them, in small letters and with spaces for underscores and points.
 NAMES = ("student", "name", "full name", "display name")

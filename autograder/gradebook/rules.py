@@ -29,6 +29,7 @@ from autograder.gradebook.overrides import Override, read_overrides
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.rows import read_text
 from autograder.vocabulary.text import visible
 
@@ -82,11 +83,14 @@ def read_policy(path: Path, assignment: Assignment) -> Policy:
     text = read_text(path)
     try:
         return _policy(tomllib.loads(text), assignment)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: this is not TOML: {error}.") from error
     except _WrongEntry as wrong:
         line = _line_of(text, wrong.key)
-        raise UsageError(f"{path}{f', line {line}' if line else ''}: {wrong}.") from wrong
+        raise UsageError(f"{path}{f', line {line}' if line else ''}: {visible(str(wrong), 500)}.") from wrong
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: this is not TOML: {error}.") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition(";")[0]
+        raise UsageError(f"{path}: this cannot be read as TOML: {reason}.") from error
 
 
 class _WrongEntry(Exception):  # noqa: N818 (raised and caught here alone)
@@ -95,6 +99,14 @@ class _WrongEntry(Exception):  # noqa: N818 (raised and caught here alone)
     def __init__(self, key: str, sentence: str) -> None:
         super().__init__(f"{key} {sentence}")
         self.key = key
+
+
+def _shown(value: object) -> str:
+    """A value as a sentence shows it, however large it is."""
+    try:
+        return visible(repr(value), 60)
+    except (ValueError, RecursionError):  # a number of thousands of digits has no repr
+        return "larger than anything here"
 
 
 def _line_of(text: str, key: str) -> int | None:
@@ -110,10 +122,12 @@ def _policy(data: Mapping[str, Any], assignment: Assignment) -> Policy:
     excused = _table(data, "excused")
     students = excused.get("students", [])
     if not isinstance(students, list) or not all(isinstance(name, str) and name for name in students):
-        raise _WrongEntry("excused.students", f"should be a list of students, but is {students!r}")
+        raise _WrongEntry("excused.students", f"should be a list of students, but is {_shown(students)}")
     lowest = _table(data, "drop").get("lowest", 0)
     if isinstance(lowest, bool) or not isinstance(lowest, int) or not 0 <= lowest < len(assignment.items):
-        raise _WrongEntry("drop.lowest", f"should be from 0 to {len(assignment.items) - 1} items, but is {lowest!r}")
+        raise _WrongEntry(
+            "drop.lowest", f"should be from 0 to {len(assignment.items) - 1} items, but is {_shown(lowest)}"
+        )
     late = _late(_table(data, "late"), zone) if "late" in data else None
     return Policy(zone, late, lowest, frozenset(students), _excused_items(excused.get("items", {}), assignment))
 
@@ -121,7 +135,7 @@ def _policy(data: Mapping[str, Any], assignment: Assignment) -> Policy:
 def _table(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = data.get(name, {})
     if not isinstance(found, dict):
-        raise _WrongEntry(name, f"should be a table, but is {found!r}")
+        raise _WrongEntry(name, f"should be a table, but is {_shown(found)}")
     _refuse_unknown(found, name)
     return found
 
@@ -137,7 +151,7 @@ def _zone(name: object) -> datetime.tzinfo:
     try:
         return zoneinfo.ZoneInfo(name if isinstance(name, str) else "")
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise _WrongEntry("timezone", f"{name!r} is no time zone, as Europe/Berlin is one") from error
+        raise _WrongEntry("timezone", f"{_shown(name)} is no time zone, as Europe/Berlin is one") from error
 
 
 def _late(table: Mapping[str, Any], zone: datetime.tzinfo | None) -> Late:
@@ -146,12 +160,16 @@ def _late(table: Mapping[str, Any], zone: datetime.tzinfo | None) -> Late:
         raise _WrongEntry("late.deadline", "should be a date and a time, as 2027-03-12T23:59:00 is one")
     if deadline.tzinfo is None and zone is None:
         raise _WrongEntry("late.deadline", "has no time zone: end it in one (+01:00), or give `timezone`")
+    try:
+        within_bounds(deadline)
+    except ValueError as error:
+        raise _WrongEntry("late.deadline", str(error)) from error
     of = table.get("of", "earned")
     if of not in ("earned", "maximum"):
-        raise _WrongEntry("late.of", f"should be earned or maximum, but is {of!r}")
+        raise _WrongEntry("late.of", f"should be earned or maximum, but is {_shown(of)}")
     extensions = table.get("extensions", {})
     if not isinstance(extensions, dict):
-        raise _WrongEntry("late.extensions", f"should be a table of students and days, but is {extensions!r}")
+        raise _WrongEntry("late.extensions", f"should be a table of students and days, but is {_shown(extensions)}")
     return Late(
         deadline if deadline.tzinfo else deadline.replace(tzinfo=zone),
         datetime.timedelta(minutes=_number(table, "late.grace_minutes", 0.0, 7 * 24 * 60)),
@@ -165,23 +183,30 @@ def _late(table: Mapping[str, Any], zone: datetime.tzinfo | None) -> Late:
 def _number(table: Mapping[str, Any], key: str, default: float, most: float) -> float:
     found = table.get(key.split(".", 2)[2] if key.startswith("late.extensions.") else key.rpartition(".")[2], default)
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= most:
-        raise _WrongEntry(key, f"should be a number from 0 to {most:g}, but is {found!r}")
+        raise _WrongEntry(key, f"should be a number from 0 to {most:g}, but is {_shown(found)}")
     return float(found)
+
+
+def _all_of(values: list[object], known: set[str]) -> bool:
+    return all(isinstance(value, str) and value in known for value in values)
 
 
 def _excused_items(table: object, assignment: Assignment) -> dict[str, frozenset[str]]:
     if not isinstance(table, dict):
-        raise _WrongEntry("excused.items", f"should be a table of students and items, but is {table!r}")
+        raise _WrongEntry("excused.items", f"should be a table of students and items, but is {_shown(table)}")
     known = {item.id for item in assignment.items}
     for student, items in table.items():
-        if not isinstance(items, list) or not items or any(item not in known for item in items):
+        if not isinstance(items, list) or not items or not _all_of(items, known):
             raise _WrongEntry(f"excused.items.{student}", f"should be a list of items of {assignment.name}")
     return {student: frozenset(items) for student, items in table.items()}
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a course decided. `given` holds the files that are to be kept beside the grades."""
+    """What a course decided. `given` holds the files that are to be kept beside the grades.
+
+    What is kept there already is not among them: somebody may add to it while this is in use.
+    """
 
     policy: Policy = field(default_factory=Policy)
     overrides: Sequence[Override] = ()
@@ -217,7 +242,7 @@ def read_rules(
             f"{paths['policy.toml']} has late rules, but nothing says when students handed in: give --timestamps, a "
             "CSV (student,submitted) or nbgrader's folder `submitted`. No date of a file is taken: anyone can set it."
         )
-    given = {name: _to_keep(name, path, when) for name, path in paths.items()}
+    given = {name: _to_keep(name, path, when) for name, path in paths.items() if named[name]}
     return Rules(rules, rows, when, given)
 
 

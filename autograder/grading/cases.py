@@ -21,12 +21,13 @@ import safetensors.numpy
 
 from autograder.grading.items import Item
 from autograder.sandbox.calls import Request
+from autograder.sandbox.inside.calling import TORCH
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import Visibility
 
 METADATA_KEY = "cases"
-Kind = Literal["value", "gradient", "unchanged", "error", "fact"]
+Kind = Literal["value", "gradient", "unchanged", "error", "fact", "witness"]
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,16 @@ class Expectation:
                 unchanged  an argument after the call
                 fact       a JSON value; `message` explains a difference ({expected}, {observed})
                 error      an exception of type `value["type"]` whose text mentions `value["mentions"]`
+                witness    an example of the student's own, judged here by the formulas in `value`: see `witnesses`
     name        the name under which the probe returns it
     what        how a sentence names it: "deltas", "the gradient with respect to log_probs"
     axes        names of the axes, for shapes and indices
     rtol, atol  |observed - expected| <= atol + rtol * |expected|
     attached    whether the tensor must carry a graph; None where it does not matter
     diagnosis   explains a failure, causes none
+    forgiven    what another item judges: "dtype" (values are held to the precision of the dtype that came back),
+                "axes" (axes of size 1 may be more or fewer),
+                "values" (and shape, finiteness, graph: a tensor of that dtype will do)
     """
 
     kind: Kind
@@ -57,6 +62,7 @@ class Expectation:
     value: Any = None
     message: str = ""
     diagnosis: bool = False
+    forgiven: tuple[str, ...] = ()
     array: Array | None = field(default=None, compare=False)
 
 
@@ -74,6 +80,11 @@ class Case:
     inputs: Mapping[str, Array]
     expected: tuple[Expectation, ...]
     mistakes: Mapping[str, Observation | Raised]
+
+    @property
+    def values(self) -> str:
+        """What the call is of: tensors, NumPy arrays, or lists and numbers."""
+        return str(self.params.get("values", TORCH))
 
     def request(self, item: Item) -> Request:
         """The call that a worker makes for this case, within the budgets of its item."""
@@ -183,7 +194,8 @@ def _expectation(case: str, entry: Mapping[str, Any], tensors: Mapping[str, Arra
     array = tensors.get(f"{case}/expected/{entry['name']}")
     if array is None and entry["kind"] in ("value", "gradient", "unchanged"):
         raise ValueError(f"{case} has no expected {entry['name']}")
-    return Expectation(**{**entry, "axes": tuple(entry.get("axes", ()))}, array=array)
+    sequences = {key: tuple(entry.get(key, ())) for key in ("axes", "forgiven")}
+    return Expectation(**{**entry, **sequences}, array=array)
 
 
 def _mistake(prefix: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Observation | Raised:

@@ -10,6 +10,7 @@ import json
 import re
 import stat
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -25,18 +26,22 @@ MAX_DEPTH = 8
 MAX_READ = 2**20  # bytes of a file that is searched for functions
 MAX_FILES_READ = 200
 SOURCES = (".py", ".ipynb")
+CLEAR = 4  # times as many files of one assignment as of all others leave no doubt
 
 
 def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | None = None) -> Assignment:
     """The assignment `name` under `root`, the only one there, or the one that the submissions at `paths` are of.
 
-    Raises UsageError where they are of several, or do not say of which.
+    A stray file of another in a whole class changes nothing, nor does an empty one beside others. Raises UsageError
+    where they are of several, or do not say of which.
     """
     known = find_assignments(root, name)
     if len(known) == 1:
         return known[0]
     files = [file for path in paths for file in _files_below(path)]
-    found = _by_name(files, known) or _by_part_of_name(files, known) or _by_function(files, known)
+    written = [file for file in files if not _is_empty(file)]
+    named = _by_name(written, known) or _by_name(files, known) or _by_part_of_name(files, known)
+    found = _most(named, known) or _by_function(files, known)
     if len(found) == 1:
         return found[0]
     for path in paths:
@@ -102,19 +107,26 @@ def _names(assignments: Iterable[Assignment]) -> str:
     return ", ".join(assignment.name for assignment in assignments)
 
 
-def _by_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
-    names = {file.name for file in files}
-    return [one for one in known if any(f"{one.module}{suffix}" in names for suffix in SOURCES)]
+def _most(found: Counter[str], known: Sequence[Assignment]) -> list[Assignment]:
+    """The assignment that nearly all files are of, else all that some are of, by how many are of each module."""
+    clear = [module for module, count in found.items() if count >= CLEAR * (found.total() - count)]
+    return [one for one in known if one.module in (clear or found)]
 
 
-def _by_part_of_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
+def _by_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> Counter[str]:
+    """How many files have the name of each module."""
+    modules = {f"{one.module}{suffix}": one.module for one in known for suffix in SOURCES}
+    return Counter(modules[file.name] for file in files if file.name in modules)
+
+
+def _by_part_of_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> Counter[str]:
     """By names that a platform has put more to: lovelaceada_1_2_policy_gradient-1.py. The longest that fits counts."""
-    found: set[str] = set()
+    found: Counter[str] = Counter()
     for file in files:
         if file.suffix.lower() in SOURCES:
             fitting = [one.module for one in known if one.module in file.stem]
-            found |= {max(fitting, key=len)} if fitting else set()
-    return [one for one in known if one.module in found]
+            found.update([max(fitting, key=len)] if fitting else [])
+    return found
 
 
 def _by_function(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
@@ -140,6 +152,14 @@ def _files_below(path: Path) -> Iterator[Path | PurePosixPath]:
                 yield from _members(place)
         except (OSError, ValueError):
             continue
+
+
+def _is_empty(file: Path | PurePosixPath) -> bool:
+    """Whether it is a file without a byte, which anybody may have left; members of zips count as written."""
+    try:
+        return isinstance(file, Path) and not file.lstat().st_size
+    except OSError:
+        return False
 
 
 def _members(path: Path) -> Iterator[PurePosixPath]:

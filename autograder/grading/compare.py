@@ -6,19 +6,21 @@ The first rung that breaks is the one reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from autograder.grading.cases import Expectation
-from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.grading.witnesses import fault_of
+from autograder.sandbox.observation import Array, Observation, Returned
 
 Rung = Literal[
     "returned", "tensor", "dtype", "shape", "finite", "values", "graph", "error", "fact", "gradient", "purity"
 ]
-KIND_ORDER = ("value", "error", "fact", "gradient", "unchanged")
+KIND_ORDER = ("value", "witness", "error", "fact", "gradient", "unchanged")
+SINGLE = (1e-4, 1e-6)  # what float32 answers may differ by: relative, and absolute as a share of the greatest value
 SHOWN = 3
 NOTHING = Returned("none")
 
@@ -40,6 +42,7 @@ class Mismatch:
     shared      axis and index that all differing places share, where there is one
     relative    the greatest relative difference, where all values are finite
     observed    the fact or error that was observed
+    right       what else the case returned as it should, where values differ
     diagnoses   facts that differ too and explain the cause, with what was observed
     """
 
@@ -52,6 +55,7 @@ class Mismatch:
     shared: tuple[str, int] | None = None
     relative: float | None = None
     observed: Any = None
+    right: tuple[str, ...] = ()
     diagnoses: tuple[tuple[Expectation, Any], ...] = ()
 
 
@@ -59,10 +63,18 @@ def compare(expected: Sequence[Expectation], observation: Observation) -> Mismat
     """The first expectation that the observation breaks, or None where all hold."""
     binding = [expectation for expectation in expected if not expectation.diagnosis]
     for expectation in sorted(binding, key=lambda expectation: KIND_ORDER.index(expectation.kind)):
-        mismatch = _compare_one(expectation, observation)
+        mismatch = compare_one(expectation, observation)
         if mismatch is not None:
-            return _with_diagnoses(mismatch, expected, observation.facts)
+            found = replace(mismatch, right=_right_values(mismatch, binding, observation))
+            return _with_diagnoses(found, expected, observation.facts)
     return None
+
+
+def _right_values(mismatch: Mismatch, binding: Sequence[Expectation], observation: Observation) -> tuple[str, ...]:
+    if mismatch.rung not in ("values", "finite"):
+        return ()
+    others = [one for one in binding if one.kind == "value" and one is not mismatch.expectation]
+    return tuple(one.what for one in others if compare_one(one, observation) is None)
 
 
 def _with_diagnoses(mismatch: Mismatch, expected: Sequence[Expectation], facts: Mapping[str, Any]) -> Mismatch:
@@ -74,7 +86,8 @@ def _with_diagnoses(mismatch: Mismatch, expected: Sequence[Expectation], facts: 
     return replace(mismatch, diagnoses=diagnoses)
 
 
-def _compare_one(expectation: Expectation, observation: Observation) -> Mismatch | None:
+def compare_one(expectation: Expectation, observation: Observation) -> Mismatch | None:
+    """How the observation breaks this one expectation, or None where it holds."""
     match expectation.kind:
         case "fact" | "error":
             return _compare_json(expectation, observation.facts.get(expectation.name))
@@ -84,6 +97,9 @@ def _compare_one(expectation: Expectation, observation: Observation) -> Mismatch
             return _compare_gradient(expectation, observation.returned.get(expectation.name, NOTHING))
         case "unchanged":
             return _compare_argument(expectation, observation.returned.get(expectation.name, NOTHING))
+        case "witness":
+            fault = fault_of(expectation.value, observation.returned)
+            return Mismatch("fact", expectation, observed=fault) if fault else None
 
 
 def _compare_json(expectation: Expectation, observed: Any) -> Mismatch | None:
@@ -101,29 +117,55 @@ def error_holds(expectation: Expectation, observed: Any) -> bool:
 
 
 def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    expected = _expected_array(expectation)
+    expected = expected_array(expectation)
     if returned.kind == "none":
         return Mismatch("returned", expectation, returned)
     if returned.kind != "tensor":
         return Mismatch("tensor", expectation, returned)
+    if "values" in expectation.forgiven:
+        right = "dtype" in expectation.forgiven or returned.dtype == expectation.dtype
+        return None if right else Mismatch("dtype", expectation, returned)
+    expectation, returned = _at_its_precision(expectation, returned), _without_axes_of_one(expectation, returned)
     mismatch = _compare_form(expectation, returned) or _compare_arrays(expectation, returned, expected)
     if mismatch is None and expectation.attached not in (None, returned.requires_grad):
         return Mismatch("graph", expectation, returned)
     return mismatch
 
 
+def _at_its_precision(expectation: Expectation, returned: Returned) -> Expectation:
+    """The expectation with the dtype that came back, where its own is forgiven; float32 may differ by more."""
+    if "dtype" not in expectation.forgiven or returned.array is None or returned.dtype == expectation.dtype:
+        return expectation
+    if returned.dtype != "float32":
+        return replace(expectation, dtype=returned.dtype)
+    scale = max(1.0, float(np.abs(expected_array(expectation)).max(initial=0.0)))
+    rtol, atol = max(expectation.rtol, SINGLE[0]), max(expectation.atol, SINGLE[1] * scale)
+    return replace(expectation, dtype=returned.dtype, rtol=rtol, atol=atol)
+
+
+def _without_axes_of_one(expectation: Expectation, returned: Returned) -> Returned:
+    """What came back in the expected shape, where axes of size 1 are forgiven and no others differ."""
+    if "axes" not in expectation.forgiven or returned.array is None:
+        return returned
+    shape, expected = returned.shape, expected_array(expectation).shape
+    if [size for size in shape if size != 1] != [size for size in expected if size != 1]:
+        return returned
+    return replace(returned, shape=expected, array=returned.array.reshape(expected))
+
+
 def _compare_form(expectation: Expectation, returned: Returned) -> Mismatch | None:
     if returned.dtype != expectation.dtype:
         return Mismatch("dtype", expectation, returned)
-    if returned.shape != _expected_array(expectation).shape:
+    if returned.shape != expected_array(expectation).shape:
         return Mismatch("shape", expectation, returned)
     return None
 
 
 def _compare_gradient(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    expected = _expected_array(expectation)
+    expected = expected_array(expectation)
     if returned.kind != "tensor":
         return Mismatch("gradient", expectation, returned)
+    expectation, returned = _at_its_precision(expectation, returned), _without_axes_of_one(expectation, returned)
     mismatch = _compare_form(expectation, returned) or _compare_arrays(expectation, returned, expected)
     if mismatch is None or mismatch.rung not in ("finite", "values"):
         return mismatch
@@ -131,7 +173,7 @@ def _compare_gradient(expectation: Expectation, returned: Returned) -> Mismatch 
 
 
 def _compare_argument(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    before, after = _expected_array(expectation), returned.array
+    before, after = expected_array(expectation), returned.array
     same = after is not None and after.dtype == before.dtype and _same_values(after, before)
     return None if same else Mismatch("purity", expectation, returned)
 
@@ -149,7 +191,7 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
     right = right_places(expectation, returned.array)
     if right.all():
         return None
-    wrong, wide, observed = ~right, _widen(expected), _widen(returned.array)
+    wrong, wide, observed = ~right, widened(expected), widened(returned.array)
     finite = np.isfinite(observed)
     indices = [tuple(int(n) for n in index) for index in np.argwhere(wrong)]
     return Mismatch(
@@ -166,8 +208,8 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
 
 def right_places(expectation: Expectation, observed: Array) -> Array:
     """Where `observed` is within the tolerance: bool, of the shape of both."""
-    expected = _expected_array(expectation)
-    wide, seen = _widen(expected), _widen(observed)
+    expected = expected_array(expectation)
+    wide, seen = widened(expected), widened(observed)
     with np.errstate(invalid="ignore", over="ignore"):
         near: Array = np.abs(seen - wide) <= expectation.atol + expectation.rtol * np.abs(wide)
     near &= np.isfinite(seen) & np.isfinite(wide)
@@ -176,7 +218,8 @@ def right_places(expectation: Expectation, observed: Array) -> Array:
     return near
 
 
-def _widen(array: Array) -> Array:
+def widened(array: Array) -> Array:
+    """The array as float64."""
     return array.astype(np.float64, copy=False)
 
 
@@ -197,66 +240,7 @@ def _shared_index(
     return None
 
 
-def _expected_array(expectation: Expectation) -> Array:
+def expected_array(expectation: Expectation) -> Array:
+    """The stored array of an expectation that has one."""
     assert expectation.array is not None, f"{expectation.name} is compared as a tensor but stores none"
     return expectation.array
-
-
-# Known mistakes
-
-
-def is_mistake(
-    expected: Sequence[Expectation], mistake: Observation | Raised | None, seen: Observation | Raised
-) -> bool:
-    """Whether `seen` is what the mistake returns in this case; None means that the mistake passes it.
-
-    A stored mistake holds only what differs from the truth, so whatever it does not hold must be right.
-    """
-    if mistake is None:
-        return isinstance(seen, Observation) and compare(expected, seen) is None
-    if isinstance(mistake, Raised) or isinstance(seen, Raised):
-        return isinstance(mistake, Raised) and isinstance(seen, Raised) and mistake.types == seen.types
-    return all(_agrees(expectation, mistake, seen) for expectation in expected if not expectation.diagnosis)
-
-
-def same_trace(
-    expected: Sequence[Expectation], mistake: Observation | Raised | None, seen: Observation | Raised
-) -> bool:
-    """Whether the diagnoses agree too: they tell apart mistakes that return the same numbers."""
-    if not isinstance(seen, Observation) or not isinstance(mistake, Observation):
-        return True
-    diagnoses = [expectation for expectation in expected if expectation.diagnosis]
-    return all(mistake.facts.get(d.name, d.value) == seen.facts.get(d.name) for d in diagnoses)
-
-
-def _agrees(expectation: Expectation, mistake: Observation, seen: Observation) -> bool:
-    name = expectation.name
-    if name in mistake.facts:
-        return bool(mistake.facts[name] == seen.facts.get(name))
-    if name not in mistake.returned:
-        return _compare_one(expectation, seen) is None
-    return _same_return(expectation, mistake.returned[name], seen.returned.get(name, NOTHING))
-
-
-def _same_return(expectation: Expectation, mistaken: Returned, seen: Returned) -> bool:
-    if mistaken != seen:
-        return False
-    if mistaken.array is None or seen.array is None:
-        return mistaken.array is seen.array
-    wide, observed = _widen(mistaken.array), _widen(seen.array)
-    scale = max(1.0, float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0)))
-    return bool(np.allclose(observed, wide, rtol=expectation.rtol, atol=expectation.atol * scale, equal_nan=True))
-
-
-def matching_mistakes(
-    cases: Iterable[tuple[Sequence[Expectation], Mapping[str, Observation | Raised], Observation | Raised]],
-) -> list[str]:
-    """The mistakes that return, in every one of these cases, what was seen; at least one case must be failed.
-
-    Where traces tell some of them apart, only those whose trace agrees are kept.
-    """
-    cases = list(cases)
-    slugs = sorted({slug for _, mistakes, _ in cases for slug in mistakes})
-    found = [s for s in slugs if all(is_mistake(expected, known.get(s), seen) for expected, known, seen in cases)]
-    traced = [s for s in found if all(same_trace(expected, known.get(s), seen) for expected, known, seen in cases)]
-    return traced or found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from autograder.grading.cases import Case, decode
 from autograder.grading.items import Assignment, Item
+from autograder.sandbox.interpreter import withhold
 from autograder.vocabulary.errors import FixtureError
 
 SCHEMA = 1
@@ -36,6 +38,11 @@ class Fixtures:
     sha256: str
     curves: tuple[Case, ...] = ()
 
+    @property
+    def holds_hidden(self) -> bool:
+        """Whether there is a hidden case among them: in a student's folder there is none."""
+        return any(case.visibility == "hidden" for case in self.cases)
+
     def of_item(self, item_id: str) -> tuple[Case, ...]:
         """The cases of one item."""
         return tuple(case for case in self.cases if case.item == item_id)
@@ -53,22 +60,31 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
     if manifest["assignment"] != assignment.name:
         raise FixtureError(f"{folder} holds fixtures of {manifest['assignment']!r}, not of {assignment.name!r}.")
     names = [name for name in manifest["files"] if hidden or not name.startswith("hidden/")]
+    if any(name.startswith("hidden/") for name in names):
+        withhold(folder.resolve())
+        withhold(assignment.solution.parent)
     cases: list[Case] = []
     for name in names:
         stored = name.endswith(".safetensors")
         path = (folder if stored else assignment.folder) / name
         data = _read(path)
-        if hashlib.sha256(data).hexdigest() != manifest["files"][name]:
+        listed, kept = manifest["files"][name], data if stored else plain_lines(data)
+        if hashlib.sha256(kept).hexdigest() != listed and not _says_the_same(data, folder / name, listed):
             raise FixtureError(
                 f"{path} is not the file that {folder / MANIFEST} lists (its SHA-256 differs). "
-                "Restore it, or run `autograder fixtures regenerate`."
+                f"Restore it, or run `{_mending(manifest, assignment, folder)}`."
             )
         if stored:
             cases += decode(data, path)
     _check_complete(assignment, cases, hidden=hidden)
     graded, shown = _in_order(assignment.items, cases), _in_order(assignment.curves, cases)
-    sha256 = hashlib.sha256(manifest_bytes).hexdigest()
+    sha256 = hashlib.sha256(plain_lines(manifest_bytes)).hexdigest()
     return Fixtures(tuple(graded), manifest["hints"], sha256, tuple(shown))
+
+
+def plain_lines(text: bytes) -> bytes:
+    """Text with the line ends that it was made with: git on Windows may have written others."""
+    return text.replace(b"\r\n", b"\n")
 
 
 def _read(path: Path) -> bytes:
@@ -78,6 +94,29 @@ def _read(path: Path) -> bytes:
         raise FixtureError(
             f"{path} cannot be read: {error.strerror}. Run `autograder fixtures regenerate` to make the fixtures."
         ) from error
+
+
+def _says_the_same(data: bytes, copy: Path, sha256: str) -> bool:
+    """Whether items.toml differs from the copy in the set, which is as it was stored, in comments and layout alone."""
+    if copy.suffix != ".toml" or not copy.is_file():
+        return False
+    stored = copy.read_bytes()
+    try:
+        same = tomllib.loads(stored.decode()) == tomllib.loads(data.decode())
+    except ValueError:
+        return False
+    return same and hashlib.sha256(plain_lines(stored)).hexdigest() == sha256
+
+
+def _mending(manifest: Mapping[str, Any], assignment: Assignment, folder: Path) -> str:
+    """The command that makes the set anew, with the options that it was made with."""
+    term = manifest.get("term")
+    if not isinstance(term, dict):
+        return "autograder fixtures regenerate"
+    made = term.get("variants")
+    variants = f" --variants {made['count']}" if isinstance(made, dict) and "count" in made else ""
+    options = f"--assignment {assignment.name} --term {term.get('name')} --secret-file FILE --out {folder}{variants}"
+    return f"autograder fixtures regenerate {options}"
 
 
 def _parse(data: bytes, path: Path) -> dict[str, Any]:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from autograder.grading.cases import Case
-from autograder.grading.compare import compare, matching_mistakes
+from autograder.grading.compare import Mismatch
+from autograder.grading.counterexamples.drawing import Drawing
+from autograder.grading.counterexamples.rows import RowSearch, read_rows
+from autograder.grading.counterexamples.search import Search, with_counterexamples
 from autograder.grading.feedback.details import Details
+from autograder.grading.feedback.hints import hint_of_failure, hint_of_hidden, hint_of_names, same_kind
 from autograder.grading.feedback.pictures import curve_of, picture_of
 from autograder.grading.feedback.reasons import explain
-from autograder.grading.feedback.wording import about_exception, about_mismatch, about_outcome, hint_for
+from autograder.grading.feedback.wording import which_case
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
+from autograder.grading.judging import NOTHING_READ, Judge, Judged, load_failure
+from autograder.grading.known_mistakes import fingerprint, matching_mistakes
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Observation, Raised
 from autograder.submissions.submission import Submission
+from autograder.submissions.syntax import written
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
-HINTED: tuple[Verdict, ...] = ("failed", "raised")  # of work that is not there, or never ended, a hint would miss
+NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
 MAX_NAMED = 3
 
 
@@ -38,17 +45,26 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Grader:
-    """What grading one submission needs besides the submission."""
+    """What grading one submission needs besides the submission.
+
+    drawing   draws counterexamples where a hidden case fails; None where none are looked for
+    rows      probes whose answers are by rows, to which public cases are cut where there are no hidden ones
+    """
 
     assignment: Assignment
     fixtures: Fixtures
     given: Mapping[str, str]
     probes: str
+    drawing: Drawing | None = None
+    rows: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, assignment: Assignment, fixtures: Fixtures) -> Grader:
-        """Read the given modules and the probes once."""
-        return cls(assignment, fixtures, assignment.given_sources(), assignment.probes_source())
+    def of(cls, assignment: Assignment, fixtures: Fixtures, *, counterexamples: bool = True) -> Grader:
+        """Read the given modules and the probes once, and what draws counterexamples, if they are wanted."""
+        given, probes = assignment.given_sources(), assignment.probes_source()
+        if not counterexamples:
+            return cls(assignment, fixtures, given, probes)
+        return cls(assignment, fixtures, given, probes, Drawing.of(assignment), read_rows(assignment))
 
     def grade(self, submission: Submission, sandbox: Runner, items: Sequence[Item] | None = None) -> Report:
         """The report of one submission, of all items or of some.
@@ -65,9 +81,9 @@ class Grader:
     def _grade(
         self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
     ) -> tuple[Report, Details]:
-        shown = Details(submission.sha256, self.fixtures.sha256)
+        shown, cause = Details(submission.sha256, self.fixtures.sha256), ""
         try:
-            results, shown = self._results(submission, sandbox, items, curves, shown)
+            results, cause, shown = self._results(submission, sandbox, items, curves, shown)
         except GraderFault as fault:
             results = [not_graded(item, str(fault)) for item in items]
         except OSError as error:  # no memory to start a worker, no descriptor left
@@ -79,20 +95,26 @@ class Grader:
             fixtures=self.fixtures.sha256,
             isolation=sandbox.layers,
             items=tuple(results),
+            cause=cause,
         )
         return report, shown
 
     def _results(
         self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item], shown: Details
-    ) -> tuple[list[ItemResult], Details]:
+    ) -> tuple[list[ItemResult], str, Details]:
         if submission.fault:
-            return [not_graded(item, submission.fault) for item in items], shown
+            return [not_graded(item, submission.fault) for item in items], "", shown
         if submission.problem:
-            return [self._nothing_to_grade(item, submission.problem) for item in items], shown
+            return [self._nothing_to_grade(item) for item in items], submission.problem, shown
         outcomes = self._run(submission, sandbox, items, curves)
-        load_failure = _load_failure(self.assignment.module, list(outcomes.values()))
-        results = [self._item_result(item, outcomes, load_failure) for item in items]
-        return results, self._details(results, curves, outcomes, load_failure, shown)
+        module = self.assignment.module
+        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
+        judged = {item.id: self._judged(item, outcomes, judge) for item in items}
+        names = self._names(items, outcomes)
+        results = [self._item_result(item, judged, outcomes, names[item.function]) for item in items]
+        results = self._with_counterexamples(results, items, submission, sandbox)
+        cause = judge.causes([one for found in judged.values() for one in found])
+        return results, cause, self._details(results, curves, outcomes, judge, shown)
 
     def _run(
         self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
@@ -104,118 +126,132 @@ class Grader:
         cases.sort(key=lambda case: case.visibility == "hidden")  # last: what is shown before cannot tell of them
         known = {item.id: item for item in (*items, *curves)}
         requests = [case.request(known[case.item]) for case in cases]
-        program = Program(self.assignment.module, submission.source, self.given, self.probes)
-        outcomes = sandbox.run(program, requests, load_timeout=self.assignment.load_timeout)
+        outcomes = sandbox.run(self._program(submission), requests, load_timeout=self.assignment.load_timeout)
         return dict(zip((case.id for case in cases), outcomes, strict=True))
+
+    def _program(self, submission: Submission) -> Program:
+        chosen = self.assignment
+        return Program(chosen.module, submission.source, self.given, self.probes, chosen.needs_torch)
+
+    def _with_counterexamples(
+        self, results: Sequence[ItemResult], items: Sequence[Item], submission: Submission, sandbox: Runner
+    ) -> list[ItemResult]:
+        """With an oracle, of what fails unseen; without one, in a student's folder, a row of what fails."""
+        program, timeout, place = self._program(submission), self.assignment.load_timeout, submission.place
+        if self.drawing is not None and self.fixtures.holds_hidden:
+            search = Search(self.drawing, program, sandbox, timeout, submission.sha256, place)
+            return with_counterexamples(results, items, search, unseen=True)
+        by_rows = RowSearch(self.rows, self.fixtures.cases, program, sandbox, timeout, place) if self.rows else None
+        return with_counterexamples(results, items, by_rows, unseen=False)
 
     def _details(
         self,
         results: Sequence[ItemResult],
         curves: Sequence[Item],
         outcomes: Mapping[str, Outcome],
-        load_failure: str,
+        judge: Judge,
         shown: Details,
     ) -> Details:
         timeouts = {curve.id: curve.timeout for curve in curves}
         cases = [case for case in self.fixtures.curves if case.id in timeouts]
-        found = [curve_of(case, outcomes[case.id], timeouts[case.id], load_failure) for case in cases]
+        place, failure = judge.submission.place, judge.load_failure
+        found = [curve_of(case, outcomes[case.id], timeouts[case.id], failure, place) for case in cases]
         failed = [next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results]
         pictures = [picture_of(case, outcomes[case.id]) for case in self.fixtures.cases if case.id in failed]
-        return replace(shown, curves=tuple(found), pictures=tuple(one for one in pictures if one is not None))
+        drawn = tuple(one for one in pictures if one is not None)
+        wrong = {item.function for item in results if item.verdict == "failed"}
+        answers, code = self._answers(results, outcomes), written(judge.submission.source, wrong)
+        return replace(shown, curves=tuple(found), pictures=drawn, answers=answers, code=code)
 
-    def _nothing_to_grade(self, item: Item, problem: str) -> ItemResult:
+    def _answers(self, results: Sequence[ItemResult], outcomes: Mapping[str, Outcome]) -> dict[str, str]:
+        """The fingerprints of wrong answers that no known mistake gives, by item."""
+        unnamed = [item.item for item in results if item.verdict == "failed" and not item.mistakes]
+        seen = {
+            item: [(c.id, c.expected, _seen(outcomes[c.id])) for c in self.fixtures.of_item(item)] for item in unnamed
+        }
+        return {item: fingerprint(cases) for item, cases in seen.items()}
+
+    def _nothing_to_grade(self, item: Item) -> ItemResult:
         cases = tuple(
-            CaseResult(case.id, case.visibility, "missing", problem) for case in self.fixtures.of_item(item.id)
+            CaseResult(case.id, case.visibility, "missing", NOTHING_READ) for case in self.fixtures.of_item(item.id)
         )
-        return _result(item, 0.0, "missing", problem, "", cases)
+        return _result(item, 0.0, "missing", NOTHING_READ, "", cases)
 
-    def _item_result(self, item: Item, outcomes: Mapping[str, Outcome], load_failure: str) -> ItemResult:
-        cases = self.fixtures.of_item(item.id)
-        judged = [_judge(case, outcomes[case.id], item.timeout, load_failure) for case in cases]
-        passed = sum(result.verdict == "passed" for result in judged)
-        points = round(item.points * passed / len(judged), 2)
-        seconds = round(sum(outcomes[case.id].seconds for case in cases), 4)
-        if passed == len(judged):
-            return _result(item, points, "passed", "", "", tuple(judged), seconds=seconds)
-        first = next(result for result in judged if result.verdict != "passed")
-        slugs = self._mistakes(cases, outcomes, first.verdict)
-        if not slugs and first.verdict == "failed":
-            first = self._with_reason(first, cases, outcomes)
-            judged = [first if result.case == first.case else result for result in judged]
-        verdict = _worst(judged)
-        hint = "" if load_failure or verdict not in HINTED else hint_for(slugs, dict(self.fixtures.hints), item.hint)
-        return _result(item, points, verdict, first.message, hint, tuple(judged), slugs, seconds)
+    def _judged(self, item: Item, outcomes: Mapping[str, Outcome], judge: Judge) -> list[Judged]:
+        return [judge.judge(case, outcomes[case.id], item.timeout) for case in self.fixtures.of_item(item.id)]
 
-    def _with_reason(self, failed: CaseResult, cases: Sequence[Case], outcomes: Mapping[str, Outcome]) -> CaseResult:
-        """The result with what can be seen of a mistake that has no name."""
-        seen = [(case, found) for case in cases if (found := outcomes[case.id].observation) is not None]
-        relatives = [case for case in self.fixtures.cases if case.function == cases[0].function]
-        reason = explain(seen, self.fixtures.hints, relatives)
-        return replace(failed, message=f"{failed.message}\n{reason}") if reason else failed
+    def _item_result(
+        self,
+        item: Item,
+        judged: Mapping[str, Sequence[Judged]],
+        outcomes: Mapping[str, Outcome],
+        names: tuple[str, ...],
+    ) -> ItemResult:
+        own = judged[item.id]
+        results = tuple(one.result for one in own)
+        points = round(item.points * sum(one.passed for one in own) / len(own), 2)
+        seconds = round(sum(outcomes[one.case.id].seconds for one in own), 4)
+        before = next((index for index, one in enumerate(own) if not one.passed), len(own))
+        if before == len(own):
+            return _result(item, points, "passed", "", "", results, seconds=seconds)
+        first = own[before]
+        verdict, message, hint = _worst(results), first.result.message, ""
+        slugs = names if first.result.verdict in NAMED else ()
+        if slugs:
+            hint = hint_of_names(slugs, self.fixtures.hints)
+        elif first.result.visibility == "hidden" and first.result.verdict in NAMED:
+            hint = hint_of_hidden(item, first.mismatch, self._simpler(item, judged), first.case.values)
+        elif first.mismatch is not None:
+            reason = self._reason(own, outcomes)
+            message = f"{message}\n{reason}" if reason else message
+            simpler = self._simpler(item, judged, first.mismatch)
+            hint = hint_of_failure(item, first.case, first.mismatch, simpler, later=before > 0 or bool(reason))
+        message = f"{which_case(first.case, before)}{message}"
+        results = tuple(replace(one, message=message) if one == first.result else one for one in results)
+        return _result(item, points, verdict, message, hint, results, slugs, seconds)
 
-    def _mistakes(self, cases: Sequence[Case], outcomes: Mapping[str, Outcome], verdict: Verdict) -> tuple[str, ...]:
-        if verdict not in ("failed", "raised"):
-            return ()
-        seen = [_seen(outcomes[case.id]) for case in cases]
-        triples = [(case.expected, case.mistakes, one) for case, one in zip(cases, seen, strict=True) if one]
-        slugs = matching_mistakes(triples) if len(triples) == len(cases) else []
-        everywhere = self._match_function(cases[0].function, slugs, outcomes)
-        named = everywhere or slugs
-        return tuple(named) if len(named) <= MAX_NAMED else ()
+    def _simpler(self, item: Item, judged: Mapping[str, Sequence[Judged]], mismatch: Mismatch | None = None) -> str:
+        """The first other item of the function that fails in a public case; "" where there is none.
 
-    def _match_function(self, function: str, slugs: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
-        """Those of the mistakes that fit every case of the function, not this item alone."""
-        triples = [
-            (case.expected, case.mistakes, seen)
-            for case in self.fixtures.cases
-            if case.function == function and case.id in outcomes and (seen := _seen(outcomes[case.id])) is not None
-        ]
-        fitting = matching_mistakes(triples) if slugs else []
-        return [slug for slug in slugs if slug in fitting]
+        With a mismatch, one that comes before this item and fails in the same way.
+        """
+        for other in self.assignment.items:
+            if other.id == item.id and mismatch is not None:
+                return ""
+            found = next((one for one in judged.get(other.id, ()) if not one.passed), None)
+            if other.function != item.function or found is None or found.result.visibility == "hidden":
+                continue
+            if mismatch is None or (found.mismatch is not None and same_kind(found.mismatch, mismatch)):
+                return other.id
+        return ""
+
+    def _reason(self, judged: Sequence[Judged], outcomes: Mapping[str, Outcome]) -> str:
+        """What can be seen of a mistake that has no name."""
+        seen = [(one.case, found) for one in judged if (found := outcomes[one.case.id].observation) is not None]
+        relatives = [case for case in self.fixtures.cases if case.function == judged[0].case.function]
+        return explain(seen, self.fixtures.hints, relatives)
+
+    def _names(self, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> dict[str, tuple[str, ...]]:
+        """The known mistakes that a function's answers are, in every case of it that ran, by the function."""
+        ids = {item.id for item in items}
+        cases = [case for case in self.fixtures.cases if case.item in ids]
+        functions = dict.fromkeys(case.function for case in cases)
+        return {name: _names_of([case for case in cases if case.function == name], outcomes) for name in functions}
+
+
+def _names_of(cases: Sequence[Case], outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
+    """The mistakes that explain these cases, all of one function; none where one of them has no answer to look at."""
+    triples = [(case.expected, case.mistakes, seen) for case in cases if (seen := _seen(outcomes[case.id]))]
+    named = matching_mistakes(triples) if len(triples) == len(cases) else []
+    return tuple(named) if len(named) <= MAX_NAMED else ()
 
 
 def _seen(outcome: Outcome) -> Observation | Raised | None:
     return outcome.observation if outcome.observation is not None else outcome.raised
 
 
-def _judge(case: Case, outcome: Outcome, timeout: float, load_failure: str) -> CaseResult:
-    if outcome.observation is None:
-        verdict: Verdict = "raised" if outcome.status == "observed" else outcome.status
-        if not load_failure and outcome.raised is not None and outcome.raised.types[0] == "NotImplementedError":
-            verdict = "missing"
-        message = load_failure or about_outcome(case, outcome, timeout)
-        return CaseResult(case.id, case.visibility, verdict, message)
-    mismatch = compare(case.expected, outcome.observation)
-    if mismatch is None:
-        return CaseResult(case.id, case.visibility, "passed", "")
-    if mismatch.rung == "error" and _is_unfinished(mismatch.observed):
-        return CaseResult(case.id, case.visibility, "missing", f"{case.function} is not implemented yet.")
-    return CaseResult(case.id, case.visibility, "failed", about_mismatch(case, mismatch))
-
-
-def _is_unfinished(error: object) -> bool:
-    """Whether an error that a probe caught is the stub's own."""
-    types = error.get("types") if isinstance(error, dict) else None
-    return isinstance(types, list) and types[:1] == ["NotImplementedError"]
-
-
-def _load_failure(module: str, outcomes: Sequence[Outcome]) -> str:
-    """What kept the module from loading; "" where it loaded."""
-    failed = next((outcome for outcome in outcomes if outcome.loading), None)
-    if failed is None:
-        return ""
-    name = f"{module}.py"
-    if failed.raised is not None:
-        return f"{name} could not be imported. " + about_exception("Importing it", failed.raised, reveal=True)
-    if failed.exceeded:
-        return f"{name} could not be imported: importing it {failed.exceeded}."
-    if failed.status == "timed_out":
-        return f"{name} had not finished importing in time. Does code at its top level train a model or wait?"
-    return f"{name} could not be imported: it ended the Python process ({failed.detail})."
-
-
-def _worst(judged: Sequence[CaseResult]) -> Verdict:
-    verdicts = {result.verdict for result in judged}
+def _worst(results: Sequence[CaseResult]) -> Verdict:
+    verdicts = {result.verdict for result in results}
     return next(verdict for verdict in NOT_RUN_ORDER if verdict in verdicts)
 
 

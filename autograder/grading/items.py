@@ -13,7 +13,11 @@ from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES
 from autograder.vocabulary.errors import FixtureError, UsageError
 
 UNTOUCHED = "untouched.py"
-ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "given", "also", "load_timeout", "item", "curve"})
+LOAD_TIMEOUT, TIMEOUT = 20.0, 5.0  # seconds, where items.toml says nothing
+PACKAGES = ("torch", "einops", "numpy", "matplotlib", "tqdm")  # what an answer may use, where nothing else is said
+ASSIGNMENT_KEYS = frozenset(
+    {"assignment", "title", "module", "packages", "given", "also", "load_timeout", "points", "item", "curve"}
+)
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
 ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
@@ -53,6 +57,7 @@ class Assignment:
     given     modules handed to students whole; grading uses the kit's own copies
     also      files of the solution's folder that students get besides; grading needs none of them
     curves    runs whose series are shown beside the solution's; each has one public case of its own name
+    packages  what an answer may use: students install it, and a worker has it warm
     """
 
     name: str
@@ -64,6 +69,12 @@ class Assignment:
     items: tuple[Item, ...]
     also: tuple[str, ...] = ()
     curves: tuple[Item, ...] = ()
+    packages: tuple[str, ...] = PACKAGES
+
+    @property
+    def needs_torch(self) -> bool:
+        """Whether answers are of tensors; else they are of arrays, lists and numbers."""
+        return "torch" in self.packages
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -120,7 +131,7 @@ def load_assignment(folder: Path) -> Assignment:
     path = folder / "items.toml"
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _assignment(data, folder.resolve())
+        return assignment_of(data, folder.resolve())
     except OSError as error:
         raise FixtureError(f"{path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -129,7 +140,8 @@ def load_assignment(folder: Path) -> Assignment:
         raise FixtureError(f"{path} cannot be used: {error}.") from error
 
 
-def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
+def assignment_of(data: Mapping[str, Any], folder: Path) -> Assignment:
+    """The assignment that items.toml describes; raises ValueError naming the first entry that is wrong."""
     _refuse_unknown(data, ASSIGNMENT_KEYS | BUDGETS, "the assignment")
     usual = {name: _positive(data, name, "the assignment") for name in BUDGETS & data.keys()}
     items = tuple(_item({**usual, **entry}) for entry in _list(data, "item", dict, "the assignment"))
@@ -144,26 +156,34 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         title=_text(data, "title", "the assignment"),
         module=_text(data, "module", "the assignment"),
         folder=folder,
-        given=tuple(_list(data, "given", str, "the assignment")),
-        load_timeout=_positive(data, "load_timeout", "the assignment"),
+        given=tuple(_list({"given": [], **data}, "given", str, "the assignment")),
+        load_timeout=_positive({"load_timeout": LOAD_TIMEOUT, **data}, "load_timeout", "the assignment"),
         items=items,
         also=tuple(_list({"also": [], **data}, "also", str, "the assignment")),
         curves=curves,
+        packages=_packages(data),
     )
+
+
+def _packages(data: Mapping[str, Any]) -> tuple[str, ...]:
+    found = _list({"packages": list(PACKAGES), **data}, "packages", str, "the assignment")
+    if strange := [name for name in found if name not in PACKAGES]:
+        raise ValueError(f"'packages' of the assignment names {strange[0]!r}, but should be of {', '.join(PACKAGES)}")
+    return tuple(found)
 
 
 def _curve(entry: Mapping[str, Any]) -> Item:
     name = _text(entry, "id", "a curve")
     _refuse_unknown(entry, CURVE_KEYS | BUDGETS, name)
     function, title = _text(entry, "function", name), _text(entry, "title", name)
-    timeout = _positive(entry, "timeout", name)
+    timeout = _positive({"timeout": TIMEOUT, **entry}, "timeout", name)
     return Item(name, function, title, 0.0, timeout, "", (name,), (), **_budgets(entry, timeout, name))
 
 
 def _item(entry: Mapping[str, Any]) -> Item:
     name = _text(entry, "id", "an item")
     _refuse_unknown(entry, ITEM_KEYS | BUDGETS, name)
-    timeout = _positive(entry, "timeout", name)
+    timeout = _positive({"timeout": TIMEOUT, **entry}, "timeout", name)
     item = Item(
         id=name,
         function=_text(entry, "function", name),

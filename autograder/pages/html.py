@@ -18,6 +18,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report_text import counterexample_lines
 from autograder.vocabulary.text import VERDICT_WORDS, isolation_line, number, visible
 
 NO_VALUE = "–"
@@ -67,6 +68,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         blocks=_blocks,
+        counterexample=counterexample_lines,
         discrimination_word=discrimination_word,
         duration=_duration,
         href=_href,

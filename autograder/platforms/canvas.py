@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Roster, keys_of
-from autograder.platforms.hand_in import HandIn, is_folder, module_and_notebook
+from autograder.gradebook.roster import Roster, key, keys_of
+from autograder.platforms.hand_in import HandIn, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
@@ -27,7 +27,12 @@ POINTS_POSSIBLE = "    Points Possible"
 MAX_INFO_COLUMNS = 9
 COMPUTED = re.compile(r"(unposted )?(current|final) (score|points|grade)|override (score|grade|status)", re.IGNORECASE)
 NO_STUDENT = re.compile(r"|muted|manual posting.*", re.IGNORECASE)
-FILE_NAME = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL)
+PREFIX = re.compile(r"_(?P<late>LATE_)?(?P<id>\d{1,18})_(?P<file>\d{1,18})_(?=.)", re.ASCII | re.DOTALL)
+ANONYMOUS = re.compile(
+    r"(?P<late>LATE_)?(?P<id>anon_[A-Za-z0-9]{1,18})_(?P<file>\d{1,18})_(?P<rest>.+)", re.ASCII | re.DOTALL
+)
+ACCOUNT = re.compile(r"\w+(?<!_LATE)")  # Canvas writes all names small
+NUMBER_INSIDE = re.compile(r"_\d+_", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -136,11 +141,10 @@ def _decimal(gradebook: Table) -> str:
 
 
 def _factor(ours: float, possible: str | None, assignment: str, *, scale: bool) -> float:
-    try:
-        theirs = ours if possible is None else float(possible.replace(",", "."))
-    except ValueError:
-        worth = visible(possible or "", 40)
-        raise UsageError(f"What {visible(assignment, 80)} is worth in Canvas is no number: {worth!r}.") from None
+    if possible is not None and not re.fullmatch(r"\d{1,9}([.,]\d{1,9})?", possible, re.ASCII):
+        worth = visible(possible, 40)
+        raise UsageError(f"What {visible(assignment, 80)} is worth in Canvas is no number: {worth!r}.")
+    theirs = ours if possible is None else float(possible.replace(",", "."))
     if theirs != ours and not scale:
         worth = f"{number(theirs)} points in Canvas and {number(ours)} here"
         raise UsageError(f"{visible(assignment, 80)} is worth {worth}: change it there, or convert with --scale.")
@@ -150,27 +154,100 @@ def _factor(ours: float, possible: str | None, assignment: str, *, scale: bool) 
 # The download of a class
 
 
+@dataclass(frozen=True)
+class Named:
+    """What the name of a file in a download says, in one way of reading it."""
+
+    name: str
+    late: bool
+    id: str
+    file: int
+    rest: str
+
+    @property
+    def owner(self) -> tuple[str, ...]:
+        """What the platform calls the student."""
+        return (self.id,) if self.id.startswith("anon_") else (f"{self.name}_{self.id}", self.id, self.name)
+
+
+def readings(filename: str) -> list[Named]:
+    """Each way to read `<name>[_LATE]_<user>_<file>_<file's name>`, the one furthest right first.
+
+    The account's name and the file's are the student's to choose, so there may be several. Canvas takes `_<digits>_`
+    out of the first, and all but letters, digits and `_` (lib/content_zipper.rb of canvas-lms: get_filename,
+    sanitize_user_name, sanitize_file_name); a group's is the group's name, with the id of one member. An anonymous
+    assignment gives `[LATE_]anon_<letters>_<file>_<file's name>`. Only the last attempt is in a download.
+    """
+    if found := ANONYMOUS.fullmatch(filename):
+        return [Named("", bool(found["late"]), found["id"], int(found["file"]), found["rest"])]
+    ways = []
+    at = 0
+    while match := PREFIX.search(filename, at):
+        name = filename[: match.start()]
+        if ACCOUNT.fullmatch(name) and not NUMBER_INSIDE.search(name):
+            ways.append(Named(name, bool(match["late"]), match["id"], int(match["file"]), filename[match.end() :]))
+        at = match.start() + 1
+    return ways[::-1]
+
+
 def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     """The files of a download that are among these; none where nobody handed in what can be graded."""
-    files = [entry for entry in entries if not is_folder(entry) and FILE_NAME.fullmatch(entry.name)]
+    files = [entry for entry in entries if not is_folder(entry) and readings(entry.name)]
     return files if any(Path(entry.name).suffix.lower() in CAPS for entry in files) else []
 
 
-def hand_ins(files: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
-    """What was handed in as the files of a download, all that one student did as one."""
-    by_id: dict[str, list[tuple[re.Match[str], Path]]] = {}
-    for entry in files:
-        if found := FILE_NAME.fullmatch(entry.name):
-            by_id.setdefault(found["id"], []).append((found, Path(entry.path)))
-    return [_of_student(files_of_one, module) for files_of_one in by_id.values()]
+def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
+    """What was handed in as the files of a download, all that one student did as one.
+
+    Where a name can be read in several ways, the roster says which, then what the clear names of the class leave;
+    else the id furthest right counts. Two names for one id are refused, both; but of a name that can only be read as
+    somebody else's id, that file alone.
+    """
+    by_id: dict[str, list[tuple[Named, Path]]] = {}
+    names: dict[str, set[str]] = {}
+    read = [(readings(entry.name), Path(entry.path)) for entry in files]
+    for ways, _ in read:
+        if len(ways) == 1:
+            names.setdefault(ways[0].id, set()).add(ways[0].name)
+    strangers = []
+    for ways, path in read:
+        found = _most_likely(ways, names, wanted.roster)
+        if len(ways) > 1 and found.name not in (clear := names.get(found.id, {found.name})):
+            strangers.append(_refused(found, path, {*clear, found.name}))
+        else:
+            by_id.setdefault(found.id, []).append((found, path))
+    return [one for files_of_one in by_id.values() for one in _of_id(files_of_one, wanted)] + strangers
 
 
-def _of_student(files: Sequence[tuple[re.Match[str], Path]], module: str) -> HandIn:
-    on_time = [(found, path) for found, path in files if not found["late"]] or list(files)
-    newest = sorted(on_time, key=lambda file: int(file[0]["file"][:18]))
-    chosen, beside = module_and_notebook([(found["rest"], path) for found, path in newest], module)
+def _most_likely(ways: Sequence[Named], clear: Mapping[str, Collection[str]], roster: Roster | None) -> Named:
+    """The reading that counts; `clear` holds the names of each id that can be read in no other way."""
+    if len(ways) > 1 and roster is not None:
+        by_name = [way for way in ways if (person := roster.person(way.id)) and key(way.name) in person.keys]
+        ways = by_name or [way for way in ways if roster.person(way.id)] or ways
+    known = [way for way in ways if way.name in clear.get(way.id, ())]
+    free = [way for way in ways if way.id not in clear]
+    return (known or free or ways)[0]
+
+
+def _of_id(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> list[HandIn]:
+    """What was handed in under one id; where two names claim it, all of it, refused."""
+    names = {found.name for found, _ in files}
+    return [_of_student(files, wanted)] if len(names) == 1 else [_refused(found, path, names) for found, path in files]
+
+
+def _refused(found: Named, path: Path, names: Collection[str]) -> HandIn:
+    reason = claimed_by_two((f"{name}_{found.id}" for name in names), found.id, "Canvas")
+    return HandIn((found.owner,), path, shown_name(path.name), refused=reason)
+
+
+def _of_student(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> HandIn:
+    on_time = [(found, path) for found, path in files if not found.late] or list(files)
+    newest = sorted(on_time, key=lambda file: file[0].file)
+    chosen, beside = module_and_notebook([(found.rest, path) for found, path in newest], wanted)
     found = newest[-1][0]
     others = tuple(shown_name(path.name) for _, path in files if path not in (chosen, beside))
-    owner = (f"{found['name']}_{found['id']}", found["id"], found["name"])
-    order = max(int(match["file"][:18]) for match, path in newest if path in (chosen, beside))
-    return HandIn((owner,), chosen, shown_name(chosen.name), beside, None, bool(found["late"]), order, others)
+    order = max(match.file for match, path in newest if path in (chosen, beside))
+    rests = {path: match.rest for match, path in newest}
+    notes = tuple(note for path in (chosen, beside) if path for note in taken(rests[path], path, wanted))
+    shown = shown_name(chosen.name)
+    return HandIn((found.owner,), chosen, shown, beside, None, found.late, order, others, notes=notes)

@@ -16,7 +16,7 @@ from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
-from autograder.platforms.hand_in import HandIn, is_folder, module_and_notebook
+from autograder.platforms.hand_in import HandIn, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
@@ -25,6 +25,8 @@ from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import number, visible
 
 NAMED_BY = ("full name", "username", "id number", "email address")
+YES = frozenset("yes ja oui sí si sim да tak ano igen はい 是 예 evet ναι כן نعم da taip jah kyllä áno".split())  # noqa: SIM905 (words)
+NO = frozenset("no nein non não nee nej nei нет nie ne nem いいえ 否 아니요 아니오 hayır όχι לא لا nu ei nav".split())  # noqa: SIM905 (words)
 ENTRY_NAME = re.compile(
     r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)(_(?P<rest>.*))?", re.DOTALL
 )
@@ -58,8 +60,8 @@ def moodle_csv(
     worksheet   what Moodle's "Download grading worksheet" gave
     raises      UsageError where it is not one, or the assignment is worth other points there
     """
-    at_grade, at_id = _column(worksheet, grade_column), _column(worksheet, identifier_column)
-    headings = [plain_heading(cell) for cell in worksheet.header]
+    headings = _headings(worksheet, grade_column, identifier_column)
+    at_grade, at_id = (_column(worksheet, headings, name) for name in (grade_column, identifier_column))
     numbers = [_participant(row[at_id]) for row in worksheet.rows]
     decimal = _checked_maximum(worksheet, headings, common_maximum(reports))
     by = [at for at, heading in enumerate(headings) if heading in NAMED_BY]
@@ -100,8 +102,55 @@ def feedback_zip(folders: Mapping[str, str], pages: Path) -> bytes:
     return zip_bytes(files, "")
 
 
-def _column(worksheet: Table, heading: str) -> int:
-    found = [at for at, cell in enumerate(worksheet.header) if plain_heading(cell) == plain_heading(heading)]
+def _headings(worksheet: Table, grade_column: str, identifier_column: str) -> list[str]:
+    """The headings in English, whatever the language: Moodle's columns always stand in the same order.
+
+    Identifier, name and other identities, status, grade, maximum grade, whether it can be changed (mod/assign of
+    Moodle, `gradingtable.php` with the feedback plugin `offline`); the last three are known by what stands in them.
+    """
+    headings = [plain_heading(cell) for cell in worksheet.header]
+    named = {plain_heading(grade_column), plain_heading(identifier_column)} <= set(headings)
+    if named and "maximum grade" in headings:
+        return headings
+    at = (
+        _grade_by_place(worksheet)
+        if plain_heading(grade_column) not in headings
+        else headings.index(plain_heading(grade_column))
+    )
+    if at is None or not all(re.fullmatch(r"\D*\d+", row[0].strip()) for row in worksheet.rows):
+        return headings
+    headings[0] = headings[0] if plain_heading(identifier_column) in headings else plain_heading(identifier_column)
+    headings[at] = plain_heading(grade_column)
+    if _is_maximum(worksheet, at + 1):
+        headings[at + 1] = "maximum grade"
+        if _is_yes_or_no(worksheet, at + 2):
+            headings[at + 2] = "grade can be changed"
+    identities = [place for place in range(1, at) if headings[place] not in NAMED_BY and headings[place] != "status"]
+    for place in identities:
+        headings[place] = "full name" if place == 1 else "id number" if place < at - 1 else headings[place]
+    return headings
+
+
+def _grade_by_place(worksheet: Table) -> int | None:
+    """The column of grades, by those behind it; None where no other could be meant, or several."""
+    width = len(worksheet.header)
+    found = [at for at in range(1, width - 2) if _is_maximum(worksheet, at + 1) and _is_yes_or_no(worksheet, at + 2)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_maximum(worksheet: Table, at: int) -> bool:
+    """Whether a column holds one number, over and over."""
+    cells = {row[at].strip() for row in worksheet.rows} if at < len(worksheet.header) else set()
+    return len(cells) == 1 and re.fullmatch(r"\d+([.,]\d+)?", cells.pop()) is not None
+
+
+def _is_yes_or_no(worksheet: Table, at: int) -> bool:
+    cells = {row[at].strip().casefold() for row in worksheet.rows} if at < len(worksheet.header) else set()
+    return bool(cells) and cells <= YES | NO
+
+
+def _column(worksheet: Table, headings: Sequence[str], heading: str) -> int:
+    found = [at for at, cell in enumerate(headings) if cell == plain_heading(heading)]
     if len(found) != 1:
         columns = ", ".join(visible(cell, 40) for cell in worksheet.header)
         raise UsageError(
@@ -130,7 +179,7 @@ def _checked_maximum(worksheet: Table, headings: Sequence[str], ours: float) -> 
 
 
 def _is_locked(row: Sequence[str], headings: Sequence[str]) -> bool:
-    return "grade can be changed" in headings and row[headings.index("grade can be changed")].strip().lower() == "no"
+    return "grade can be changed" in headings and row[headings.index("grade can be changed")].strip().casefold() in NO
 
 
 def _cell(cell: str, heading: str) -> str:
@@ -146,21 +195,34 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     return [entry for entry in entries if ENTRY_NAME.fullmatch(entry.name)]
 
 
-def hand_ins(entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
-    """What was handed in as the files or folders of a download, all that one student did as one."""
+def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
+    """What was handed in as the files or folders of a download, all that one student did as one.
+
+    Moodle writes a space for each `_` of a name, so the id is the first number that stands between two.
+    """
     by_id: dict[str, list[tuple[re.Match[str], os.DirEntry[str]]]] = {}
     for entry in entries:
         if found := ENTRY_NAME.fullmatch(entry.name):
             by_id.setdefault(found["id"], []).append((found, entry))
-    return [_of_student(files, module) for files in by_id.values()]
+    return [one for files in by_id.values() for one in _of_id(files, wanted)]
 
 
-def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], module: str) -> HandIn:
+def _of_id(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted) -> list[HandIn]:
+    """What was handed in under one number; where two names claim it, all of it, refused."""
+    if len({found["name"] for found, _ in files}) == 1:
+        return [_of_student(files, wanted)]
+    reason = claimed_by_two((f"{found['name']}_{found['id']}" for found, _ in files), files[0][0]["id"], "Moodle")
+    return [HandIn(((entry.name,),), Path(entry.path), shown_name(entry.name), refused=reason) for _, entry in files]
+
+
+def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted) -> HandIn:
     found = files[0][0]
     owner = (f"{found['name']}_{found['id']}", found["id"], found["name"])
     folders = [entry for match, entry in sorted(files, key=lambda one: one[0]["kind"]) if is_folder(entry)]
     if folders:  # `file` comes before `onlinetext`
         return HandIn((owner,), Path(folders[0].path), shown_name(folders[0].name))
     loose = [(match["rest"] or "", Path(entry.path)) for match, entry in files]
-    chosen, beside = module_and_notebook(loose, module)
-    return HandIn((owner,), chosen, shown_name(chosen.name), beside)
+    chosen, beside = module_and_notebook(loose, wanted)
+    names = {path: name for name, path in loose}
+    notes = tuple(note for path in (chosen, beside) if path for note in taken(names[path], path, wanted))
+    return HandIn((owner,), chosen, shown_name(chosen.name), beside, notes=notes)

@@ -17,12 +17,16 @@ OUTPUT_MEGABYTES = 64.0
 
 @dataclass(frozen=True)
 class Program:
-    """What a worker loads: the student's module, the given modules and the assignment's probes, all as text."""
+    """What a worker loads: the student's module, the given modules and the assignment's probes, all as text.
+
+    torch   whether it is warm with torch; without, arrays come in and go out
+    """
 
     module: str
     source: str
     given: Mapping[str, str]
     probes: str
+    torch: bool = True
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Outcome:
     detail     how a worker ended
     exceeded   the budget that ended it, as a sentence goes on after the function's name
     seconds    wall time seen from outside
+    size       bytes of header and tensors that the grader holds for it
     loading    the submission could not even be loaded
     """
 
@@ -62,6 +67,7 @@ class Outcome:
     detail: str = ""
     exceeded: str = ""
     seconds: float = 0.0
+    size: tuple[int, int] = (0, 0)
     loading: bool = False
 
 

@@ -1,10 +1,15 @@
 """A control group for a server and its workers: their memory and their processes, counted and held by the kernel.
 
-It is used where staff have set a group aside and named it in AUTOGRADER_CGROUP, relative to where the hierarchies are
-mounted: moving processes out of a group that somebody else watches would do harm, and a group that is left behind keeps
-its parent from being removed. In it every server gets a group `server-<grader's process>-<number>`, which goes with it;
-those of graders that were killed go when the next one starts. Version 2 (one hierarchy) or version 1 (one for each
-controller). Source: the kernel's admin-guide/cgroup-v2 and cgroup-v1.
+It is used where groups may be made below this process's own: in version 2 where it is alone in one that was handed
+over to it, as `systemd-run --user --scope -p Delegate=yes` does, or in a container; in version 1 where a user may
+write there. In version 2 it then moves into a group `grader`, for the kernel wants processes in leaves alone; those of
+others are never moved. Root may write in groups that somebody else watches, and one that is left behind keeps its
+parent from being removed: in version 1 root has none. Elsewhere staff set a group aside and name it in
+AUTOGRADER_CGROUP, relative to where the hierarchies are mounted; an empty name asks for none.
+
+Every server gets a group `server-<grader's process>-<number>`, which goes with it; those of graders that were killed go
+when the next one starts. Version 2 has one hierarchy, version 1 one for each controller. Source: the kernel's
+admin-guide/cgroup-v2 and cgroup-v1.
 """
 
 from __future__ import annotations
@@ -20,6 +25,8 @@ from pathlib import Path
 
 VARIABLE = "AUTOGRADER_CGROUP"
 MOUNTED = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
+LEAF = "grader"
 CONTROLLERS = ("memory", "pids")
 CLOSE_SECONDS = 1.0
 CANARY_MEGABYTES = 64.0
@@ -84,21 +91,62 @@ class Group:
 
 def parents(mounted: Path = MOUNTED) -> list[Path]:
     """The groups that were set aside, in every hierarchy that is needed; raises OSError where there is none."""
-    named = os.environ.get(VARIABLE, "").strip("/")
-    if not named:
-        raise OSError(2, f"no group is set aside for it in {VARIABLE}")
-    if not re.fullmatch(r"[\w@:.-]+(/[\w@:.-]+)*", named) or ".." in named.split("/"):
-        raise OSError(22, f"{VARIABLE} should name a group, such as autograder")
+    named = os.environ.get(VARIABLE)
     one = (mounted / "cgroup.controllers").exists()
-    found = [mounted / named] if one else [mounted / controller / named for controller in CONTROLLERS]
+    found = _own(mounted, one) if named is None else _set_aside(named.strip("/"), mounted, one)
     for path in found:
         if not os.access(path, os.W_OK | os.X_OK):
             raise OSError(2, f"{path} is not there, or not to be written by this user")
     if one:
         handed_on = (found[0] / "cgroup.subtree_control").read_text(encoding="ascii").split()
         if missing := [controller for controller in CONTROLLERS if controller not in handed_on]:
+            if named is None:
+                _leave(found[0])
             (found[0] / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in missing), encoding="ascii")
     return found
+
+
+def _set_aside(named: str, mounted: Path, one: bool) -> list[Path]:
+    if not named:
+        raise OSError(2, f"no group is set aside for it in {VARIABLE}")
+    if not re.fullmatch(r"[\w@:.-]+(/[\w@:.-]+)*", named) or ".." in named.split("/"):
+        raise OSError(22, f"{VARIABLE} should name a group, such as autograder")
+    return [mounted / named] if one else [mounted / controller / named for controller in CONTROLLERS]
+
+
+def _own(mounted: Path, one: bool) -> list[Path]:
+    """The groups that this process is in; in version 2 the one above, once it has moved."""
+    if not one and os.geteuid() == 0:
+        raise OSError(1, f"no group is set aside for it in {VARIABLE}")
+    lines = MEMBERSHIP.read_text(encoding="utf-8", errors="replace").splitlines()
+    groups = {name: path for _, names, path in (line.split(":", 2) for line in lines) for name in names.split(",")}
+    wanted = ("",) if one else CONTROLLERS
+    if missing := [name for name in wanted if ".." in groups.get(name, "..")]:
+        raise OSError(2, f"this process is in no control group of {' and '.join(missing) or 'version 2'}")
+    found = [mounted / name / groups[name].strip("/") for name in wanted]
+    return [path.parent if one and path.name == LEAF else path for path in found]
+
+
+def _leave(group: Path) -> None:
+    """Move this process and its children into a leaf of their group, which they must have to themselves."""
+    inside = (group / "cgroup.procs").read_text(encoding="ascii").split()
+    if not all(_is_ours(int(pid)) for pid in inside):
+        raise OSError(16, "other processes share its group: start it with systemd-run --user --scope -p Delegate=yes")
+    (group / LEAF).mkdir(exist_ok=True)
+    for pid in inside:
+        with contextlib.suppress(ProcessLookupError):
+            (group / LEAF / "cgroup.procs").write_text(pid, encoding="ascii")
+
+
+def _is_ours(pid: int) -> bool:
+    """Whether it is this process, or was started by it; one that is gone is in nobody's way."""
+    while pid > 1 and pid != os.getpid():
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return True
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return pid == os.getpid()
 
 
 def sweep(mounted: Path = MOUNTED) -> int:

@@ -4,35 +4,49 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ntpath
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.places import ENGINE
 
 KIT_ROOT = ENGINE.parent
+NOT_FOR_WORKERS = {"site-packages", "dist-packages", ENGINE.name, "test", "idlelib", "ensurepip", "turtledemo"}
+WINDOWS = frozenset(
+    {
+        "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "PROGRAMFILES", "PROGRAMDATA",
+        "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "PROCESSOR_IDENTIFIER", "OS",
+    }
+)  # fmt: skip
 BOOT = """
 import json, sys
 boot = json.loads(sys.argv[1])
 sys.path[:] = [boot["root"]] + [path for path in sys.path if path] + boot["packages"]
-if "namespaces" in boot.get("layers", ()):
+sys.orig_argv[:] = [""]
+if "namespaces" in boot.get("server", {}).get("layers", ()):
     from autograder.sandbox.inside import namespaces
-    namespaces.enter(boot["readable"])
+    namespaces.enter(boot["server"]["readable"])
 from autograder.sandbox.inside import server, worker
+if boot["torch"]:
+    worker.know_torch()
 sys.path.remove(boot["root"])
-for name, module in sys.modules.items():
-    if name.partition(".")[0] == "autograder" and hasattr(module, "__path__"):
-        module.__path__ = []  # no further module of the kit can be imported
+server.forget_places(boot["root"])
 sys.argv[:] = [""]
-server.serve(boot["control"], boot["layers"], boot["readable"]) if "control" in boot else worker.main_on_stdio()
+server.serve(**boot["server"]) if "server" in boot else worker.main_on_stdio()
 """
 
 
-def command(boot: dict[str, Any]) -> list[str]:
-    """A Python that processes no site, no user or current folder: only the packages that the grader itself runs on."""
-    boot = {**boot, "root": str(KIT_ROOT), "packages": packages()}
+def command(boot: dict[str, Any], *, torch: bool = True) -> list[str]:
+    """A Python that processes no site, no user or current folder: only the packages that the grader itself runs on.
+
+    torch   whether it imports torch at once
+    """
+    boot = {**boot, "torch": torch, "root": str(KIT_ROOT), "packages": packages()}
     return [sys.executable, "-S", "-s", "-P", "-B", "-X", "utf8", "-c", BOOT, json.dumps(boot)]
 
 
@@ -42,18 +56,72 @@ def packages() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a worker: nothing of the grader's own."""
-    usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/"}
+    """The environment of a worker: nothing of the grader's own but what the system itself needs."""
+    usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
     with contextlib.suppress(RuntimeError):  # there may be no home
         usual["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
-    return {**usual, "MPLBACKEND": "Agg", "TORCHINDUCTOR_CACHE_DIR": "/tmp"}  # never made: a name without looking
+    if sys.platform == "win32":
+        return usual | _of_windows()
+    # the folder is never made: a name without looking
+    return usual | {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/", "TORCHINDUCTOR_CACHE_DIR": "/tmp"}
+
+
+def _of_windows() -> dict[str, str]:
+    """What Windows cannot do without: sockets, so `asyncio`, need SystemRoot; files that last a moment need TEMP."""
+    kept = {name: value for name, value in os.environ.items() if name.upper() in WINDOWS}
+    root = next((value for name, value in kept.items() if name.upper() == "SYSTEMROOT"), r"C:\Windows")
+    temporary = tempfile.gettempdir()
+    needed = {"SYSTEMROOT": root, "TEMP": temporary, "TMP": temporary, "TORCHINDUCTOR_CACHE_DIR": temporary}
+    path = os.pathsep.join([ntpath.join(root, "System32"), root])
+    upper = {name.upper(): value for name, value in kept.items()}
+    return upper | needed | {"PATH": path, "USERNAME": "student", "USERPROFILE": temporary}
 
 
 def readable_paths(packages: Sequence[str]) -> list[str]:
-    """What this Python runs on: its installation, `packages`, the system's libraries."""
-    standard = [path for path in sys.path if Path(path).is_relative_to(sys.base_prefix)]
-    system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
+    """What this Python runs on, each by its name: its library's modules, installed packages, the system's libraries.
+
+    Not Python's prefix, not site-packages as a whole: a course may lie below them.
+    """
+    standard = [path for path in sys.path if Path(path).is_relative_to(sys.base_prefix) and path not in packages]
+    modules = [entry for path in (*standard, *packages) for entry in _modules_in(Path(path))]
+    archives = [path for path in standard if Path(path).is_file()]
+    private = (Path(sys.base_prefix, "lib"), Path("/usr/local/lib"))  # below which packages lie as well
+    shared = [str(path) for folder in private for path in folder.glob("*.so*")]
+    system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
     devices = [os.devnull, "/dev/urandom"]  # a shared mapping of /dev/zero is memory that no limit counts
-    whole = {"/", "/usr", "/usr/local"}  # a Python of the system: its libraries stand in the list already
-    found = [sys.base_prefix, *standard, *packages, *system, *devices]
-    return list(dict.fromkeys(os.path.realpath(path) for path in found if path not in whole))
+    found = [*modules, *archives, *shared, *system, *devices]
+    return list(dict.fromkeys(os.path.realpath(path) for path in found))
+
+
+def _modules_in(folder: Path) -> list[str]:
+    """What can be imported from there, and what lies beside it for that: libraries, metadata, compiled files."""
+    if not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        return [entry.path for entry in entries if entry.name not in NOT_FOR_WORKERS and _is_of_a_package(entry)]
+
+
+def _is_of_a_package(entry: os.DirEntry[str]) -> bool:
+    if entry.is_dir():
+        return entry.name.isidentifier() or entry.name.endswith((".libs", ".dist-info", ".egg-info", "-dynload"))
+    return entry.name.endswith((".py", ".so", ".pyc"))
+
+
+# What no worker may reach
+
+_withheld: set[Path] = set()
+
+
+def withhold(path: Path) -> None:
+    """Let no worker start that could read what lies there: expected values, solutions."""
+    _withheld.add(path.resolve())
+
+
+def refuse_if_within_reach(readable: Sequence[str]) -> None:
+    """Raises SandboxError where a worker that may read all this could read what is withheld."""
+    for path in _withheld:
+        for reached in {str(path), *map(str, path.parents)} & set(readable):
+            raise SandboxError(
+                f"{path} holds what no submission may read, but lies inside {reached}, which every submission may. "
+                "Move the course somewhere else: outside installed packages and the system's libraries."
+            )

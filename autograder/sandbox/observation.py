@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import safetensors
 import safetensors.numpy
+
+from autograder.sandbox.interpreter import KIT_ROOT, packages
 
 MAX_NAMES = 256
 MAX_DIMENSIONS = 16
@@ -23,12 +29,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception: its type names from the most derived on, its message, and the line of the submission."""
+    """An exception: its type names from the most derived on, its message, the lines of submission and probes."""
 
     types: tuple[str, ...]
     message: str
     line: int | None
     code: str
+    probe_line: int | None = field(default=None, compare=False)
 
     @property
     def is_out_of_memory(self) -> bool:
@@ -78,10 +85,31 @@ def raised_from_header(header: Mapping[str, Any]) -> Raised:
     types, line = header.get("types"), header.get("line")
     if not isinstance(types, list) or not types or not all(isinstance(name, str) for name in types):
         raise ValueError("the worker's answer names no exception")
-    if line is not None and not _is_count(line):
+    probe_line = header.get("probe_line")
+    if not all(one is None or _is_count(one) for one in (line, probe_line)):
         raise ValueError("the worker's answer names no line")
     names = tuple(name[:80] for name in types[:20])
-    return Raised(names, _text(header, "message", MAX_TEXT), line, _text(header, "code", 200))
+    message = without_places(_text(header, "message", MAX_TEXT))
+    return Raised(names, message, line, _text(header, "code", 200), probe_line)
+
+
+def without_places(text: str) -> str:
+    """The text without the folders of this machine: they may tell who grades on it, and say nothing to a student."""
+    for place, name in _places():
+        text = text.replace(place, name)
+    return text
+
+
+@functools.cache
+def _places() -> list[tuple[str, str]]:
+    """Folders and what to call them, those inside others first."""
+    named = dict.fromkeys(packages(), "site-packages")
+    named |= {sys.prefix: "python", sys.base_prefix: "python", str(KIT_ROOT): "autograder"}
+    with contextlib.suppress(RuntimeError):  # there may be no home
+        named[str(Path.home())] = "~"
+    real = {os.path.realpath(path): name for path, name in named.items()}
+    long = [(path, name) for path, name in {**named, **real}.items() if len(Path(path).parts) > 2 or name == "~"]
+    return sorted(((path, name) for path, name in long if path != "/"), key=lambda one: -len(one[0]))
 
 
 def _is_shallow(value: Any, levels: int) -> bool:

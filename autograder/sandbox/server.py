@@ -19,16 +19,19 @@ START_SECONDS = 120.0
 SERVER_MEGABYTES = 1024.0  # torch itself included
 MAX_THREADS = 512
 SERVER_THREADS = 64
+REFUSED_CALLS = "AUTOGRADER_REFUSED_CALLS"  # a file: each system call that seccomp refuses is written there
 DOCTOR = "Where the whole kit is installed, `autograder doctor` shows what is missing."
 
 
 class Server:
     """The warm server, seen from outside: one socket, two kinds of message."""
 
-    def __init__(self, layers: Sequence[str]) -> None:
-        """Start it with these layers; it takes its seconds to get warm while the caller goes on."""
-        boot = {"layers": list(layers), "readable": readable_paths(packages())}
-        self.has_own_processes = "namespaces" in layers
+    def __init__(self, layers: Sequence[str], *, torch: bool = True) -> None:
+        """Start it with these layers, and with torch or without; it gets warm while the caller goes on."""
+        self.torch = torch
+        refused = _where_refusals_go()
+        self.readable = readable_paths(packages())
+        boot = {"layers": list(layers), "readable": self.readable, "refused": refused}
         self._group = _group() if "cgroup" in layers else None
         self._is_warm = False
         self._warmed: set[str] = set()
@@ -36,15 +39,18 @@ class Server:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
+            given = (theirs.fileno(),) if refused is None else (theirs.fileno(), refused)
             self._process = subprocess.Popen(
-                command({**boot, "control": theirs.fileno()}),
+                command({"server": {**boot, "control": theirs.fileno()}}, torch=torch),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 env=environment(),
-                pass_fds=(theirs.fileno(),),
+                pass_fds=given,
                 start_new_session=True,
             )
+        if refused is not None:
+            os.close(refused)
         self._socket.settimeout(START_SECONDS)
         try:
             self._add_to_group()
@@ -87,15 +93,17 @@ class Server:
                 self._receive()
             self._compiled = sources
 
-    def fork(self, descriptors: tuple[int, int, int], megabytes: float, seconds: float) -> int:
-        """The process id, as the server sees it, of a new worker that holds these (requests, answers, output).
+    def fork(self, descriptors: tuple[int, int, int], megabytes: float, seconds: float) -> tuple[int, int]:
+        """The process id, as the server sees it and as we do, of a new worker that holds these pipes.
 
+        descriptors          for requests, answers, output
         megabytes, seconds   memory that it may allocate, processor time for its whole life
         """
         if self._group is not None:
             self._group.allow(SERVER_MEGABYTES + megabytes)
         self._send_with(descriptors, {"fork": {"megabytes": megabytes, "seconds": seconds}})
-        return int(self._receive()["pid"])
+        answer = self._receive()
+        return int(answer["pid"]), int(answer["outside"])
 
     def _send_with(self, descriptors: Sequence[int], message: dict[str, Any]) -> None:
         try:
@@ -140,6 +148,11 @@ class Server:
         self._process.wait()
         last = (stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
         return f"The sandbox's warm server stopped: {last}. {DOCTOR}"
+
+
+def _where_refusals_go() -> int | None:
+    path = os.environ.get(REFUSED_CALLS)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if path else None
 
 
 def _group() -> cgroup.Group:

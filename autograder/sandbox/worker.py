@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from autograder.sandbox.calls import Outcome, Program, Request, Status, read_answer
 from autograder.sandbox.inside import frames
@@ -40,11 +40,17 @@ class Budget:
     output_megabytes: float
 
 
+class _Frame(NamedTuple):
+    header: dict[str, Any]
+    blob: bytes
+    header_size: int
+
+
 @dataclass(frozen=True)
 class _Heard:
     """What came of waiting for an answer: a frame, or what ended the wait; neither where the worker is gone."""
 
-    frame: tuple[dict[str, Any], bytes] | None = None
+    frame: _Frame | None = None
     stopped: Outcome | None = None
 
 
@@ -54,13 +60,13 @@ class Worker:
     A thread of ours has each pipe and closes it: whatever the worker does or leaves undone, it blocks none but these.
     """
 
-    _pid: int  # as this process sees it; 0 where only the worker can tell, which it does before it runs anything
+    _pid: int  # as this process sees it; 0 where nobody can tell
 
     def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
         """Speak through these streams, which are closed with the worker."""
         self._asked, self._resident, self.loading_seconds = 0, 0, 0.0
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._inbox: queue.Queue[tuple[dict[str, Any], bytes] | None] = queue.Queue(maxsize=1)
+        self._inbox: queue.Queue[_Frame | None] = queue.Queue(maxsize=1)
         self._tail, self._written = b"", 0
         self._receiver = threading.Thread(target=self._receive, args=(answers,), daemon=True)
         self._threads = [
@@ -75,8 +81,7 @@ class Worker:
         """Return once the worker listens; whatever keeps it from that is no fault of a submission."""
         with contextlib.suppress(queue.Empty):
             frame = self._inbox.get(timeout=START_SECONDS)
-            if frame is not None and frame[0].get("op") == "ready":
-                self._pid = int(frame[0].get("pid") or self._pid)
+            if frame is not None and frame.header.get("op") == "ready":
                 self._resident = usage(self._pid).resident
                 return
         self.close()
@@ -139,10 +144,10 @@ class Worker:
             return replace(heard.stopped, seconds=seconds)
         if heard.frame is None:
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
-        frame = heard.frame
-        if frame[0].get("n") != self._asked or type(frame[0]["n"]) is not int:
+        header, answer, header_size = heard.frame
+        if header.get("n") != self._asked or type(header["n"]) is not int:
             return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
-        return read_answer(frame, seconds, answers)
+        return replace(read_answer((header, answer), seconds, answers), size=(header_size, len(answer)))
 
     def _await(self, budget: Budget) -> _Heard:
         """The next frame, or why not to wait for it any longer.
@@ -182,8 +187,8 @@ class Worker:
 
     def _receive(self, answers: BinaryIO) -> None:
         with contextlib.suppress(frames.FrameError, OSError), answers:
-            while (frame := frames.read(answers)) is not None:
-                self._inbox.put(frame)
+            while (parts := frames.read_parts(answers, frames.MAX_ANSWER)) is not None:
+                self._inbox.put(_Frame(frames.parse_header(parts[0]), parts[1], len(parts[0])))
         self._inbox.put(None)
 
     def _drain(self, output: BinaryIO) -> None:
@@ -200,10 +205,10 @@ def _stopped(status: Status, exceeded: str) -> Outcome:
 class FreshWorker(Worker):
     """A worker in an interpreter of its own: slower, and all that macOS and Windows allow."""
 
-    def __init__(self) -> None:
-        """Start it; nothing but its environment keeps it apart."""
+    def __init__(self, *, torch: bool = True) -> None:
+        """Start it, with torch or without; nothing but its environment keeps it apart."""
         self._process = subprocess.Popen(
-            command({}),
+            command({}, torch=torch),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -238,7 +243,7 @@ class ForkedWorker(Worker):
         self._owner = server
         to_worker, from_worker, output = os.pipe(), os.pipe(), os.pipe()
         try:
-            self._known_as = server.fork((to_worker[0], from_worker[1], output[1]), megabytes, seconds)
+            self._known_as, self._pid = server.fork((to_worker[0], from_worker[1], output[1]), megabytes, seconds)
         except BaseException:
             for descriptor in (to_worker[1], from_worker[0], output[0]):
                 os.close(descriptor)
@@ -247,7 +252,6 @@ class ForkedWorker(Worker):
             for descriptor in (to_worker[0], from_worker[1], output[1]):
                 os.close(descriptor)
         self._status: int | None = None
-        self._pid = 0 if server.has_own_processes else self._known_as
         super().__init__(
             os.fdopen(to_worker[1], "wb", buffering=0),
             os.fdopen(from_worker[0], "rb"),

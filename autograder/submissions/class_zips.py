@@ -1,57 +1,126 @@
 """A class in one zip, as platforms offer it for download → a temporary folder that holds the same.
 
 What the platform packed is not trusted more than what students named: nothing lies outside the folder, no link is made
-that leads anywhere, and only what can be graded is unpacked; the rest leaves its name and no bytes.
+that leads anywhere, and only what can be graded is unpacked; the rest leaves its name and no bytes. What cannot be
+unpacked costs the one entry at the top that it lies in, which is one student's, and no other.
 """
 
 from __future__ import annotations
 
+import hashlib
 import stat
 import zipfile
+import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from autograder.submissions.names import parts_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import is_ignored
+from autograder.vocabulary.folders import LEFT_BEHIND
 
 METADATA = "submission_metadata.yml"  # Gradescope's own, at the top
 MAX_METADATA = 32 * 2**20
-MAX_ENTRIES = 50_000
+SETTINGS = "user_assignment_settings.json"  # Submitty's own, in each student's folder
+MAX_SETTINGS = 2**20
+SUBMISSIONS = "submissions"  # Submitty's too, and its neighbours
+VERSIONED = frozenset({SUBMISSIONS, "checkout", "results", "results_public"})  # with a folder for each student
+DESCRIBING = {"timestamp.txt": 100, SETTINGS: MAX_SETTINGS}  # what is no work and says whose and when it was
+MAX_ENTRIES = 500_000
 MAX_TOTAL = 4 * 2**30
+MAX_OF_ONE = 256 * 2**20  # bytes of one student's files, unpacked
+MAX_ENTRIES_OF_ONE = 10_000
 MAX_DEPTH = 12
+LONGEST_NAME = 200  # bytes; file systems stop at 255
+
+
+@dataclass
+class Unpacked:
+    """What has become of a zip.
+
+    lost      name at the top → the end of a sentence on what of it could not be unpacked
+    skipped   name at the top → likewise, on what was left where it was: it matters where nothing else is to grade
+    """
+
+    folder: Path
+    lost: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
 
 
 def members(path: Path) -> list[zipfile.ZipInfo]:
-    """The files in the zip at `path`; none where it is not a zip, or has too many to be looked at."""
+    """The files in the zip at `path`. Raises UsageError where it is damaged, or has too many to be looked at."""
     try:
         with zipfile.ZipFile(path) as opened:
             found = [member for member in opened.infolist() if not member.is_dir()]
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}): check its permissions.") from None
     except Exception:  # zipfile raises a dozen types on damaged input
-        return []
-    return found if len(found) <= MAX_ENTRIES else []
+        raise UsageError(f"{path} is damaged, or no zip file: download it again.") from None
+    if len(found) > MAX_ENTRIES:
+        raise UsageError(f"{path} holds more than {MAX_ENTRIES} files: unpack it, and give the folder.")
+    return found
 
 
-def unpack(path: Path, target: Path) -> None:
+def unpack(path: Path, target: Path) -> Unpacked:
     """Unpack the zip into `target`.
 
-    Raises UsageError where an entry would lie outside, where one is there twice, or where all is more than MAX_TOTAL.
+    Raises UsageError where an entry would lie outside, is damaged, or where all is more than MAX_TOTAL.
     """
-    room = MAX_TOTAL
+    unpacked, room = Unpacked(target), MAX_TOTAL
+    found = members(path)
+    everything = list(zip(found, parts_of(found), strict=True))
+    below = _below([parts for _, parts in everything])
+    used: dict[str, tuple[int, int]] = {}
     with zipfile.ZipFile(path) as opened:
-        for member in members(path):
-            parts = _parts(member.filename)
-            if not parts or any(map(is_ignored, parts)):
+        for member, parts in everything:
+            if not parts or not LEFT_BEHIND.isdisjoint(parts):
                 continue
-            place = target.joinpath(*_inside(parts, path))
+            _refuse_outside(parts, path)
+            owner = parts[min(below, len(parts) - 1)]
+            count, size = used.get(owner, (0, 0))
+            used[owner] = count + 1, size
+            if reason := _too_much(parts, count, size):
+                _note(unpacked.skipped, unpacked.folder, parts, below, reason)
+                continue
             try:
-                room -= _write(opened, member, place, min(room, _cap(parts)))
+                most = min(room, _cap(parts, below))
+                written = _write(opened, member, target.joinpath(*map(_short, parts)), most)
             except OSError as error:
-                raise UsageError(f"{path} cannot be unpacked ({error.strerror}): {_shown(parts)}.") from None
-            except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
+                _note(unpacked.lost, target, parts, below, f"cannot be unpacked ({error.strerror}): {_shown(parts)}")
+                continue
+            except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, zlib.error) as error:
                 raise UsageError(f"{path} is damaged at {_shown(parts)} ({error}): download it again.") from None
+            used[owner], room = (count + 1, size + written), room - written
             if room <= 0:
                 raise UsageError(f"{path} holds more than {MAX_TOTAL // 2**30} GiB: unpack it, and give the folder.")
+    return unpacked
+
+
+def _below(paths: Sequence[Sequence[str]]) -> int:
+    """How deep the names of students' entries stand: 1 where all lies in one folder, or in Submitty's; else 0."""
+    tops = {parts[0] for parts in paths if parts and LEFT_BEHIND.isdisjoint(parts)}
+    one = len(tops) == 1 or (SUBMISSIONS in tops and tops <= VERSIONED)
+    return 1 if one and all(len(parts) > 1 for parts in paths if parts and parts[0] in tops) else 0
+
+
+def _too_much(parts: Sequence[str], count: int, size: int) -> str:
+    """Why an entry is not unpacked, as the end of a sentence; "" where nothing stands against it."""
+    if count >= MAX_ENTRIES_OF_ONE:
+        return f"holds more than {MAX_ENTRIES_OF_ONE} files"
+    if size >= MAX_OF_ONE:
+        return f"holds more than {MAX_OF_ONE // 2**20} MiB"
+    if len(parts) > MAX_DEPTH:
+        return f"holds a file more than {MAX_DEPTH} folders deep: {_shown(parts)}"
+    return ""
+
+
+def _note(noted: dict[str, str], folder: Path, parts: Sequence[str], below: int, reason: str) -> None:
+    """Note what of an entry at the top is not unpacked, where it could have been graded; its folder is there anyway."""
+    if PurePosixPath(parts[-1]).suffix.lower() in CAPS:
+        noted.setdefault(_short(parts[min(below, len(parts) - 1)]), reason)
+    if len(parts) > below + 1:
+        folder.joinpath(*map(_short, parts[: below + 1])).mkdir(parents=True, exist_ok=True)
 
 
 def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path, most: int) -> int:
@@ -70,20 +139,30 @@ def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path, most: 
             return written
 
 
-def _cap(parts: Sequence[str]) -> int:
-    if parts[-1] == METADATA:
+def _cap(parts: Sequence[str], below: int) -> int:
+    if parts[-1] == METADATA and len(parts) == below + 1:
         return MAX_METADATA
-    return CAPS.get(PurePosixPath(parts[-1]).suffix.lower(), 100 if parts[-1] == "timestamp.txt" else 0)
+    return CAPS.get(PurePosixPath(parts[-1]).suffix.lower(), DESCRIBING.get(parts[-1], 0))
 
 
-def _parts(filename: str) -> tuple[str, ...]:
-    return PurePosixPath(filename.replace("\\", "/")).parts
+def _short(name: str) -> str:
+    """A name that every file system takes: a long one keeps its beginning and its suffix, and stays apart from others.
+
+    What platforms put before a student's own name stands at its beginning.
+    """
+    raw = name.encode("utf-8", "surrogateescape")
+    if len(raw) <= LONGEST_NAME:
+        return name
+    suffix = PurePosixPath(name).suffix.encode("utf-8", "surrogateescape")
+    suffix = suffix if len(suffix) <= 12 else b""
+    digest = hashlib.sha256(raw).hexdigest()[:16].encode()
+    kept = raw[: LONGEST_NAME - len(suffix) - len(digest) - 1].decode("utf-8", "ignore").encode()
+    return (kept + b"~" + digest + suffix).decode("utf-8", "surrogateescape")
 
 
-def _inside(parts: Sequence[str], path: Path) -> Sequence[str]:
-    if parts[0].startswith("/") or ".." in parts or parts[0][1:2] == ":" or len(parts) > MAX_DEPTH:
+def _refuse_outside(parts: Sequence[str], path: Path) -> None:
+    if parts[0].startswith("/") or ".." in parts or parts[0][1:2] == ":" or any("\0" in part for part in parts):
         raise UsageError(f"{path} holds {_shown(parts)}, which would lie outside it: download it again.")
-    return parts
 
 
 def _shown(parts: Sequence[str]) -> str:

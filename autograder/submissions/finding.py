@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.submissions import student_folders, student_zips
+from autograder.submissions.handed_file import names_of
 from autograder.submissions.student_folders import is_students_own
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import LEFT_BEHIND, entries_of
+from autograder.vocabulary.folders import LEFT_BEHIND, entries_of, is_of_tools, open_regular
 
 RUN, RESULTS = "run.json", ("reports", "feedback", "details")  # what every run of `grade` writes: see course.results
 
@@ -66,21 +68,22 @@ def nothing_but_results(path: Path) -> UsageError:
     return UsageError(f"{results}: give a folder that holds submissions.")
 
 
-def place_at(path: Path, module: str, out: Path | None = None) -> Place:
+def place_at(path: Path, module: str, out: Path | None = None, *, is_class: bool | None = None) -> Place:
     """What lies at `path`; raises UsageError where that cannot be looked at, or can be no submission.
 
-    out   where results will go, as `Path.resolve` gives it: nothing there was handed in
+    out        where results will go, as `Path.resolve` gives it: nothing there was handed in
+    is_class   whether a folder is one of submissions, where that is known; else it is one without a module of its own
     """
     try:
         mode = path.stat().st_mode
         real = path.resolve() if path.is_symlink() else path
         entries = entries_of(real) if stat.S_ISDIR(mode) else []
-        own = is_students_own(entries, module)
+        own = is_students_own(entries, module) if is_class is None else not is_class
         if stat.S_ISDIR(mode) and not own:
             return _class_at(path, real, entries, module, out)
     except (OSError, ValueError) as error:
         raise UsageError(_unusable(path, error)) from None
-    if not own and not (stat.S_ISREG(mode) and path.suffix.lower() in CAPS):
+    if not (own and stat.S_ISDIR(mode)) and not (stat.S_ISREG(mode) and path.suffix.lower() in CAPS):
         accepted = "a folder, or a .py, .ipynb or .zip file"
         raise UsageError(f"{quoted(str(path))} cannot be graded: give {accepted}.")
     return Place(path, real, is_class=False)
@@ -113,6 +116,35 @@ def holds_work(entry: os.DirEntry[str], module: str) -> bool:
     if entry.is_dir(follow_symlinks=False):
         return student_folders.holds_work(Path(entry.path), module)
     return student_zips.holds_work(Path(entry.path), module) if suffix == ".zip" else suffix in CAPS
+
+
+def is_module(entry: os.DirEntry[str], module: str) -> bool:
+    """Whether an entry has the name to hand in under, or is a folder of that name: it says not whose it is."""
+    return entry.name in names_of(module) or (entry.name == module and entry.is_dir(follow_symlinks=False))
+
+
+def works_beside(entries: Sequence[os.DirEntry[str]], module: str, functions: Sequence[str]) -> list[os.DirEntry[str]]:
+    """Which of the entries look like whole submissions: folders and zips of the module, loose files with its functions.
+
+    A student's own folder may hold one or two, as backups; a class holds them for everybody.
+    """
+    return [entry for entry in entries if _is_whole(entry, module, functions)]
+
+
+def _is_whole(entry: os.DirEntry[str], module: str, functions: Sequence[str]) -> bool:
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            return is_students_own(entries_of(Path(entry.path)), module)
+        suffix = Path(entry.name).suffix.lower()
+        if suffix == ".zip":
+            return student_zips.holds_work(Path(entry.path), module)
+        if suffix not in CAPS or module in entry.name:
+            return False
+        with open_regular(Path(entry.path)) as stream:
+            text = stream.read(CAPS[".py"])
+    except OSError:
+        return False
+    return any(re.search(rb"\bdef\s+" + name.encode() + rb"\b", text) for name in functions)
 
 
 # What is no submission
@@ -161,6 +193,13 @@ def _is_of_results(folder: Path, out: Path | None, depth: int = 2) -> bool:
 def _has_results(folder: Path) -> bool:
     """Whether a run of `grade` ended here."""
     return (folder / RUN).is_file() and (folder / RESULTS[0]).is_dir()
+
+
+def hidden_entries(place: Place, module: str) -> list[os.DirEntry[str]]:
+    """What lies in a folder of submissions under a name with a dot before it, and is not what a tool keeps there."""
+    with os.scandir(place.real) as listed:
+        dotted = [entry for entry in listed if entry.name.startswith(".") and not is_of_tools(entry.name)]
+    return sorted((entry for entry in dotted if may_be_one(entry)), key=lambda entry: entry.name)
 
 
 def may_be_one(entry: os.DirEntry[str]) -> bool:

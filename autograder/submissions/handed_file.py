@@ -15,11 +15,17 @@ from autograder.vocabulary.folders import open_regular
 
 @dataclass(frozen=True)
 class HandedFile:
-    """One file that may be graded: its bytes, and the problem with it if there is one."""
+    """One file that may be graded: its bytes, and the problem with it if there is one.
+
+    fault   why staff must say what is meant
+    note    what the student should know of its name
+    """
 
     shown: str
     data: bytes = b""
     problem: str = ""
+    fault: str = ""
+    note: str = ""
 
 
 def from_disk(path: Path, shown: str) -> HandedFile:
@@ -51,6 +57,12 @@ def ambiguous(shown: str, paths: Sequence[str]) -> HandedFile:
     """The problem that several files could be meant."""
     first, second = map(quoted, paths[:2])
     return refused(shown, f"holds both {first} and {second}: keep the one that counts.")
+
+
+def unclear(shown: str, paths: Sequence[str]) -> HandedFile:
+    """The fault that two files could be meant of which none has the right name: that is nobody's zero."""
+    first, second = map(quoted, paths[:2])
+    return HandedFile(shown, fault=f"{quoted(shown)} holds both {first} and {second}: keep the one that counts.")
 
 
 def nothing_in(shown: str, module: str, others: Sequence[str]) -> HandedFile:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import hashlib
 import io
 import stat
@@ -18,14 +19,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.submissions.handed_file import HandedFile, from_disk, refused, suffix_of
-from autograder.submissions.notebook import Text, notebook_text, words_of
+from autograder.submissions.notebook import (
+    Text,
+    WrittenCell,
+    cells_in,
+    lines_of_script,
+    notebook_of_script,
+    notebook_text,
+)
 from autograder.submissions.student_folders import from_folder
 from autograder.submissions.student_zips import from_zip
 from autograder.submissions.submission import CAPS, Candidate, Submission, quoted, shown_name
 from autograder.submissions.syntax import UNPARSABLE, functions_of
 
 MAX_NOTES = 20
-_ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "ascii": "ascii", "iso8859-1": "latin-1"}
+_REFUSED = ("utf-16", "utf-32", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
 
 
 def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
@@ -40,8 +48,10 @@ def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
 
 
 def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
+    if candidate.fault:
+        return _submission(candidate, HandedFile(candidate.shown), fault=candidate.fault)
     try:
-        files = _files(candidate, module)
+        files = _files(candidate, module, _graded(untouched))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         fault = f"{quoted(candidate.shown)} could not be read ({reason}): see to it and grade it again."
@@ -51,28 +61,33 @@ def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
     return _module_or_notebook(candidate, files, module, untouched)
 
 
-def written_answers(candidate: Candidate, module: str) -> dict[str, str]:
-    """The answers in words of a candidate's notebook, by nbgrader's names of their cells; nothing where it has none."""
+def written_cells(candidate: Candidate, module: str) -> list[WrittenCell]:
+    """The cells of a candidate's notebook as they were written; nothing where it has none."""
+    return cells_in(_notebook(candidate, module))
+
+
+def _notebook(candidate: Candidate, module: str) -> str:
+    """The text of a candidate's notebook, "" where there is none that can be read."""
     with contextlib.suppress(OSError):
         for file in _files(candidate, module):
             if suffix_of(file.shown) == ".ipynb" and not file.problem:
-                return words_of(_decoded(file.data).source)
-    return {}
+                return _decoded(file.data).source
+    return ""
 
 
 def _module_or_notebook(candidate: Candidate, files: Sequence[HandedFile], module: str, untouched: str) -> Submission:
-    """The module, unless it cannot be read, or was never edited while the notebook was."""
+    """The module, unless it cannot be read, or was never edited, while the notebook can be and was."""
     of_module = _read_file(candidate, files[0], module, untouched)
     of_notebook = _read_file(candidate, files[1], module, untouched)
     if not of_module.problem and _is_edited(of_module.source, untouched):
         as_handed_out = of_notebook.source and not _is_edited(of_notebook.source, untouched)
         return of_module if as_handed_out else _chosen(of_module, "module", "it counts before a notebook")
-    if of_notebook.source and not (of_module.problem or _is_edited(of_notebook.source, untouched)):
-        return of_module  # neither was touched
+    if of_notebook.source and not _is_edited(of_notebook.source, untouched):
+        return of_module  # neither was touched, or the module holds what cannot be read
     if of_notebook.problem:
         return _chosen(of_module, "module", "the notebook holds no answers")
     if of_module.problem:
-        return _chosen(of_notebook, "notebook", "the module cannot be read")
+        return _chosen(of_notebook, "notebook", f"the module cannot be read: {of_module.problem.removesuffix('.')}")
     return _chosen(of_notebook, "notebook", "the module is as it was handed out")
 
 
@@ -81,28 +96,37 @@ def _chosen(submission: Submission, kind: str, reason: str) -> Submission:
     return replace(submission, notes=(note, *submission.notes))
 
 
-def _files(candidate: Candidate, module: str) -> list[HandedFile]:
+def _files(candidate: Candidate, module: str, functions: Sequence[str] = ()) -> list[HandedFile]:
     """The one file to grade, or a module and a notebook in this order."""
     if stat.S_ISDIR(candidate.path.lstat().st_mode):
-        return from_folder(candidate.path, candidate.shown, module)
+        return from_folder(candidate.path, candidate.shown, module, functions)
     file = from_disk(candidate.path, candidate.shown)
     if candidate.path.suffix.lower() not in CAPS and not file.problem:
         return [refused(candidate.shown, "is no .py, .ipynb or .zip file: hand in one of these.", file.data)]
     if candidate.beside is not None:
         return [file, from_disk(candidate.beside, shown_name(candidate.beside.name))]
-    return from_zip(file, module) if suffix_of(file.shown) == ".zip" and not file.problem else [file]
+    return from_zip(file, module, functions) if suffix_of(file.shown) == ".zip" and not file.problem else [file]
 
 
 def _read_file(candidate: Candidate, file: HandedFile, module: str, untouched: str) -> Submission:
-    if file.problem:
-        return _submission(candidate, file, problem=file.problem)
+    found = _read_text(candidate, file, module, untouched)
+    return replace(found, notes=(file.note, *found.notes)) if file.note else found
+
+
+def _read_text(candidate: Candidate, file: HandedFile, module: str, untouched: str) -> Submission:
+    if file.problem or file.fault:
+        return _submission(candidate, file, problem=file.problem, fault=file.fault)
     text = _decoded(file.data)
-    if suffix_of(file.shown) == ".ipynb" and not text.problem:
-        text = notebook_text(text.source, module, sorted(functions_of(untouched)))
+    if suffix_of(file.shown) == ".py" and (notebook := notebook_of_script(text.source)):
+        lines, problem = lines_of_script(text.source), text.problem
+        text = replace(notebook_text(notebook, module, _graded(untouched)), problem=problem, lines=lines)
+    elif suffix_of(file.shown) == ".ipynb" and not text.problem:
+        text = notebook_text(text.source, module, _graded(untouched))
     elif not text.problem and not text.source.strip():
         text = Text(problem="is empty.")
     problem = f"{quoted(file.shown)} {text.problem}" if text.problem else ""
-    return _submission(candidate, file, text.source, problem, notes=text.notes)
+    read_text = _submission(candidate, file, text.source, problem, notes=text.notes)
+    return replace(read_text, cells=text.cells, lines=text.lines, unread=text.unread)
 
 
 def _submission(
@@ -119,6 +143,12 @@ def _submission(
     return Submission(candidate.student, file.shown, digest, source, problem, fault, notes)
 
 
+@functools.lru_cache(maxsize=8)
+def _graded(untouched: str) -> tuple[str, ...]:
+    """The functions that are graded: those that were handed out."""
+    return tuple(sorted(functions_of(untouched)))
+
+
 def _is_edited(source: str, untouched: str) -> bool:
     """Whether `source` defines a function of the handout otherwise than the handout does."""
     try:
@@ -130,7 +160,7 @@ def _is_edited(source: str, untouched: str) -> bool:
 
 
 def _decoded(data: bytes) -> Text:
-    """`data` as text, by the rules that Python has for source, for UTF-8 and what is close to it."""
+    """`data` as text, by the rules that Python has for source: UTF-8, or what its first two lines declare."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return Text(problem="is UTF-16 text: save it as UTF-8.")
     if (position := data.find(b"\0")) >= 0:
@@ -144,14 +174,15 @@ def _decoded(data: bytes) -> Text:
         found = f"byte 0x{data[position]:02x} at position {position}"
         return Text(problem=f"is not {(encoding or 'utf-8').upper()} text: {found}. Save it as UTF-8.")
     if not encoding:
-        return Text(problem="declares an encoding that is not UTF-8: save it as UTF-8 and delete that line.")
+        return Text(problem="declares an encoding that Python cannot read it in: save it as UTF-8, delete that line.")
     return Text(text)
 
 
 def _encoding(data: bytes) -> str:
-    """utf-8, ascii or latin-1, as the first two lines declare it; "" where they declare anything else."""
+    """What the first two lines declare, else utf-8; "" where that is none that writes plain text byte by byte."""
     try:
-        declared = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name
-    except (SyntaxError, LookupError):
+        declared = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name.removesuffix("-sig")
+        usable = not declared.startswith(_REFUSED) and "def".encode(declared) == b"def"
+    except (SyntaxError, LookupError, UnicodeError):  # a LookupError is also what turns bytes into bytes
         return ""
-    return _ENCODINGS.get(declared, "")
+    return declared if usable else ""

@@ -117,20 +117,25 @@ def _listing(values: Sequence[object]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def source_of(statements: Sequence[Statement], names: frozenset[str]) -> str:
-    """The kept statements in order: each cell under a line `# cell 7`, line for line as it stands there."""
+def source_of(statements: Sequence[Statement], names: frozenset[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The kept statements in order, and where cells begin: the line of the text, and the number of the cell.
+
+    Each cell stands under a line `# cell 7`, line for line as it stands in the notebook.
+    """
     future = any(
         isinstance(statement.node, ast.ImportFrom)
         and statement.node.module == "__future__"
         and any(alias.name == "annotations" for alias in statement.node.names)
         for statement in statements
     )
-    lines = ["from __future__ import annotations\n"] if future else []
+    texts = ["from __future__ import annotations\n"] if future else []
+    cells: list[tuple[int, int]] = []
     for number, group in itertools.groupby(statements, key=lambda statement: statement.cell):
         cell = list(group)
         if any(is_kept(statement, names) for statement in cell):
-            lines.append(f"# cell {number}\n{_cell_source(cell, names)}\n")
-    return "\n".join(lines)
+            cells.append((sum(text.count("\n") + 1 for text in texts) + 2, number))
+            texts.append(f"# cell {number}\n{_cell_source(cell, names)}\n")
+    return "\n".join(texts), tuple(cells)
 
 
 def _cell_source(cell: Sequence[Statement], names: frozenset[str]) -> str:

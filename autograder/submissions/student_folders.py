@@ -5,11 +5,22 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
-from autograder.submissions.handed_file import HandedFile, ambiguous, from_disk, names_of, nothing_in, refused
-from autograder.submissions.submission import decodable
-from autograder.vocabulary.folders import entries_of
+from autograder.submissions.handed_file import (
+    HandedFile,
+    ambiguous,
+    from_disk,
+    names_of,
+    nothing_in,
+    refused,
+    unclear,
+)
+from autograder.submissions.names import defines_one, is_clear, taken_for, work_among
+from autograder.submissions.student_zips import from_zip
+from autograder.submissions.submission import MIB, decodable
+from autograder.vocabulary.folders import entries_of, open_regular
 from autograder.vocabulary.text import visible
 
 MAX_ENTRIES_SEARCHED = 20_000
@@ -25,8 +36,11 @@ def is_students_own(entries: Sequence[os.DirEntry[str]], module: str) -> bool:
     return any(entry.name in names for folder in inner for entry in entries_of(Path(folder.path)))
 
 
-def from_folder(folder: Path, shown: str, module: str) -> list[HandedFile]:
-    """The files in the folder itself, else those in `module/`, else those in the one folder that has any."""
+def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] = ()) -> list[HandedFile]:
+    """The files in the folder itself, else those in `module/`, else those in the one folder that has any.
+
+    Where none has the right name, what is meant: a copy of it, what defines one of the graded `functions`, a lone file.
+    """
     homes: dict[str, list[str]] = {}
     others: list[str] = []
     searched = 0
@@ -49,7 +63,33 @@ def from_folder(folder: Path, shown: str, module: str) -> list[HandedFile]:
     link = next((other for other in others if (folder / other).is_symlink()), None)
     if link is not None:
         return [from_disk(folder / link, f"{shown}/{visible(decodable(link))}")]  # which refuses it
+    return _of_other_names(folder, shown, module, functions, others)
+
+
+def _of_other_names(
+    folder: Path, shown: str, module: str, functions: Sequence[str], others: Sequence[str]
+) -> list[HandedFile]:
+    """What is meant where no file has the right name: modules and notebooks, else a lone zip."""
+    meant = work_among(others, module, lambda path: _defines(folder / path, functions))
+    if not is_clear(meant):
+        return [unclear(shown, meant)]
+    if meant:
+        files = [from_disk(folder / path, f"{shown}/{visible(decodable(path))}") for path in meant]
+        return [
+            replace(file, note=taken_for(file.shown, path, module)) for file, path in zip(files, meant, strict=True)
+        ]
+    zips = [other for other in others if PurePosixPath(other).suffix.lower() == ".zip"]
+    if len(zips) == 1:
+        archive = from_disk(folder / zips[0], f"{shown}/{visible(decodable(zips[0]))}")
+        return [archive] if archive.problem else from_zip(archive, module, functions)
     return [nothing_in(shown, module, others)]
+
+
+def _defines(path: Path, functions: Sequence[str]) -> bool:
+    if not functions or not stat.S_ISREG(_mode(path)):
+        return False
+    with open_regular(path) as stream:
+        return defines_one(stream.read(MIB), functions)
 
 
 def holds_work(folder: Path, module: str) -> bool:

@@ -5,9 +5,11 @@ folder of submissions ─▶ find ─▶ Candidate ─▶ read ─▶ Submission
 
 from __future__ import annotations
 
+import bisect
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.vocabulary.text import visible
@@ -25,6 +27,7 @@ class Candidate:
     shown     the path in reports: relative to the folder that was given, forward slashes, nothing invisible
     beside    the notebook that was handed in with a module, where a platform keeps both apart from other students'
     notes     what is known of how it was handed in
+    fault     one sentence to staff: why it is not read, through no fault of the student's
     """
 
     student: str
@@ -32,6 +35,7 @@ class Candidate:
     shown: str
     beside: Path | None = None
     notes: tuple[str, ...] = ()
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,9 @@ class Submission:
     problem   one sentence to the student: why there is nothing to grade
     fault     one sentence to staff: why the grader could not read it
     notes     what the report says beside the grade
+    cells     of a notebook: at which line of `source` each cell begins, and its number
+    lines     of a script that was saved from a notebook: at which of its lines each cell begins
+    unread    functions that a cell would define which could not be read → why not
     """
 
     student: str
@@ -53,6 +60,19 @@ class Submission:
     problem: str = ""
     fault: str = ""
     notes: tuple[str, ...] = ()
+    cells: tuple[tuple[int, int], ...] = ()
+    lines: tuple[int, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self, line: int) -> str:
+        """Where a line of `source` was written: `Line 3 of your file`, `Line 2 of cell 7 (text cells count)`."""
+        index = bisect.bisect_right(self.cells, line, key=lambda cell: cell[0]) - 1
+        if index < 0:
+            return f"Line {line} of your file"
+        begin, number = self.cells[index]
+        if self.lines:
+            return f"Line {self.lines[number - 1] + line - begin} of your file"
+        return f"Line {line - begin + 1} of cell {number} (text cells count)"
 
 
 def shown_name(name: str) -> str:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 from typing import BinaryIO
 
 LEFT_BEHIND = frozenset({"__pycache__", "__MACOSX"})  # by Python, and by a Mac in what it zips
+
+OF_TOOLS = re.compile(
+    r"\.(git(hub|ignore|attributes|keep)?|ipynb_checkpoints|venv|env|idea|vscode|vs|DS_Store|Trash.*|Spotlight.*|fseventsd"
+    r"|[a-z]+_cache|cache|config|local|conda|jupyter|ipython|Rhistory|~lock.*|_.*|nfs.*|directory|svn|hg|tox|nox)"
+)
+
+
+def is_of_tools(name: str) -> bool:
+    """Whether a dotted name is one that editors, version control and systems use for themselves."""
+    return OF_TOOLS.fullmatch(name) is not None
 
 
 def is_ignored(name: str) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from autograder import __version__
+from autograder.vocabulary.invisible import plain_json
 
 SCHEMA = 1
+MOST = 1e12  # points, or seconds
+NOT_REACHED = "Not reached"  # how the message of an item begins that `Report.cause` explains
 
 Verdict = Literal[
     "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
@@ -32,7 +35,10 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class ItemResult:
-    """The verdict on one item; `points` is None exactly where the verdict is `not_graded`."""
+    """The verdict on one item; `points` is None exactly where the verdict is `not_graded`.
+
+    counterexample   a call to paste that goes wrong, with what it returns and should return; "" where none was found
+    """
 
     item: str
     function: str
@@ -45,6 +51,13 @@ class ItemResult:
     hint: str
     seconds: float
     cases: tuple[CaseResult, ...]
+    counterexample: str = ""
+
+    @property
+    def fails_unseen(self) -> bool:
+        """Whether every public case passes and a hidden one does not: running the public ones again shows nothing."""
+        public = [case.verdict for case in self.cases if case.visibility == "public"]
+        return self.verdict not in ("passed", "not_graded") and bool(public) and set(public) == {"passed"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,8 @@ class SubmissionInfo:
 class Report:
     """All that is known of one graded submission.
 
-    kit   the version of the kit that graded it; "" where that was before reports said it
+    kit     the version of the kit that graded it; "" where that was before reports said it
+    cause   what kept items from being reached, told once: a file that cannot be imported, a cell that cannot be read
     """
 
     student: str
@@ -69,6 +83,7 @@ class Report:
     isolation: tuple[str, ...]
     items: tuple[ItemResult, ...]
     kit: str = __version__
+    cause: str = ""
 
     @property
     def status(self) -> Literal["graded", "not_graded"]:
@@ -90,7 +105,7 @@ class Report:
 
 def to_json(report: Report) -> dict[str, Any]:
     """The report as `reports/<student>.json` spells it."""
-    items = [asdict(item) for item in report.items]
+    items = [_item_to_json(item) for item in report.items]
     return {
         "schema": SCHEMA,
         "student": report.student,
@@ -102,49 +117,84 @@ def to_json(report: Report) -> dict[str, Any]:
         "max_points": report.max_points,
         "status": report.status,
         "isolation": list(report.isolation),
+        "cause": report.cause,
         "items": items,
     }
 
 
+def _item_to_json(item: ItemResult) -> dict[str, Any]:
+    """The item's entry, without a counterexample where there is none."""
+    entry = asdict(item)
+    if not item.counterexample:
+        del entry["counterexample"]
+    return entry
+
+
 def from_json(data: Mapping[str, Any]) -> Report:
     """The report that `to_json` wrote; raises KeyError, TypeError or ValueError on anything else."""
-    if data["schema"] != SCHEMA:
-        raise ValueError(f"report schema {data['schema']!r} is not {SCHEMA}")
-    return Report(
+    if not isinstance(data, dict) or data["schema"] != SCHEMA:
+        raise ValueError(f"this is no report of schema {SCHEMA}")
+    submission = SubmissionInfo(**data["submission"])
+    report = Report(
         student=data["student"],
         assignment=data["assignment"],
-        submission=SubmissionInfo(**data["submission"]),
+        submission=submission,
         fixtures=data["fixtures"],
-        isolation=tuple(data["isolation"]),
-        items=tuple(_item_from_json(item) for item in data["items"]),
-        kit=str(data.get("kit", "")),
+        isolation=tuple(_listed(data["isolation"])),
+        items=tuple(_item_from_json(item) for item in _listed(data["items"])),
+        kit=data.get("kit", ""),
+        cause=data.get("cause", ""),
     )
+    names = (report.student, report.assignment, report.fixtures, report.kit, report.cause)
+    _refuse_unless_text(*names, submission.path, submission.sha256, *report.isolation)
+    return report
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise TypeError("something that should be a list")
+    return value
+
+
+def _refuse_unless_text(*values: object) -> None:
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError("something that should be text")
 
 
 def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
-    cases = tuple(CaseResult(**case) for case in item["cases"])
-    result = ItemResult(**{**item, "mistakes": tuple(item["mistakes"]), "cases": cases})
+    cases = tuple(CaseResult(**case) for case in _listed(item["cases"]))
+    result = ItemResult(**{**item, "mistakes": tuple(_listed(item["mistakes"])), "cases": cases})
+    _refuse_unless_text(result.item, result.function, result.title, result.message, result.hint, *result.mistakes)
+    _refuse_unless_text(*(text for case in cases for text in (case.case, case.visibility, case.message)))
     numbers = (result.max_points, result.seconds, *([] if result.points is None else [result.points]))
+    if any(case.visibility not in get_args(Visibility) for case in cases):
+        raise ValueError(f"{result.item} has a case that is neither public nor hidden")
     if any(verdict not in VERDICTS for verdict in (result.verdict, *(case.verdict for case in cases))):
         raise ValueError(f"{result.item} has an unknown verdict")
     if (result.points is None) != (result.verdict == "not_graded"):
         raise ValueError(f"the points of {result.item} do not fit its verdict")
-    if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
+    if not isinstance(result.counterexample, str):
+        raise TypeError(f"the counterexample of {result.item} is no text")
+    if not all(type(number) in (int, float) and math.isfinite(number) and 0 <= number < MOST for number in numbers):
         raise TypeError(f"{result.item} has points or seconds that are no numbers")
     return result
 
 
 def to_bytes(report: Report) -> bytes:
-    """What the file of a report holds. A lone surrogate (a file name that is not UTF-8) becomes JSON's escape."""
-    text = json.dumps(to_json(report), indent=1, ensure_ascii=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    """What the file of a report holds. What acts without being seen, or is no character, becomes JSON's escape."""
+    return json_bytes(to_json(report))
+
+
+def json_bytes(data: Mapping[str, Any]) -> bytes:
+    """`data` as such a file holds it: readable letters stay, and what acts without being seen is JSON's escape."""
+    return plain_json(json.dumps(data, indent=1, ensure_ascii=False)).encode() + b"\n"
 
 
 def from_bytes(data: bytes) -> Report | None:
     """The report that a file holds; None where it holds something else."""
     try:
         return from_json(json.loads(data.decode()))
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 

@@ -10,31 +10,78 @@ from autograder.vocabulary.text import number, visible
 
 WIDTH = 100
 AGAIN = "python -m autograder check --item {item}"
+MOST = 2_000  # characters of a counterexample
+UNSEEN = "Every public case passes. Here is a small call, no case of the grader's, that does not:"
+SMALLER = "The same in a smaller call:"
+NOTHING_SMALL = "Every public case passes and a hidden one does not."
 WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded": "ERR "}
 
 
-def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH) -> list[str]:
-    """One item as a student sees it: headline; for a failure message, hint and what reruns it, if anything does."""
+def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH, fit: bool = False) -> list[str]:
+    """One item as a student sees it: headline; for a failure message, hint and what reruns it, if anything does.
+
+    fit   into a terminal of that width: every line, cut between words
+    """
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
     head, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
-    head = head if len(head) <= room else f"{head[: room - 1]}…"
+    head = head if len(head) <= room else _cut(head, room) if fit else f"{head[: room - 1]}…"
     lines = [f"{head:<{room}} {points}"]
     if item.verdict == "passed":
         return lines
-    lines += [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
+    message = [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
+    lines += [one for line in message for one in _fitted(line, width)] if fit else message
     lines += textwrap.wrap(visible(item.hint), width, initial_indent="  ", subsequent_indent="  ")
-    if again and item.verdict not in ("missing", "not_graded"):
+    lines += [f"  {line}" for line in counterexample_lines(item)]
+    if again and can_be_seen_again(item):
         lines.append(f"  Again: {again.format(item=item.item)}")
     return lines
 
 
-def report_text(report: Report, notes: Sequence[str] = ()) -> str:
+def _cut(head: str, room: int) -> str:
+    """A headline that ends in `…`, after a whole word where that leaves most of it."""
+    kept = head[: room - 1]
+    word = kept.rfind(" ")
+    return f"{kept[:word]} …" if word > 2 * room // 3 else f"{kept}…"
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    """A line as lines of that width, which begin as it does; no word is broken, and no row of a table."""
+    if len(line) <= width or "   " in line.strip():
+        return [line]
+    margin = line[: len(line) - len(line.lstrip())]
+    wrapped = textwrap.TextWrapper(width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
+    return wrapped.wrap(line.strip())
+
+
+def counterexample_lines(item: ItemResult) -> list[str]:
+    """A call to paste that goes wrong; or that there is none, where only hidden cases fail; nothing elsewhere."""
+    if not item.counterexample:
+        return [NOTHING_SMALL] if item.fails_unseen else []
+    intro = UNSEEN if item.fails_unseen else SMALLER
+    return [intro, *(f"  {line}" for line in visible(item.counterexample, MOST, newlines=True).splitlines())]
+
+
+def can_be_seen_again(item: ItemResult) -> bool:
+    """Whether running the public cases again would show what is wrong."""
+    return item.verdict not in ("passed", "missing", "not_graded") and not item.fails_unseen
+
+
+def report_text(report: Report, notes: Sequence[str] = (), *, width: int = WIDTH) -> str:
     """The whole report for a terminal: items, then points by function, then the sum."""
-    lines = [f"Note: {visible(note)}" for note in notes]
+    lines = [f"Note: {visible(note)}" for note in notes_beside(report, notes)]
+    lines += [*visible(report.cause, newlines=True).splitlines(), ""] if report.cause else []
     for item in report.items:
-        lines += [*item_lines(item), *([] if item.verdict in ("passed", "missing") else [""])]
+        lines += [
+            *item_lines(item, width=width, fit=width < WIDTH),
+            *([] if item.verdict in ("passed", "missing") else [""]),
+        ]
     apart = [] if lines[-1:] == [""] else [""]
     return "\n".join([*lines, *apart, *totals(report)])
+
+
+def notes_beside(report: Report, notes: Sequence[str]) -> list[str]:
+    """The notes that say something else than the cause above the items."""
+    return [note for note in notes if not note[1:] or note[1:] not in report.cause]
 
 
 def totals(report: Report) -> list[str]:
@@ -57,7 +104,13 @@ def item_markdown(item: ItemResult) -> str:
     """What was wrong with one item, as Markdown: the message as it stands, then the hint; "" where it passed."""
     if item.verdict == "passed":
         return ""
-    return fenced(item.message) + f"\n{_quoted(item.hint)}\n"
+    return fenced(item.message) + f"\n{_quoted(item.hint)}\n" + counterexample_markdown(item)
+
+
+def counterexample_markdown(item: ItemResult) -> str:
+    """What a call to paste looks like in Markdown; "" where there is none."""
+    lines = counterexample_lines(item)
+    return fenced("\n".join(lines)) if lines else ""
 
 
 def fenced(text: str) -> str:

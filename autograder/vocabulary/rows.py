@@ -1,10 +1,12 @@
 """CSV files that staff hand to the kit: rosters, overrides, times, gradebooks, worksheets. There is no other reader.
 
-UTF-8 with a mark or without, between cells commas, semicolons or tabs. What does not fit is refused with its line.
+UTF-8 with a mark or without, or UTF-16 with one, as Blackboard writes it; between cells commas, semicolons or tabs.
+What does not fit is refused with its line.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -67,7 +69,12 @@ def read_rows(path: Path, columns: Sequence[str], *, others: bool = False) -> li
 
     A row without any text is skipped. Raises UsageError naming the line of what cannot be used.
     """
-    table = table_of(_bytes(path), path, whole_rows=True)
+    return rows_in(_bytes(path), path, columns, others=others)
+
+
+def rows_in(data: bytes, path: Path, columns: Sequence[str], *, others: bool = False) -> list[Row]:
+    """The rows in these bytes, which are those of `path` or are to be; otherwise as `read_rows`."""
+    table = table_of(data, path, whole_rows=True)
     header = [name.strip().lower() for name in table.header]
     _check_header(path, header, columns, others=others)
     named = [dict(zip(header, map(str.strip, row), strict=True)) for row in table.rows]
@@ -119,7 +126,7 @@ def _bytes(path: Path) -> bytes:
 
 def _decoded(data: bytes, path: Path) -> str:
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: this is not UTF-8. Save the file as UTF-8.") from error

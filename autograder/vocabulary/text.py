@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from autograder.vocabulary.invisible import INVISIBLE as INVISIBLE  # one of the words that others share
 from autograder.vocabulary.report import Verdict
-
-# Control, format (bidi overrides, zero-width characters), lone surrogates, line and paragraph separators:
-# what can reorder a line, move a cursor, or stand where nobody sees it.
-INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -29,6 +27,8 @@ VERDICT_WORDS: Mapping[Verdict, str] = MappingProxyType(
 )
 
 
+PLURAL = re.compile(r"(?:the )?(?:\w+ )?\w+(?<![su])s(?= |$)")  # "the weights", "rewards"; no "loss", "status"
+PREPOSITION = re.compile(r" (?:with|of|to|in|for|after|before|returned)\b.*")
 STRICT = ("landlock", "seccomp")
 
 
@@ -57,6 +57,12 @@ def visible(text: str, limit: int | None = None, *, newlines: bool = False) -> s
     if limit is None or sum(map(len, shown)) <= limit:
         return "".join(shown)
     return _capped(shown, limit)
+
+
+def with_verb(what: str, one: str = "has", many: str = "have") -> str:
+    """`the weights have`, `log_probs has`: a name in code is one thing, unless it is a plain word."""
+    head = PREPOSITION.sub("", what)
+    return f"{what} {many if PLURAL.fullmatch(head) and '_' not in head else one}"
 
 
 def number(value: float) -> str:

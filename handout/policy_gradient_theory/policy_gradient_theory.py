@@ -8,10 +8,16 @@ parameters, `batch` and `pos` samples and their tokens, `prompt` and `trial` gro
 Rules that hold for all functions:
 
 - no argument is modified: compute something new instead of writing into what was passed in;
-- floating dtype is kept: float32 in, float32 out, and the same with float64;
-- sizes can all differ: say which axis you mean.
+- floating dtype is kept: float32 in, float32 out, and the same with float64; all floating tensors of a call have
+  the same dtype;
+- sizes can all differ, and an axis of size 1 is one too: say which axis you mean;
+- a call depends on nothing but its arguments, and what it returned stays what it was: remember nothing;
+- names such as "group_mean" are spelt exactly so, and any other text is unknown. An error message that has to name
+  what was given contains it as it was given.
 
-Expectations here are exact: a policy with a handful of actions can be summed over. Nothing is sampled.
+Expectations here are exact: a policy with a handful of actions can be summed over. Nothing is sampled. Rounding is
+forgiven. A float[] is a tensor without axes, or a Python number; a float may be an int. Whether a result carries a
+graph does not matter, but for `repaired_grpo_loss`; nor does it whether an argument requires a gradient afterwards.
 
 Check your work at any time, in this folder:
 
@@ -37,7 +43,7 @@ def score_table(probs: Tensor) -> Tensor:
 
         table[a, j] = d log softmax(logits)[a] / d logits[j]
 
-    probs     float[action]         softmax(logits): positive, sums to 1
+    probs     float[action]         softmax(logits): positive, also very small, sums to 1
     returns   float[action logit]   row a belongs to action a; same dtype as probs
     """
     raise NotImplementedError("score_table")
@@ -48,9 +54,9 @@ def reinforce_gradient(logits: Tensor, token: int, reward: float) -> Tensor:
 
         loss = -reward * log softmax(logits)[token]
 
-    logits    float[vocab]   any size, also in the hundreds
-    token     int            the token that was sampled
-    reward    float          what it earned, of either sign
+    logits    float[vocab]   of any size, also in the hundreds and far apart
+    token     int            the token that was sampled, however unlikely it was
+    reward    float          what it earned: any number, of either sign
     returns   float[vocab]   same dtype as logits; following it downhill makes a token that earned more likely
     """
     raise NotImplementedError("reinforce_gradient")
@@ -63,10 +69,10 @@ def estimator_moments(probs: Tensor, scores: Tensor, rewards: Tensor, baseline: 
         variance    = E[ |estimate - mean|^2 ]                       summed over parameters
 
     probs      float[action]         positive, sums to 1
-    scores     float[action param]   the gradient of each action's log-probability; need not be a softmax's
-    rewards    float[action]
-    baseline   float
-    returns    (mean float[param], variance float[]), exact, same dtype as probs
+    scores     float[action param]   the gradient of each action's log-probability: their expectation is 0
+    rewards    float[action]         any numbers
+    baseline   float                 any number, of either sign
+    returns    (mean float[param], variance float[]), a tuple: exact, same dtype as probs
     """
     raise NotImplementedError("estimator_moments")
 
@@ -75,8 +81,9 @@ def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
     """Return the baseline for which the estimate of `estimator_moments` has the least variance.
 
     probs     float[action]         positive, sums to 1
-    scores    float[action param]   the gradient of each action's log-probability: their expectation is 0
-    rewards   float[action]
+    scores    float[action param]   the gradient of each action's log-probability: their expectation is 0, and they
+                                    can all be small
+    rewards   float[action]         any numbers
     returns   float[]               same dtype as probs
     """
     raise NotImplementedError("optimal_baseline")
@@ -88,8 +95,10 @@ def mean_baseline_backfires() -> tuple[Tensor, Tensor]:
     The policy is a softmax over its actions and the parameters are its logits, so the scores are those of
     `score_table`. There are many answers, and any of them is right.
 
-    returns   (probs float[action], rewards float[action]): two actions or more, every probability above 0, and
-              their sum 1
+    Larger means larger by one percent or more.
+
+    returns   (probs float[action], rewards float[action]), a tuple of two tensors, float32 or float64: two actions
+              or more, up to 1000, every probability above 0, and their sum 1, to six decimals
     """
     raise NotImplementedError("mean_baseline_backfires")
 
@@ -108,9 +117,9 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
 
     probs        float[action]   softmax(logits): positive, sums to 1
     rewards      float[action]   what each action earns
-    group_size   int             G, small enough to go through every group
-    baseline     one of the three names above
-    returns      float[action]   exact, same dtype as probs
+    group_size   int             G, at least 1, and small enough to go through every group
+    baseline     str             one of the three names above
+    returns      float[action]   exact, same dtype as probs; for a group of one too, but under leave_one_out
     raises       ValueError      unknown baseline (name it in the message); leave_one_out with a group of one
     """
     raise NotImplementedError("expected_group_gradient")
@@ -124,7 +133,7 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
         k1 = -x            k2 = x^2 / 2            k3 = e^x - 1 - x
 
     log_probs       float[...]     what the policy gives to samples of its own; any shape
-    ref_log_probs   float[...]     what the reference gives to them
+    ref_log_probs   float[...]     what the reference gives to them; x may be as large as a finite e^x allows
     returns         float[3 ...]   k1, k2, k3 along a new first axis; same dtype
     """
     raise NotImplementedError("kl_estimates")
@@ -133,9 +142,10 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
 def kl_moments(probs: Tensor, ref_probs: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and variance of k1, k2 and k3 over samples of the policy.
 
-    probs       float[action]   the policy, which samples
-    ref_probs   float[action]   the reference
-    returns     (mean float[estimator], variance float[estimator]), exact, in the order k1, k2, k3; same dtype
+    probs       float[action]   the policy, which samples: positive, also very small, sums to 1
+    ref_probs   float[action]   the reference: likewise
+    returns     (mean float[estimator], variance float[estimator]), a tuple: exact, in the order k1, k2, k3; same
+                dtype
     """
     raise NotImplementedError("kl_moments")
 
@@ -146,7 +156,7 @@ def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     That is how training uses them: sample an action, hold it fixed, and differentiate the estimate at that
     action. The action is drawn from softmax(logits); the average is over actions, after differentiating.
 
-    logits          float[vocab]
+    logits          float[vocab]             up to some tens apart; they are no log-probabilities yet
     ref_log_probs   float[vocab]             log-probabilities of the reference, constants
     returns         float[estimator vocab]   with respect to the logits, in the order k1, k2, k3; same dtype
     """
@@ -158,9 +168,9 @@ def group_mean_standard_error(probs: Tensor, rewards: Tensor, group_sizes: Tenso
 
     That is the standard deviation of the mean of G independent rewards, for each G.
 
-    probs         float[outcome]   how likely each reward is; sums to 1
-    rewards       float[outcome]
-    group_sizes   int[size]        each at least 1
+    probs         float[outcome]   how likely each reward is: 0 or more, sums to 1
+    rewards       float[outcome]   any numbers
+    group_sizes   int[size]        each at least 1, in any order
     returns       float[size]      exact, same dtype as probs
     """
     raise NotImplementedError("group_mean_standard_error")
@@ -174,11 +184,12 @@ def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> 
 
     log_probs       float[batch pos]   log-probability of every sampled token under the policy
     old_log_probs   float[batch pos]   the same under the policy that sampled
-    level           "token" or "sequence"
+    level           str                "token" or "sequence"
     returns         float[batch pos] for tokens, float[batch] for sequences; same dtype as log_probs
     raises          ValueError         unknown level (name it in the message)
 
-    A response of 400 tokens has a probability that no float can hold, and a weight that any can.
+    A response of 400 tokens has a probability that no float can hold, and a weight that any can. Weights of tokens
+    and of responses can be very large or very small, and are returned as they are.
     """
     raise NotImplementedError("importance_weights")
 
@@ -192,9 +203,9 @@ def clipped_objective(ratios: Tensor, advantages: Tensor, epsilon: float) -> tup
     The slope is what an update feels: it is 0 where the minimum no longer depends on the log-probability. At a
     ratio of exactly 1 - epsilon or 1 + epsilon it is not 0 yet: there it is ratio * A, as inside the interval.
 
-    ratios       float[token]            positive
+    ratios       float[token]            positive, of any size
     advantages   float[token]            of both signs, never 0
-    epsilon      above 0
+    epsilon      float                   above 0
     returns      (objective, slope), a tuple: float[token] each, same dtype as ratios
     """
     raise NotImplementedError("clipped_objective")
@@ -208,8 +219,8 @@ def length_weights(lengths: Tensor, normalization: str, max_length: int | None =
         constant_length   the loss is a sum over all tokens / (number of responses * max_length)
 
     lengths         float[batch]    number of tokens of each response: whole numbers, at least 1
-    normalization   one of the three names above
-    max_length      needed, and used, for constant_length alone
+    normalization   str             one of the three names above
+    max_length      int             at least 1; needed, and used, for constant_length alone, and no limit to lengths
     returns         float[batch]    one factor per response, which all its tokens share; same dtype as lengths
     raises          ValueError      unknown normalization (name it in the message); constant_length without
                                     max_length
@@ -227,8 +238,8 @@ def group_advantages(rewards: Tensor, mode: str) -> Tensor:
         mean_population_std   (r - mean(r)) / (std(r) + EPS)     the population's std: divides by trials
 
     rewards   float[prompt trial]   at least two responses to a prompt
-    mode      one of the three names above
-    returns   float[prompt trial]   same dtype as rewards
+    mode      str                   one of the three names above
+    returns   float[prompt trial]   same dtype as rewards; 0 throughout, up to rounding, where a group's are all equal
     raises    ValueError            unknown mode (name it in the message)
     """
     raise NotImplementedError("group_advantages")
@@ -237,8 +248,8 @@ def group_advantages(rewards: Tensor, mode: str) -> Tensor:
 def has_signal(rewards: Tensor) -> Tensor:
     """Return which groups can teach anything: those whose rewards are not all equal.
 
-    Equal means equal, to the last bit: ten rewards of 1.1 are no signal, though the mean of ten float32 numbers
-    of 1.1 is another number; 0.5 and 0.5000001 are one.
+    Equal means ==, without a tolerance: ten rewards of 1.1 are no signal, though the mean of ten float32 numbers
+    of 1.1 is another number; 0.5 and 0.5000001 are one. 0.0 and -0.0 are equal.
 
     rewards   float[prompt trial]   float32 or float64
     returns   bool[prompt]          True where at least two rewards of the group differ
@@ -249,8 +260,9 @@ def has_signal(rewards: Tensor) -> Tensor:
 def no_signal_probability(success_probs: Tensor, group_size: int) -> Tensor:
     """Return how likely a group is to teach nothing, where a response earns 1 or 0.
 
-    success_probs   float[prompt]   probability that one response to that prompt earns 1; responses are independent
-    group_size      responses to each prompt
+    success_probs   float[prompt]   probability, 0 to 1, that one response to that prompt earns 1; responses are
+                                    independent
+    group_size      int             responses to each prompt, two or more
     returns         float[prompt]   probability that all responses of the group earn the same; same dtype as
                                     success_probs
     """
@@ -264,7 +276,7 @@ def find_loopholes(prompt: list[int], vocab_size: int) -> list[list[int]]:
     2n - 1 for n tokens. Which other responses do?
 
     prompt       n ints from 0 to vocab_size - 1; repetitions are where it gets interesting
-    vocab_size   tokens that a response may be made of: 0 to vocab_size - 1
+    vocab_size   int: tokens that a response may be made of are 0 to vocab_size - 1
     returns      list of responses, each a list of n ints; every loophole once, in any order; an empty list where
                  there is none
 
@@ -282,7 +294,7 @@ def repaired_reward(prompt: list[int], response: list[int]) -> float:
 
     If the prompt holds two 1s, a response with one 1 earns one point for it, with two or three of them two.
 
-    prompt     list of n ints
+    prompt     list of n ints, at least one
     response   list of n ints
     returns    a float, 0 to 2n - 1
     """
@@ -302,8 +314,8 @@ def training_memory(parameters: float, method: str) -> float:
     All models have the same size. Activations are left out; so is the policy that sampled, of which only
     log-probabilities are kept.
 
-    parameters   of each model
-    method       "ppo" or "grpo"
+    parameters   float        of each model: a whole number, also below a billion; nothing is rounded
+    method       str          "ppo" or "grpo"
     returns      a float
     raises       ValueError   unknown method (name it in the message)
     """
@@ -318,19 +330,21 @@ def repaired_grpo_loss(
     epsilon: float,
     kl_coefficient: float,
 ) -> Tensor:
-    """Return what `broken_grpo_loss` of broken_grpo.py was meant to be: find its seven faults, and repair them.
+    """Return what `broken_grpo_loss` of broken_grpo.py was meant to be: find its faults, and repair them.
 
         A       (r - mean(r)) / (std(r) + EPS), over the group, the sample's std; a response's tokens share it
         ratio   exp(log_prob - old_log_prob)
         kl      exp(x) - x - 1                                                         x = ref_log_prob - log_prob
         loss    -mean of min(ratio * A, clip(ratio, 1 - epsilon, 1 + epsilon) * A)   +   kl_coefficient * mean of kl
 
-    Both means are over all tokens of all responses.
+    Both means are over all tokens of all responses, also of groups whose rewards are all equal.
 
     log_probs        float[prompt trial pos]   of the policy being trained; the loss is differentiable in it
     old_log_probs    float[prompt trial pos]   of the policy that sampled
     ref_log_probs    float[prompt trial pos]   of the reference model
-    rewards          float[prompt trial]
+    rewards          float[prompt trial]       at least two responses to a prompt
+    epsilon          float                     above 0
+    kl_coefficient   float                     0 or more
     returns          float[]                   a scalar tensor, dtype of log_probs
 
     old_log_probs and ref_log_probs are constants, whatever graph they carry. Write the advantages out here, so that

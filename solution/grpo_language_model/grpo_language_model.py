@@ -7,9 +7,10 @@ one prompt stand next to each other), `pos` positions in a sequence of tokens, `
 Rules that hold for all five functions:
 
 - no argument is modified: compute something new instead of writing into what was passed in (`grpo_step` and
-  `train` change the model's parameters, and nothing else);
-- floating dtype is kept, and results are on the device of what they are made from;
-- sizes can all differ, and any of them can be 1: say which axis you mean.
+  `train` change the model's parameters, with their `.grad` and the optimizer's state, and `train` the model's mode);
+- floating dtype is kept, and results are on the device of what they are made from; compute in the dtype that you
+  are given, or in a longer one;
+- sizes can all differ, and any of them can be 1, but none is 0: say which axis you mean.
 
 Check your work at any time, in this folder:
 
@@ -55,16 +56,19 @@ def compute_response_log_probs(
     position of the prompt; what the last position predicts is not in the sequence.
 
     model            model(input_ids=..., attention_mask=...).logits is float[batch pos vocab]
-    input_ids        int[batch pos]   padding, prompt, response, padding
-    attention_mask   int[batch pos]   1 for the tokens of prompt and response, 0 for padding
+    input_ids        int64[batch pos]   padding, prompt, response, padding
+    attention_mask   int64[batch pos]   1 for the tokens of prompt and response, 0 for padding
     prompt_length    positions before the first response token, padding included; at least 1
-    reduction        "none": float[batch response_pos], 0 where attention_mask is 0
+    reduction        "none": float[batch response_pos], 0 where attention_mask is 0, whatever the logits are there
                      "sum": float[batch], the log-probability of each whole response
-    returns          natural logarithms in the dtype of the logits; connected to the model's parameters
-    raises           ValueError       unknown reduction (name it in the message)
+    returns          natural logarithms in the dtype of the logits; connected to the model's parameters wherever
+                     the caller records gradients, and nowhere else
+    raises           ValueError         unknown reduction; the message holds what was given
 
-    The end token is part of the response: stopping is an action too. This is the pass that gradients flow
-    through: no `torch.no_grad`, no `detach`. Call the model once, as it is: no `train()`, no `eval()`, no copy.
+    The end token is part of the response: stopping is an action too. attention_mask alone says what is padding: any
+    id can stand there, and any id can be a token. This is the pass that gradients flow through: no `torch.no_grad`,
+    no `detach`. Call the model once, with those two keywords and nothing else, as it is: no `train()`, no `eval()`,
+    no copy.
     """
     ### BEGIN SOLUTION
     if reduction not in ("sum", "none"):
@@ -73,7 +77,8 @@ def compute_response_log_probs(
     predicting = logits[:, prompt_length - 1 : -1]  # batch response_pos vocab
     targets = input_ids[:, prompt_length:]  # batch response_pos
     log_probs = F.log_softmax(predicting, dim=-1).gather(dim=-1, index=targets.unsqueeze(-1)).squeeze(-1)
-    log_probs = log_probs.masked_fill(attention_mask[:, prompt_length:] == 0, 0.0)
+    mask = attention_mask[:, prompt_length:]  # batch response_pos
+    log_probs = log_probs.masked_fill(mask == 0, 0.0)
     return log_probs.sum(dim=-1) if reduction == "sum" else log_probs
     ### END SOLUTION
 
@@ -87,13 +92,14 @@ def group_advantages(rewards: Tensor, mode: str = "mean_std") -> Tensor:
         mean_std        (r - mean(r)) / (std(r) + EPS)
         leave_one_out   r - mean of the rewards of the *other* responses to the same prompt
 
-    std is the sample standard deviation (it divides by the number of responses minus 1).
+    std is the sample standard deviation (it divides by the number of responses minus 1). Where all rewards of a
+    group are equal its advantages are 0, up to rounding; a response alone has the advantage 0 in mode mean.
 
     rewards   float[prompt trial]   not modified
     mode      one of the three names above
     returns   float[prompt trial]   same dtype as rewards
-    raises    ValueError            unknown mode (name it in the message); mean_std or leave_one_out with one
-                                    response per prompt
+    raises    ValueError            unknown mode (the message holds what was given); mean_std or leave_one_out with
+                                    one response per prompt
     """
     ### BEGIN SOLUTION
     if mode not in ("mean", "mean_std", "leave_one_out"):
@@ -137,16 +143,18 @@ def grpo_loss(
     log_probs        float[batch pos]   of the policy being trained; the loss is differentiable in it
     old_log_probs    float[batch pos]   of the policy that sampled
     advantages       float[batch]
-    mask             int[batch pos]     1 for a response's tokens; what stands at a 0 must not matter
+    mask             int64[batch pos]   1 for a response's tokens; what stands at a 0 must not matter, neither to the
+                                        loss nor to its gradient, and can be infinite or nan
     kl_coefficient   weight of the penalty; ref_log_probs is needed, and used, only where it is not 0
     ref_log_probs    float[batch pos]   of the reference model
     max_length       int, for constant_length alone
-    returns          float[]            a scalar tensor, dtype of log_probs
-    raises           ValueError         unknown normalization (name it in the message); constant_length without
-                                        max_length; a kl_coefficient other than 0 without ref_log_probs
+    returns          float[]            a scalar tensor, dtype of log_probs, whatever dtype the others have
+    raises           ValueError         unknown normalization (the message holds what was given); constant_length
+                                        without max_length; a kl_coefficient other than 0 without ref_log_probs
 
     old_log_probs, ref_log_probs and advantages are constants, whatever graph they carry. A response without any
-    token adds 0 to the sum and counts as a response.
+    token adds 0 to the sum and counts as a response; where no response has any, the loss is 0. Only the ratio is
+    clipped, and only as above: large ratios and penalties stay what they are, as long as no exponential overflows.
     """
     ### BEGIN SOLUTION
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
@@ -155,19 +163,25 @@ def grpo_loss(
         raise ValueError("constant_length needs max_length")
     if kl_coefficient != 0 and ref_log_probs is None:
         raise ValueError("A kl_coefficient other than 0 needs ref_log_probs")
-    advantages = advantages.detach().unsqueeze(-1)  # batch 1
-    ratio = torch.exp(log_probs - old_log_probs.detach())  # batch pos
+    empty = mask == 0  # batch pos
+    new = log_probs.masked_fill(empty, 0.0)  # before the arithmetic: 0 * inf would be nan in the gradient
+    old = old_log_probs.detach().masked_fill(empty, 0.0)
+    weights = advantages.detach().unsqueeze(-1)  # batch 1
+    ratio = torch.exp(new - old)
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)
-    per_token = -torch.minimum(ratio * advantages, clipped_ratio * advantages)
+    per_token = -torch.minimum(ratio * weights, clipped_ratio * weights)
     if kl_coefficient != 0 and ref_log_probs is not None:
-        log_ratio = ref_log_probs.detach() - log_probs
-        per_token = per_token + kl_coefficient * (torch.exp(log_ratio) - log_ratio - 1)
-    per_token = per_token.masked_fill(mask == 0, 0.0)
+        log_ratio = ref_log_probs.detach().masked_fill(empty, 0.0) - new
+        k3 = torch.exp(log_ratio) - log_ratio - 1
+        per_token = per_token + kl_coefficient * k3
+    per_token = per_token.masked_fill(empty, 0.0)
     if normalization == "token_mean":
-        return per_token.sum() / mask.sum().clamp(min=1)
-    if normalization == "sequence_mean":
-        return (per_token.sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)).mean()
-    return per_token.sum() / (len(per_token) * max_length)
+        loss = per_token.sum() / mask.sum().clamp(min=1)
+    elif normalization == "sequence_mean":
+        loss = (per_token.sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)).mean()
+    else:
+        loss = per_token.sum() / (len(per_token) * max_length)
+    return loss.to(log_probs.dtype)
     ### END SOLUTION
 
 
@@ -191,18 +205,21 @@ def grpo_step(
     1. advantages of the rewards in `advantage_mode`, one per response of the batch;
     2. log-probabilities of the responses' tokens (reduction "none") under the model as it is now;
     3. the loss; where old_log_probs is None, this is the first update on the rollout, and the policy that
-       sampled is the policy now: its log-probabilities are those of 2., held constant;
+       sampled is the policy now: its log-probabilities are those of 2., held constant, without a second pass;
     4. clear the gradients, backpropagate, clip them with `torch.nn.utils.clip_grad_norm_(model.parameters(),
-       max_grad_norm)`, and let the optimizer step.
+       max_grad_norm)`, and let the optimizer step: once a call, whatever the rewards are.
 
+    optimizer       of all parameters of the model, in one group or in several
     rollout         its attention_mask from prompt_length on is the mask of the loss
     rewards         float[prompt trial]
     old_log_probs   float[batch response_pos]   of the policy that sampled, or None
     ref_log_probs   float[batch response_pos]   of the reference model; needed where kl_coefficient is not 0
     returns         float                       a Python number
 
-    Hand all options on. Call your other functions by their names: the grader puts stand-ins in their place, so
-    that a mistake in one of them costs no points here. Leave the model's train/eval flag as it is.
+    Clearing can come anywhere before backpropagating, and may leave None or 0. Hand all options on, as they are;
+    ref_log_probs can be left out where kl_coefficient is 0. Call your other functions by their names: the grader
+    puts stand-ins in their place, so that a mistake in one of them costs no points here. Leave the model's train/eval
+    flag as it is, from the first line to the last.
     """
     ### BEGIN SOLUTION
     advantages = group_advantages(rewards, advantage_mode).reshape(-1)  # batch
@@ -253,8 +270,9 @@ def train(
     Before training, in this order:
 
     1. `torch.manual_seed(seed)`, once;
-    2. `model.eval()`, once: dropout stays off, since the policy that is scored must be the policy that sampled;
-    3. `torch.optim.Adam` with `lr=learning_rate` over the model's parameters;
+    2. `model.eval()`, once: dropout stays off to the end and after it, since the policy that is scored must be the
+       policy that sampled;
+    3. `torch.optim.Adam` with `lr=learning_rate` over the model's parameters, kept to the end as it is;
     4. if kl_coefficient is not 0, the reference model: a deep copy of the model as it is now, kept to the end.
 
     Each step (from 0; loop over `progress_bar(problem_batches(problems, num_steps, num_prompts, seed), progress,
@@ -262,13 +280,15 @@ def train(
 
     1. sample once: `sample_rollout(model, tokenizer, <the step's problems>, num_responses, max_new_tokens)`;
     2. rewards: `score_rollout(rollout, reward_fn)`;
-    3. log-probabilities that stay constant for the step, computed once and under `torch.no_grad()`, token by
-       token: the current model's (old_log_probs), and the reference model's if kl_coefficient is not 0;
-    4. num_inner_steps calls of grpo_step on the same rollout, with all options handed on and max_new_tokens as
-       max_length; after each, a record.
+    3. log-probabilities that stay constant for the step, computed once, however many inner steps there are, and
+       under `torch.no_grad()`, token by token: the current model's (old_log_probs), and the reference model's if
+       kl_coefficient is not 0;
+    4. num_inner_steps calls of grpo_step on the same rollout, whatever its rewards are, with all options handed on
+       and max_new_tokens as max_length; after each, a record.
 
-    A record is `Record(step, inner_step, loss, mean_reward, response_length)`: the loss that grpo_step returned,
-    the mean of the rollout's rewards as a Python float, and `mean_response_length(rollout)`.
+    The first of a step's calls of grpo_step may get None for old_log_probs, which comes to the same. A record is
+    `Record(step, inner_step, loss, mean_reward, response_length)`: the loss that grpo_step returned, the mean of the
+    rollout's rewards as a Python float, and `mean_response_length(rollout)`.
 
     returns   TrainingRun(model, records)
 

@@ -8,9 +8,13 @@ response.
 Rules that hold for all six functions:
 
 - no argument is modified: compute something new instead of writing into what was passed in;
-- floating dtype is kept: float64 in, float64 out (rewards are float32, because they start as Python numbers);
+- floating dtype is kept, float32 or float64 (rewards are float32, because they start as Python numbers); the
+  floating tensors of one call share a dtype;
+- every number that comes in is finite: in tensors, in logits, and what `reward_fn` returns;
 - sizes can all differ, and any of them can be 1: say which axis you mean (`dim=-1`, `squeeze(-1)`, einops
-  names).
+  names);
+- a tensor need not be contiguous, and those of `generate_responses` are not: `reshape` works where `view`
+  refuses.
 
 Check your work at any time, in this folder:
 
@@ -49,11 +53,13 @@ def compute_reward(prompts: Tensor, responses: Tensor, reward_fn: Reward) -> Ten
 
     prompts     int[batch prompt_pos]
     responses   int[batch trial pos]   `pos` may be longer or shorter than `prompt_pos`
-    reward_fn   takes (prompt, response), both plain lists of ints, and returns a number
+    reward_fn   takes (prompt, response) in this order, both plain lists of ints, and returns a number, an int
+                or a float
     returns     float32[batch trial]   what reward_fn returned, fractions and signs kept; requires no grad
 
-    Call `reward_fn` once per response, with lists made for that call: a reward that uses sets, dictionaries
-    or `.count` is silently wrong on tensors. If `reward_fn` raises, let the exception through.
+    Call `reward_fn(prompt, response)` exactly once per response, also where two responses are equal, with
+    lists made for that call: a reward that uses sets, dictionaries or `.count` is silently wrong on tensors.
+    If `reward_fn` raises, let that exception through as it is.
     """
     ### BEGIN SOLUTION
     rewards = [
@@ -74,13 +80,16 @@ def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
         normalized_rewards   delta = (r - mean(r)) / (std(r) + EPS)
         max_rewards          delta = r where r == max(r), else 0
 
-    std is the sample standard deviation (it divides by the number of responses minus 1). In max_rewards every
-    response that ties for the maximum keeps its reward, also when that reward is negative.
+    std is the sample standard deviation (it divides by the number of responses minus 1). However small or
+    large it is, the formula holds: nothing is clipped, rounded or replaced. Where all rewards of a prompt
+    agree, centered and normalized deltas are 0 up to rounding. In max_rewards every response that ties for the
+    maximum keeps its reward, also when that reward is negative; one that is only nearly as good gets 0.
 
     rewards   float[batch trial]   one scalar per response; not modified
     mode      one of the four names above
-    returns   float[batch trial]   same dtype as rewards
-    raises    ValueError           unknown mode (name it in the message); normalized_rewards with one response
+    returns   float[batch trial]   same dtype as rewards; mode rewards may return the argument itself
+    raises    ValueError           any other mode (name it in the message); normalized_rewards with one
+                                   response to each prompt. The other modes take a single response.
     """
     ### BEGIN SOLUTION
     if mode == "rewards":
@@ -108,9 +117,11 @@ def compute_log_probs(prompts: Tensor, responses: Tensor, model: nn.Module) -> T
     model       maps int[batch prompt_pos] to logits float[batch pos vocab]; pos k scores response token k
     returns     float[batch trial pos]   natural logarithms in the dtype of the logits; connected to the model
 
-    This is where the gradient enters: no `torch.no_grad`, no `detach`. The logits depend on the prompt alone,
-    so one call of the model serves all responses. Leave the model as it is: no `eval()`, no copy.
-    Log-probabilities can be very negative, and must still be right then.
+    This is where the gradient enters: no `torch.no_grad`, no `detach`, whether the model is in training or in
+    evaluation. The logits depend on the prompt alone, so one call of the model can serve all responses (advice:
+    calls of the model are not counted). Leave the model as it is, its accumulated gradients included: no
+    `eval()`, not even around the call, no copy. Log-probabilities can be very negative, and must still be right
+    then.
     """
     ### BEGIN SOLUTION
     log_probs = F.log_softmax(model(prompts), dim=-1)  # batch pos vocab
@@ -138,13 +149,17 @@ def compute_loss(
     deltas          float[batch trial]       constants, whatever graph they carry; not modified
     mode            one of the three names above
     old_log_probs   float[batch trial pos]   of the policy that sampled the responses; constants, whatever
-                                             graph they carry; naive needs none
-    epsilon         half-width of the clipping interval
+                                             graph they carry; naive needs none, and ignores them if given
+    epsilon         half-width of the clipping interval; 0 is a value like any other
     returns         float[]                  a scalar tensor, dtype of log_probs
-    raises          ValueError               unknown mode (name it in the message); unclipped or clipped
+    raises          ValueError               any other mode (name it in the message); unclipped or clipped
                                              without old_log_probs
 
-    The minimum is taken token by token, after multiplying by delta and before the mean.
+    The minimum is taken token by token, after multiplying by delta and before the mean. Responses with delta 0
+    count in the mean; where all deltas are 0 the loss is 0 and can be differentiated like any other.
+    Log-probabilities can be very negative and ratios very large or small; nothing but the ratio in mode clipped
+    is limited. Two things are never asked: ratios beyond the range of the dtype, and the slope exactly at
+    1 - epsilon and 1 + epsilon.
     """
     ### BEGIN SOLUTION
     if mode not in ("naive", "unclipped", "clipped"):
@@ -173,7 +188,11 @@ def compute_kl_penalty(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
 
     log_probs       float[batch trial pos]   of the policy being trained; the penalty is differentiable in it
     ref_log_probs   float[batch trial pos]   of the reference model; constants, whatever graph they carry
-    returns         float[]                  a scalar tensor, never negative, 0 where the two agree
+    returns         float[]                  a scalar tensor, dtype of log_probs; up to rounding it is never
+                                             negative, and 0 where the two agree
+
+    However near or far the two are, the formula holds for as long as the dtype holds exp(x): x is not limited.
+    Log-probabilities can be very negative, and must still be right then.
     """
     ### BEGIN SOLUTION
     log_ratio = ref_log_probs.detach() - log_probs  # batch trial pos
@@ -209,29 +228,35 @@ def run_policy_gradient(
 
     Each epoch (counted from 0; loop over `progress_bar(range(num_epochs), progress)`), in this order:
 
-    1. if kl_penalty is not 0 and epoch is a multiple of compute_ref_model_period (epoch 0 is): the reference
-       model becomes a deep copy of the model as it is now;
+    1. if kl_penalty is not 0 (it may be negative) and epoch is a multiple of compute_ref_model_period (epoch 0
+       is): the reference model becomes a deep copy of the model as it is now;
     2. sample once: `generate_responses(prompts, model, num_responses)`;
-    3. rewards of these responses, then their deltas;
-    4. log-probabilities that stay constant for the epoch, computed once and under `torch.no_grad()`: the
-       reference model's if kl_penalty is not 0, and the current model's (old_log_probs) if loss_mode is not
-       "naive";
+    3. rewards of these responses, then their deltas, each computed once;
+    4. log-probabilities that stay constant for the epoch, computed once and without a graph (`torch.no_grad()`
+       is the usual way): the reference model's if kl_penalty is not 0, and the current model's (old_log_probs)
+       if loss_mode is not "naive";
     5. num_steps_per_epoch inner steps on the same responses.
 
-    Each inner step: log-probabilities of the model as it is now; the loss, with old_log_probs and epsilon
-    handed on; plus `kl_penalty * compute_kl_penalty(...)` if kl_penalty is not 0; append a record; then clear
-    the gradients, backpropagate, and let Adam step.
+    Each inner step: log-probabilities of the model as it is now, computed once; the loss, with old_log_probs and
+    epsilon handed on; plus `kl_penalty * compute_kl_penalty(...)` if kl_penalty is not 0; append a record; then
+    clear the gradients, backpropagate, and let Adam step.
+
+    Every epoch and every inner step is done, also where all deltas or the loss are 0: nothing ends early. Between
+    backpropagation and step, gradients are left as they are; Adam is made once and keeps its learning rate. The
+    model stays in training mode; the reference may be frozen or in evaluation.
 
     A record is `Record(epoch, step, loss, mean_reward)`: step counts inner steps over the whole run (epoch *
     num_steps_per_epoch + inner step, from 0); loss is the whole loss before the update, mean_reward the mean
     of this epoch's rewards (not deltas), both as Python floats.
 
-    prompts   list of equally long lists of ints; make an int64 tensor int[batch pos] of it once
-    returns   PolicyGradientRun(model, records)
+    prompts   list of equally long lists of ints; make an int64 tensor int[batch pos] of it once, with every
+              prompt in its place, also one that occurs twice
+    returns   PolicyGradientRun(model, records)   the model as it is after the last step
 
-    Call your other five functions, `Model` and `generate_responses` by these names: the grader puts stand-ins
-    in their place, so that a mistake in one of them costs no points here. Draw no other random numbers: no
-    second seeding, no new `Model` later on, no extra sampling.
+    Call your other five functions, `Model` and `generate_responses` by these names, looked up when the loop
+    runs: the grader puts stand-ins in their place, so that a mistake in one of them costs no points here. (A
+    second name inside this function is fine; one that is bound when the file is imported is not.) Draw no other
+    random numbers: no second seeding, no new `Model` later on, no extra sampling.
     """
     ### BEGIN SOLUTION
     torch.manual_seed(seed)

@@ -8,10 +8,16 @@ parameters, `batch` and `pos` samples and their tokens, `prompt` and `trial` gro
 Rules that hold for all functions:
 
 - no argument is modified: compute something new instead of writing into what was passed in;
-- floating dtype is kept: float32 in, float32 out, and the same with float64;
-- sizes can all differ: say which axis you mean.
+- floating dtype is kept: float32 in, float32 out, and the same with float64; all floating tensors of a call have
+  the same dtype;
+- sizes can all differ, and an axis of size 1 is one too: say which axis you mean;
+- a call depends on nothing but its arguments, and what it returned stays what it was: remember nothing;
+- names such as "group_mean" are spelt exactly so, and any other text is unknown. An error message that has to name
+  what was given contains it as it was given.
 
-Expectations here are exact: a policy with a handful of actions can be summed over. Nothing is sampled.
+Expectations here are exact: a policy with a handful of actions can be summed over. Nothing is sampled. Rounding is
+forgiven. A float[] is a tensor without axes, or a Python number; a float may be an int. Whether a result carries a
+graph does not matter, but for `repaired_grpo_loss`; nor does it whether an argument requires a gradient afterwards.
 
 Check your work at any time, in this folder:
 
@@ -37,11 +43,12 @@ def score_table(probs: Tensor) -> Tensor:
 
         table[a, j] = d log softmax(logits)[a] / d logits[j]
 
-    probs     float[action]         softmax(logits): positive, sums to 1
+    probs     float[action]         softmax(logits): positive, also very small, sums to 1
     returns   float[action logit]   row a belongs to action a; same dtype as probs
     """
     ### BEGIN SOLUTION
-    return torch.eye(len(probs)) - probs
+    table = torch.eye(len(probs), dtype=probs.dtype) - probs  # action logit
+    return table
     ### END SOLUTION
 
 
@@ -50,13 +57,14 @@ def reinforce_gradient(logits: Tensor, token: int, reward: float) -> Tensor:
 
         loss = -reward * log softmax(logits)[token]
 
-    logits    float[vocab]   any size, also in the hundreds
-    token     int            the token that was sampled
-    reward    float          what it earned, of either sign
+    logits    float[vocab]   of any size, also in the hundreds and far apart
+    token     int            the token that was sampled, however unlikely it was
+    reward    float          what it earned: any number, of either sign
     returns   float[vocab]   same dtype as logits; following it downhill makes a token that earned more likely
     """
     ### BEGIN SOLUTION
-    grad_log_prob = -torch.softmax(logits, dim=-1)
+    probs = torch.softmax(logits, dim=-1)
+    grad_log_prob = -probs  # vocab
     grad_log_prob[token] += 1
     return -reward * grad_log_prob
     ### END SOLUTION
@@ -69,15 +77,16 @@ def estimator_moments(probs: Tensor, scores: Tensor, rewards: Tensor, baseline: 
         variance    = E[ |estimate - mean|^2 ]                       summed over parameters
 
     probs      float[action]         positive, sums to 1
-    scores     float[action param]   the gradient of each action's log-probability; need not be a softmax's
-    rewards    float[action]
-    baseline   float
-    returns    (mean float[param], variance float[]), exact, same dtype as probs
+    scores     float[action param]   the gradient of each action's log-probability: their expectation is 0
+    rewards    float[action]         any numbers
+    baseline   float                 any number, of either sign
+    returns    (mean float[param], variance float[]), a tuple: exact, same dtype as probs
     """
     ### BEGIN SOLUTION
     estimates = (rewards - baseline)[:, None] * scores  # action param
     mean = probs @ estimates  # param
-    variance = probs @ (estimates - mean).square().sum(dim=1)
+    squares = (estimates - mean).square()  # action param
+    variance = probs @ squares.sum(dim=-1)
     return mean, variance
     ### END SOLUTION
 
@@ -86,12 +95,14 @@ def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
     """Return the baseline for which the estimate of `estimator_moments` has the least variance.
 
     probs     float[action]         positive, sums to 1
-    scores    float[action param]   the gradient of each action's log-probability: their expectation is 0
-    rewards   float[action]
+    scores    float[action param]   the gradient of each action's log-probability: their expectation is 0, and they
+                                    can all be small
+    rewards   float[action]         any numbers
     returns   float[]               same dtype as probs
     """
     ### BEGIN SOLUTION
-    weights = probs * scores.square().sum(dim=1)  # action
+    squares = scores.square().sum(dim=-1)  # action
+    weights = probs * squares
     return weights @ rewards / weights.sum()
     ### END SOLUTION
 
@@ -102,11 +113,15 @@ def mean_baseline_backfires() -> tuple[Tensor, Tensor]:
     The policy is a softmax over its actions and the parameters are its logits, so the scores are those of
     `score_table`. There are many answers, and any of them is right.
 
-    returns   (probs float[action], rewards float[action]): two actions or more, every probability above 0, and
-              their sum 1
+    Larger means larger by one percent or more.
+
+    returns   (probs float[action], rewards float[action]), a tuple of two tensors, float32 or float64: two actions
+              or more, up to 1000, every probability above 0, and their sum 1, to six decimals
     """
     ### BEGIN SOLUTION
-    return torch.tensor([0.1, 0.9]), torch.tensor([0.0, 2.0])
+    probs = torch.tensor([0.1, 0.9])
+    rewards = torch.tensor([0.0, 2.0])
+    return probs, rewards
     ### END SOLUTION
 
 
@@ -124,24 +139,25 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
 
     probs        float[action]   softmax(logits): positive, sums to 1
     rewards      float[action]   what each action earns
-    group_size   int             G, small enough to go through every group
-    baseline     one of the three names above
-    returns      float[action]   exact, same dtype as probs
+    group_size   int             G, at least 1, and small enough to go through every group
+    baseline     str             one of the three names above
+    returns      float[action]   exact, same dtype as probs; for a group of one too, but under leave_one_out
     raises       ValueError      unknown baseline (name it in the message); leave_one_out with a group of one
     """
     ### BEGIN SOLUTION
     if baseline not in ("none", "group_mean", "leave_one_out"):
         raise ValueError(f"Unknown baseline: {baseline!r}")
     if baseline == "leave_one_out" and group_size < 2:
-        raise ValueError(f"{baseline} needs at least two draws")
-    scores = torch.eye(len(probs)) - probs  # action logit
+        raise ValueError("leave_one_out needs at least two draws")
+    scores = torch.eye(len(probs), dtype=probs.dtype) - probs  # action logit
     expected = torch.zeros_like(probs)
     for group in itertools.product(range(len(probs)), repeat=group_size):
         drawn = rewards[list(group)]  # trial
         if baseline == "group_mean":
             drawn = drawn - drawn.mean()
         elif baseline == "leave_one_out":
-            drawn = drawn - (drawn.sum() - drawn) / (group_size - 1)
+            others = (drawn.sum() - drawn) / (group_size - 1)
+            drawn = drawn - others
         expected += probs[list(group)].prod() * (drawn @ scores[list(group)]) / group_size
     return expected
     ### END SOLUTION
@@ -155,27 +171,33 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
         k1 = -x            k2 = x^2 / 2            k3 = e^x - 1 - x
 
     log_probs       float[...]     what the policy gives to samples of its own; any shape
-    ref_log_probs   float[...]     what the reference gives to them
+    ref_log_probs   float[...]     what the reference gives to them; x may be as large as a finite e^x allows
     returns         float[3 ...]   k1, k2, k3 along a new first axis; same dtype
     """
     ### BEGIN SOLUTION
     x = ref_log_probs - log_probs
-    return torch.stack([-x, x.square() / 2, torch.exp(x) - 1 - x])
+    k1 = -x
+    k2 = x.square() / 2
+    k3 = torch.exp(x) - 1 - x
+    return torch.stack([k1, k2, k3])
     ### END SOLUTION
 
 
 def kl_moments(probs: Tensor, ref_probs: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and variance of k1, k2 and k3 over samples of the policy.
 
-    probs       float[action]   the policy, which samples
-    ref_probs   float[action]   the reference
-    returns     (mean float[estimator], variance float[estimator]), exact, in the order k1, k2, k3; same dtype
+    probs       float[action]   the policy, which samples: positive, also very small, sums to 1
+    ref_probs   float[action]   the reference: likewise
+    returns     (mean float[estimator], variance float[estimator]), a tuple: exact, in the order k1, k2, k3; same
+                dtype
     """
     ### BEGIN SOLUTION
     x = ref_probs.log() - probs.log()  # action
     estimates = torch.stack([-x, x.square() / 2, torch.exp(x) - 1 - x])  # estimator action
-    mean = estimates @ probs
-    variance = (estimates - mean[:, None]).square() @ probs
+    weights = probs
+    mean = estimates @ weights  # estimator
+    squares = (estimates - mean[:, None]).square()  # estimator action
+    variance = squares @ weights
     return mean, variance
     ### END SOLUTION
 
@@ -186,16 +208,19 @@ def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     That is how training uses them: sample an action, hold it fixed, and differentiate the estimate at that
     action. The action is drawn from softmax(logits); the average is over actions, after differentiating.
 
-    logits          float[vocab]
+    logits          float[vocab]             up to some tens apart; they are no log-probabilities yet
     ref_log_probs   float[vocab]             log-probabilities of the reference, constants
     returns         float[estimator vocab]   with respect to the logits, in the order k1, k2, k3; same dtype
     """
     ### BEGIN SOLUTION
     log_probs = torch.log_softmax(logits, dim=-1)  # vocab
-    probs, x = log_probs.exp(), ref_log_probs - log_probs
-    slopes = torch.stack([torch.ones_like(x), -x, 1 - torch.exp(x)])  # d estimate / d log_prob
-    weighted = slopes * probs  # estimator vocab
-    return weighted - weighted.sum(dim=1, keepdim=True) * probs
+    probs = log_probs.exp()
+    x = ref_log_probs - log_probs
+    by_k1 = torch.ones_like(x)  # d k1 / d log_prob
+    by_k2 = -x
+    by_k3 = 1 - torch.exp(x)
+    weighted = torch.stack([by_k1, by_k2, by_k3]) * probs  # estimator vocab
+    return weighted - weighted.sum(dim=-1, keepdim=True) * probs
     ### END SOLUTION
 
 
@@ -204,9 +229,9 @@ def group_mean_standard_error(probs: Tensor, rewards: Tensor, group_sizes: Tenso
 
     That is the standard deviation of the mean of G independent rewards, for each G.
 
-    probs         float[outcome]   how likely each reward is; sums to 1
-    rewards       float[outcome]
-    group_sizes   int[size]        each at least 1
+    probs         float[outcome]   how likely each reward is: 0 or more, sums to 1
+    rewards       float[outcome]   any numbers
+    group_sizes   int[size]        each at least 1, in any order
     returns       float[size]      exact, same dtype as probs
     """
     ### BEGIN SOLUTION
@@ -224,17 +249,20 @@ def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> 
 
     log_probs       float[batch pos]   log-probability of every sampled token under the policy
     old_log_probs   float[batch pos]   the same under the policy that sampled
-    level           "token" or "sequence"
+    level           str                "token" or "sequence"
     returns         float[batch pos] for tokens, float[batch] for sequences; same dtype as log_probs
     raises          ValueError         unknown level (name it in the message)
 
-    A response of 400 tokens has a probability that no float can hold, and a weight that any can.
+    A response of 400 tokens has a probability that no float can hold, and a weight that any can. Weights of tokens
+    and of responses can be very large or very small, and are returned as they are.
     """
     ### BEGIN SOLUTION
     if level not in ("token", "sequence"):
         raise ValueError(f"Unknown level: {level!r}")
     log_ratios = log_probs - old_log_probs  # batch pos
-    return torch.exp(log_ratios if level == "token" else log_ratios.sum(dim=-1))
+    if level == "token":
+        return torch.exp(log_ratios)
+    return torch.exp(log_ratios.sum(dim=-1))
     ### END SOLUTION
 
 
@@ -247,16 +275,17 @@ def clipped_objective(ratios: Tensor, advantages: Tensor, epsilon: float) -> tup
     The slope is what an update feels: it is 0 where the minimum no longer depends on the log-probability. At a
     ratio of exactly 1 - epsilon or 1 + epsilon it is not 0 yet: there it is ratio * A, as inside the interval.
 
-    ratios       float[token]            positive
+    ratios       float[token]            positive, of any size
     advantages   float[token]            of both signs, never 0
-    epsilon      above 0
+    epsilon      float                   above 0
     returns      (objective, slope), a tuple: float[token] each, same dtype as ratios
     """
     ### BEGIN SOLUTION
     clipped = ratios.clamp(1 - epsilon, 1 + epsilon)
     objective = torch.minimum(ratios * advantages, clipped * advantages)
     stopped = torch.where(advantages > 0, ratios > 1 + epsilon, ratios < 1 - epsilon)
-    return objective, (ratios * advantages).masked_fill(stopped, 0.0)
+    slope = (ratios * advantages).masked_fill(stopped, 0.0)
+    return objective, slope
     ### END SOLUTION
 
 
@@ -268,8 +297,8 @@ def length_weights(lengths: Tensor, normalization: str, max_length: int | None =
         constant_length   the loss is a sum over all tokens / (number of responses * max_length)
 
     lengths         float[batch]    number of tokens of each response: whole numbers, at least 1
-    normalization   one of the three names above
-    max_length      needed, and used, for constant_length alone
+    normalization   str             one of the three names above
+    max_length      int             at least 1; needed, and used, for constant_length alone, and no limit to lengths
     returns         float[batch]    one factor per response, which all its tokens share; same dtype as lengths
     raises          ValueError      unknown normalization (name it in the message); constant_length without
                                     max_length
@@ -297,8 +326,8 @@ def group_advantages(rewards: Tensor, mode: str) -> Tensor:
         mean_population_std   (r - mean(r)) / (std(r) + EPS)     the population's std: divides by trials
 
     rewards   float[prompt trial]   at least two responses to a prompt
-    mode      one of the three names above
-    returns   float[prompt trial]   same dtype as rewards
+    mode      str                   one of the three names above
+    returns   float[prompt trial]   same dtype as rewards; 0 throughout, up to rounding, where a group's are all equal
     raises    ValueError            unknown mode (name it in the message)
     """
     ### BEGIN SOLUTION
@@ -307,7 +336,8 @@ def group_advantages(rewards: Tensor, mode: str) -> Tensor:
     centered = rewards - rewards.mean(dim=-1, keepdim=True)
     if mode == "mean":
         return centered
-    std = rewards.std(dim=-1, keepdim=True, correction=1 if mode == "mean_std" else 0)
+    correction = 1 if mode == "mean_std" else 0
+    std = rewards.std(dim=-1, keepdim=True, correction=correction)
     return centered / (std + EPS)
     ### END SOLUTION
 
@@ -315,8 +345,8 @@ def group_advantages(rewards: Tensor, mode: str) -> Tensor:
 def has_signal(rewards: Tensor) -> Tensor:
     """Return which groups can teach anything: those whose rewards are not all equal.
 
-    Equal means equal, to the last bit: ten rewards of 1.1 are no signal, though the mean of ten float32 numbers
-    of 1.1 is another number; 0.5 and 0.5000001 are one.
+    Equal means ==, without a tolerance: ten rewards of 1.1 are no signal, though the mean of ten float32 numbers
+    of 1.1 is another number; 0.5 and 0.5000001 are one. 0.0 and -0.0 are equal.
 
     rewards   float[prompt trial]   float32 or float64
     returns   bool[prompt]          True where at least two rewards of the group differ
@@ -329,8 +359,9 @@ def has_signal(rewards: Tensor) -> Tensor:
 def no_signal_probability(success_probs: Tensor, group_size: int) -> Tensor:
     """Return how likely a group is to teach nothing, where a response earns 1 or 0.
 
-    success_probs   float[prompt]   probability that one response to that prompt earns 1; responses are independent
-    group_size      responses to each prompt
+    success_probs   float[prompt]   probability, 0 to 1, that one response to that prompt earns 1; responses are
+                                    independent
+    group_size      int             responses to each prompt, two or more
     returns         float[prompt]   probability that all responses of the group earn the same; same dtype as
                                     success_probs
     """
@@ -346,7 +377,7 @@ def find_loopholes(prompt: list[int], vocab_size: int) -> list[list[int]]:
     2n - 1 for n tokens. Which other responses do?
 
     prompt       n ints from 0 to vocab_size - 1; repetitions are where it gets interesting
-    vocab_size   tokens that a response may be made of: 0 to vocab_size - 1
+    vocab_size   int: tokens that a response may be made of are 0 to vocab_size - 1
     returns      list of responses, each a list of n ints; every loophole once, in any order; an empty list where
                  there is none
 
@@ -354,9 +385,10 @@ def find_loopholes(prompt: list[int], vocab_size: int) -> list[list[int]]:
     """
     ### BEGIN SOLUTION
     right = sorted(prompt)
-    most = sort_inclusion_ordering_reward(prompt, right)
-    responses = [list(tokens) for tokens in itertools.product(range(vocab_size), repeat=len(prompt))]
-    return [r for r in responses if r != right and sort_inclusion_ordering_reward(prompt, r) == most]
+    most = 2 * len(prompt) - 1
+    tried = [list(tokens) for tokens in itertools.product(range(vocab_size), repeat=len(prompt))]
+    wrong = [response for response in tried if response != right]
+    return [response for response in wrong if sort_inclusion_ordering_reward(prompt, response) == most]
     ### END SOLUTION
 
 
@@ -369,14 +401,15 @@ def repaired_reward(prompt: list[int], response: list[int]) -> float:
 
     If the prompt holds two 1s, a response with one 1 earns one point for it, with two or three of them two.
 
-    prompt     list of n ints
+    prompt     list of n ints, at least one
     response   list of n ints
     returns    a float, 0 to 2n - 1
     """
     ### BEGIN SOLUTION
     common = Counter(prompt) & Counter(response)
-    ascending = sum(left <= right for left, right in itertools.pairwise(response))
-    return float(common.total() + ascending)
+    inclusion = common.total()
+    ordering = sum(left <= right for left, right in itertools.pairwise(response))
+    return float(inclusion + ordering)
     ### END SOLUTION
 
 
@@ -393,8 +426,8 @@ def training_memory(parameters: float, method: str) -> float:
     All models have the same size. Activations are left out; so is the policy that sampled, of which only
     log-probabilities are kept.
 
-    parameters   of each model
-    method       "ppo" or "grpo"
+    parameters   float        of each model: a whole number, also below a billion; nothing is rounded
+    method       str          "ppo" or "grpo"
     returns      a float
     raises       ValueError   unknown method (name it in the message)
     """
@@ -402,7 +435,9 @@ def training_memory(parameters: float, method: str) -> float:
     if method not in ("ppo", "grpo"):
         raise ValueError(f"Unknown method: {method!r}")
     trained, frozen = (2, 2) if method == "ppo" else (1, 2)
-    return parameters * (trained * (2 + 2 + 2 * 4) + frozen * 2) / 10**9
+    of_trained = 2 + 2 + 2 * 4
+    of_frozen = 2
+    return parameters * (trained * of_trained + frozen * of_frozen) / 10**9
     ### END SOLUTION
 
 
@@ -414,31 +449,36 @@ def repaired_grpo_loss(
     epsilon: float,
     kl_coefficient: float,
 ) -> Tensor:
-    """Return what `broken_grpo_loss` of broken_grpo.py was meant to be: find its seven faults, and repair them.
+    """Return what `broken_grpo_loss` of broken_grpo.py was meant to be: find its faults, and repair them.
 
         A       (r - mean(r)) / (std(r) + EPS), over the group, the sample's std; a response's tokens share it
         ratio   exp(log_prob - old_log_prob)
         kl      exp(x) - x - 1                                                         x = ref_log_prob - log_prob
         loss    -mean of min(ratio * A, clip(ratio, 1 - epsilon, 1 + epsilon) * A)   +   kl_coefficient * mean of kl
 
-    Both means are over all tokens of all responses.
+    Both means are over all tokens of all responses, also of groups whose rewards are all equal.
 
     log_probs        float[prompt trial pos]   of the policy being trained; the loss is differentiable in it
     old_log_probs    float[prompt trial pos]   of the policy that sampled
     ref_log_probs    float[prompt trial pos]   of the reference model
-    rewards          float[prompt trial]
+    rewards          float[prompt trial]       at least two responses to a prompt
+    epsilon          float                     above 0
+    kl_coefficient   float                     0 or more
     returns          float[]                   a scalar tensor, dtype of log_probs
 
     old_log_probs and ref_log_probs are constants, whatever graph they carry. Write the advantages out here, so that
     a mistake in another function costs nothing in this one.
     """
     ### BEGIN SOLUTION
-    centered = rewards - rewards.mean(dim=-1, keepdim=True)  # prompt trial
-    advantages = (centered / (rewards.std(dim=-1, keepdim=True) + EPS)).unsqueeze(-1)  # prompt trial 1
-    ratios = torch.exp(log_probs - old_log_probs.detach())  # prompt trial pos
+    mean = rewards.mean(dim=-1, keepdim=True)  # prompt 1
+    std = rewards.std(dim=-1, keepdim=True)
+    advantages = ((rewards - mean) / (std + EPS)).unsqueeze(-1)  # prompt trial 1
+    old = old_log_probs.detach()
+    ref = ref_log_probs.detach()
+    ratios = torch.exp(log_probs - old)  # prompt trial pos
     clipped = ratios.clamp(1 - epsilon, 1 + epsilon)
     objective = torch.minimum(ratios * advantages, clipped * advantages)
-    log_ratios = ref_log_probs.detach() - log_probs
+    log_ratios = ref - log_probs
     kl = torch.exp(log_ratios) - log_ratios - 1
     return kl_coefficient * kl.mean() - objective.mean()
     ### END SOLUTION

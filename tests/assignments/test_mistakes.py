@@ -24,8 +24,11 @@ WRONG = generator_of("policy_gradient")["mistakes"]
 CORRECT, MISTAKES, Correct, Mistake = WRONG.CORRECT, WRONG.MISTAKES, WRONG.Correct, WRONG.Mistake
 BY_CODE = {mistake.code: mistake for mistake in MISTAKES}
 BY_FUNCTION = {correct.function: correct for correct in CORRECT}
-FUNCTION_LEVEL = [mistake for mistake in MISTAKES if mistake.code[0] != "G"]
-LOOP_LEVEL = [mistake for mistake in MISTAKES if mistake.code[0] == "G"]
+# What is stated of each row below goes so far; rows that came later are held by the stored cases, in test_oracle.py.
+LAST = {"R": 21, "D": 40, "P": 28, "L": 46, "K": 25, "G": 46}
+STATED = [mistake for mistake in MISTAKES if int(mistake.code[1:]) <= LAST[mistake.code[0]]]
+FUNCTION_LEVEL = [mistake for mistake in STATED if mistake.code[0] != "G"]
+LOOP_LEVEL = [mistake for mistake in STATED if mistake.code[0] == "G"]
 
 
 @pytest.fixture(autouse=True)
@@ -48,10 +51,6 @@ def each(mistakes: Sequence[Mistake]) -> pytest.MarkDecorator:
 
 
 # The catalogue as a text
-
-
-def test_a_reference_built_anew_is_no_mistake() -> None:
-    assert "G22" not in BY_CODE
 
 
 def test_the_catalogue_compiles_and_keeps_every_signature() -> None:
@@ -360,9 +359,7 @@ def test_the_text_that_mistakes_depart_from_is_right(function: str) -> None:
 @each(FUNCTION_LEVEL)
 def test_a_mistake_shows_in_the_way_its_row_says(mistake: Mistake) -> None:
     kinds = set().union(*found(mistake.function, mistake.source).values())
-    stated = {kind for kind, codes in KINDS.items() if mistake.code in codes.split()}
-    assert kinds == (stated or kinds)  # of one that came later nothing is stated, but that it shows
-    assert kinds
+    assert kinds == {kind for kind, codes in KINDS.items() if mistake.code in codes.split()}
 
 
 # What the rows say in numbers. Those of compute_deltas are rows of F, C and S above, worked out by hand.

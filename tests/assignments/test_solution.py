@@ -630,6 +630,7 @@ def test_the_experiments_print_a_table_and_save_figures_and_logs(monkeypatch, ca
         assert log.read_text(encoding="utf-8").count("response [") == 15
 
 
+@pytest.mark.long
 def test_an_experiment_trains_what_the_loop_alone_would_train(train):
     settings = experiments.THREE_RUNS[:2]
     runs = experiments.run_experiment(settings, seed=5, num_epochs=4)

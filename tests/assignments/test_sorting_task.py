@@ -194,6 +194,7 @@ def test_the_log_tells_settings_steps_and_sampled_responses(model, tmp_path):
     assert "reward  4.000   delta  -1.500" in log
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["plain", "two words", "a/b/c", "réponses-π", "100%", "$HOME", "-a", "a.b"])
 def test_any_directory_will_do_and_is_made_if_it_is_not_there(run, tmp_path, name):
     image_path, log_path = save_run(run, tmp_path / name)

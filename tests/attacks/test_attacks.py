@@ -12,6 +12,8 @@ that the witnesses see.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import json
 import os
 import platform
@@ -73,7 +75,7 @@ class Attack:
     """What an attack may get.
 
     verdicts   of its items, at strict, as one regular expression
-    says       what the message on the first item says at strict, as a regular expression
+    says       what the report's cause or the message on the first item says at strict, as a regular expression
     process    the verdicts at process level, where they are others; UNSAFE where it must not be tried
     does       the witnesses that notice it at process level; at strict none may
     points     where they are not what the verdicts say: all or none
@@ -150,10 +152,11 @@ ATTACKS = (
     Attack("memory_by_torch", FULL, "more memory than it may have", process=UNSAFE),
     Attack("memory_by_numpy", FULL, "more memory than it may have", process=UNSAFE),
     Attack("memory_in_small_pieces", FULL, "more memory than it may have", process=UNSAFE),
-    Attack("memory_hoarded_between_calls", FULL, points=(1.5, 3), process=UNSAFE),
+    Attack("memory_hoarded_between_calls", FULL, points=(1.8, 3), process=UNSAFE),
     Attack("memory_by_shared_mapping", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_that_grows_down", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_of_dev_zero", RAISED, REFUSED, process=UNSAFE),
+    Attack("memory_in_page_tables", RAISED, "Cannot allocate memory", process=UNSAFE),
     Attack("memory_by_memfd", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_in_dev_shm", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_system_v", RAISED, REFUSED, process=UNSAFE),
@@ -162,9 +165,11 @@ ATTACKS = (
     Attack("thousands_of_files", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("gigabyte_to_stdout", CRASHED, "compute_deltas printed more than 8 MiB"),
     Attack("printing_for_ever", CRASHED, "compute_deltas printed more than 8 MiB"),
-    Attack("two_hundred_pipes", RAISED, "Too many open files", process="(passed|raised) passed"),
+    Attack("two_hundred_pipes", RAISED, REFUSED, process="(passed|raised) passed"),
     Attack("result_of_ten_gibibytes_claimed", CRASHED, "compute_deltas ended the Python process"),
     Attack("result_too_large", FAILED, r"shape \[3000, 3000\]"),
+    Attack("fat_answers", FAILED, "have shape|have dtype"),
+    Attack("fat_facts", CRASHED),
     Attack("flood_of_frames", CRASHED, "it answered a question that it was not asked"),
     # Other processes
     Attack("neighbour_slowed_by_priority", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
@@ -195,6 +200,30 @@ ATTACKS = (
     Attack("obscure_system_calls", RAISED, r"answered: \[\]", process=UNSAFE),
     Attack("new_namespaces", RAISED, REFUSED, process=UNSAFE),
     Attack("capabilities_regained", RAISED, REFUSED, process=UNSAFE),
+    # What workers share in the kernel
+    Attack("page_cache_dropped", RAISED, REFUSED, process=PASSED),
+    Attack("page_cache_filled", RAISED, REFUSED, process=PASSED),
+    Attack(
+        "page_cache_read_without_waiting",
+        RAISED,
+        "Operation not supported|Function not implemented",
+        process="(passed|raised) passed",
+    ),
+    Attack("page_cache_asked_for", RAISED, REFUSED, process=PASSED),
+    Attack("page_cache_counted", RAISED, REFUSED, process="(passed|raised) passed"),
+    Attack("library_locked", RAISED, REFUSED, process=PASSED),
+    Attack("library_locked_in_part", RAISED, REFUSED, process=PASSED),
+    Attack("library_leased", RAISED, REFUSED, process="(passed|raised) passed"),
+    Attack("folder_watched", RAISED, REFUSED, process=PASSED),
+    Attack("folder_watched_by_inotify", RAISED, REFUSED, process=PASSED),
+    Attack("neighbour_woken_by_a_futex", RAISED, "Resource temporarily unavailable", process=PASSED),
+    Attack("everything_written_to_disk", PASSED),  # sync() tells nobody whether it was done
+    Attack("memory_of_the_machine_asked_for", RAISED, REFUSED, process=PASSED),
+    Attack("room_of_the_disk_asked_for", RAISED, REFUSED, process=PASSED),
+    Attack("pipes_counted", RAISED, REFUSED, process=PASSED),
+    Attack("limit_of_the_user_lowered", RAISED, "PermissionError|OSError|ValueError", process=PASSED),
+    Attack("processors_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
+    Attack("group_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
     # Taking over the harness
     Attack("files_in_site_packages", RAISED, REFUSED, process=UNSAFE),
     Attack("poisoned_pycache", RAISED, REFUSED, process=UNSAFE),
@@ -219,18 +248,18 @@ ATTACKS = (
     Attack("patched_builtins", "(failed|raised|crashed) (passed|failed|raised|crashed)"),
     Attack("patched_clock", HUNG, seconds=SHORT),
     Attack("tensor_subclass_that_lies", FAILED, "differ"),
-    Attack("array_subclass_that_lies", FAILED, "should be a torch.Tensor, but is of type Liar"),
-    Attack("object_that_equals_everything", FAILED, "should be a torch.Tensor, but is of type Equal"),
+    Attack("array_subclass_that_lies", FAILED, "should be a torch.Tensor, but this was found: Liar"),
+    Attack("object_that_equals_everything", FAILED, "should be a torch.Tensor, but this was found: Equal"),
     Attack("not_a_number", FAILED, "nan"),
     Attack("infinities", FAILED, "inf"),
-    Attack("empty_answer", FAILED, "has shape"),
-    Attack("scalar_answer", FAILED, "has shape"),
-    Attack("broadcastable_answer", FAILED, "has shape"),
-    Attack("another_dtype", FAILED, "has dtype float16"),
-    Attack("complex_answer", FAILED, "has dtype complex"),
-    Attack("sparse_answer", FAILED, "values cannot be read"),
-    Attack("meta_answer", FAILED, "values cannot be read"),
-    Attack("quantized_answer", FAILED, "has dtype qint8"),
+    Attack("empty_answer", FAILED, "have shape"),
+    Attack("scalar_answer", FAILED, "have shape"),
+    Attack("broadcastable_answer", FAILED, "have shape"),
+    Attack("another_dtype", FAILED, "float16.*values differ"),
+    Attack("complex_answer", FAILED, "have dtype complex"),
+    Attack("sparse_answer", FAILED, "values of deltas cannot be read"),
+    Attack("meta_answer", FAILED, "values of deltas cannot be read"),
+    Attack("quantized_answer", FAILED, "have dtype qint8"),
     Attack("zeros", FAILED, "differ"),
     Attack("noise_above_the_tolerance", FAILED, "differ"),
     Attack("noise_below_the_tolerance", PASSED),
@@ -238,7 +267,9 @@ ATTACKS = (
     Attack("mutated_inputs", FAILED, "changed its argument"),
     Attack("aliased_output_changed_later", PASSED),
     Attack("polluted_state", PASSED),
-    Attack("hard_coded_public_answers", FAILED, points=(1.5, 3)),  # the public cases' share: 2 of 4
+    Attack(
+        "hard_coded_public_answers", FAILED, points=(1.8, 3)
+    ),  # three of 5: the public cases, and the group of one, whose deltas are 0
     Attack("grader_detected", PASSED),  # what it answers is what it earns
     # Stealing
     Attack("expected_values_in_frames", RAISED, r"found in frames: \[\]"),
@@ -280,7 +311,7 @@ ATTACKS = (
     Attack("link_by_number", RAISED, REFUSED, process=PASSED, does=notices("file")),
     Attack("special_file", RAISED, REFUSED, process=PASSED, does=notices("file")),
     # Attacking staff
-    Attack("pickled_payload", FAILED, "should be a torch.Tensor, but is of type Payload"),
+    Attack("pickled_payload", FAILED, "should be a torch.Tensor, but this was found: Payload"),
     Attack("markup_in_an_exception", RAISED, "script"),
     Attack("invisible_characters_in_an_exception", RAISED, "RuntimeError"),
 )
@@ -522,7 +553,10 @@ def held() -> tuple[int, int]:
 
 
 def resident() -> int:
-    """Bytes of memory that the grader holds."""
+    """Bytes of memory that the grader holds, without what nothing refers to any more."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)  # what was freed goes back to the system
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -574,9 +608,12 @@ def earned(report: Report) -> tuple[float | None, ...]:
 
 
 def deserved(report: Report) -> tuple[float | None, ...]:
-    """All points of an item that passed, none of any other."""
-    points = {"passed": 3.0, "not_graded": None}
-    return tuple(points.get(item.verdict, 0.0) for item in report.items)
+    """The share of an item's points that its passed cases are; an answer of zeros is right of a group of one."""
+    passed = [sum(case.verdict == "passed" for case in item.cases) for item in report.items]
+    shares = [round(3 * count / max(1, len(item.cases)), 2) for count, item in zip(passed, report.items, strict=True)]
+    return tuple(
+        None if item.verdict == "not_graded" else share for item, share in zip(report.items, shares, strict=True)
+    )
 
 
 # The corpus
@@ -588,7 +625,8 @@ def test_every_attack_has_a_file_and_every_file_its_expectation() -> None:
 
 def test_what_the_attacks_are_appended_to_is_worth_what_the_table_supposes() -> None:
     assert [ASSIGNMENT.item(name).points for name in ITEMS] == [3, 3]
-    assert len(HIDDEN_INPUTS) == 4
+    hidden = [case for case in FIXTURES.of_item("deltas-centered") if case.visibility == "hidden"]
+    assert len(HIDDEN_INPUTS) == 2 * len(hidden) > 0
 
 
 @at_strict
@@ -599,7 +637,8 @@ def test_at_strict_an_attack_gets_nothing_and_changes_nothing(arena: Arena, atta
     seconds, noticed = time.monotonic() - started, arena.noticed(report)
     assert seconds < attack.seconds + SLACK
     assert re.fullmatch(attack.verdicts, verdicts(report)), report
-    assert re.search(attack.says, report.items[0].message, re.DOTALL), report.items[0].message
+    said = f"{report.cause}\n{report.items[0].message}"
+    assert re.search(attack.says, said, re.DOTALL), said
     assert earned(report) == (attack.points or deserved(report))
     assert noticed == set()
     assert arena.grade_neighbour() == arena.clean
@@ -679,6 +718,8 @@ def test_files_beside_the_submission_change_nothing(arena: Arena, tmp_path: Path
 
 WEARING = (
     "flood_of_frames",
+    "fat_answers",
+    "fat_facts",
     "result_of_ten_gibibytes_claimed",
     "exception_whose_text_is_huge",
     "result_too_large",
@@ -686,10 +727,11 @@ WEARING = (
 )
 
 
+@pytest.mark.long
 @at_strict
 def test_attacks_that_are_repeated_leave_the_grader_as_small_as_it_was(arena: Arena) -> None:
     attacks = [replace(attack, seconds=SHORT) for attack in ATTACKS if attack.name in WEARING]
-    for attack in attacks:
+    for attack in attacks * 5:  # after which the allocator has what it keeps for reuse
         arena.grade(attack)
     before = resident(), held()
     for attack in attacks * 3:
@@ -712,8 +754,9 @@ import einops, pytest, safetensors, torch
 os.listdir(sys.argv[1])
 subprocess.run([sys.executable, "-c", "import json, ssl"], check=True)
 if "somebody else" in sys.argv[2]:
-    from autograder.sandbox.inside.identity import _others_may_enter
-    assert _others_may_enter(sys.base_prefix), f"others may not enter {sys.base_prefix}"
+    from autograder.sandbox.inside.identity import others_reach
+    from autograder.sandbox.interpreter import packages, readable_paths
+    assert others_reach(tuple(readable_paths(packages()))), f"others may not enter {sys.base_prefix}"
 """
 
 
@@ -778,13 +821,13 @@ from autograder.sandbox.inside import seccomp
 from autograder.sandbox.inside.processes import prctl
 from autograder.sandbox.layers import probe
 column, architecture = seccomp._MACHINES[platform.machine()]
-names = ("unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "mount_setattr")
+# unshare, setns, mount, umount2, pivot_root, open_tree, move_mount, fsopen, mount_setattr
+refused = [(272, 97), (308, 268), (165, 40), (166, 39), (155, 41), (428,) * 2, (429,) * 2, (430,) * 2, (442,) * 2]
 program = [seccomp._load(0)]
-for name in names:
-    program += [(0x15, 0, 1, seccomp._CALLS[name][column]), seccomp._return(0x00050001)]
+for numbers in refused:
+    program += [(0x15, 0, 1, numbers[column]), seccomp._return(0x00050001)]
 program += [(0x15, 0, 1, seccomp._FALLS_BACK["clone3"][column]), seccomp._return(0x00050026)]
-anew = [(0x45, 0, 1, 0x7E020000), seccomp._return(0x00050001)]
-program += seccomp._judge(seccomp._CLONE[column], 0, anew)
+program += seccomp._judge(seccomp._CLONE[column], 0, seccomp._refused_if_any(0x7E020000))
 program += [seccomp._return(0x7FFF0000)]
 packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
 buffer = ctypes.create_string_buffer(packed, len(packed))
@@ -807,7 +850,7 @@ def test_what_holds_here_holds_in_a_container(user: str, first: int, monkeypatch
     """Every third attack, so some of each family, with Docker's capabilities and without new namespaces."""
     if os.geteuid() != 0:
         pytest.skip("only root can take capabilities from root")
-    monkeypatch.delenv("AUTOGRADER_CGROUP", raising=False)
+    monkeypatch.setenv("AUTOGRADER_CGROUP", "")
     here = [attack.name for attack in ATTACKS if attack.machine in ("", platform.machine())]
     kept = "-all," + ",".join(f"+{name}" for name in DOCKERS.split(","))
     repeated_at_strict(here[first::3], user, "--inh-caps=-all", f"--bounding-set={kept}", before=("-c", CONTAINED))

@@ -21,6 +21,9 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.server import REFUSED_CALLS
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.report import Report
@@ -222,7 +225,7 @@ def bits(outcome: Outcome) -> tuple[str, tuple[int, ...], bytes]:
     return returned.dtype, returned.shape, returned.array.tobytes()
 
 
-@pytest.mark.parametrize("habit", HONEST)
+@pytest.mark.parametrize("habit", in_short(HONEST, 6))
 def test_a_habit_gives_the_same_bits_at_every_level(level: tuple[str, Sandbox], reference: Sandbox, habit: str) -> None:
     assert bits(run(level[1], HONEST[habit])) == bits(run(reference, HONEST[habit]))
 
@@ -276,6 +279,25 @@ def test_a_noisy_submission_gets_the_report_of_a_quiet_one_at_every_level(
     assert replace(noisy, isolation=quiet.isolation) == quiet
 
 
+@pytest.mark.parametrize("name", in_short([one.name for one in find_assignments(KIT)]))
+def test_no_call_that_the_sample_class_makes_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which calls a worker may make was learnt; this is what holds the list against all that torch and NumPy do."""
+    assignment = find_assignment(KIT, name)
+    told = tmp_path / "refused.txt"
+    monkeypatch.setenv(REFUSED_CALLS, str(told))
+    with open_sandbox("strict") as running:
+        candidates = find([KIT / "fixtures" / name / "submissions"], assignment.module)
+        for candidate in candidates:
+            submission = read(candidate, assignment.module)
+            Grader.of(assignment, read_fixtures(assignment)).grade(submission, running)
+        assert told.read_text() == ""
+        run(running, "import os\ndef work():\n    os.sync()\n    os.utime('/')")
+    assert len(told.read_text().splitlines()) == 2
+    assert len(candidates) >= 6
+
+
 @pytest.mark.long
 def test_a_noisy_right_submission_earns_everything_at_every_level(level: tuple[str, Sandbox]) -> None:
     report = grade(level[1], SOLUTION + NOISE)
@@ -311,7 +333,7 @@ def test_a_library_in_a_private_folder_is_found_at_every_level(
             assert run(running, source).status == "observed", level
 
 
-@pytest.mark.parametrize("name", [one.name for one in find_assignments(KIT)])
+@pytest.mark.parametrize("name", in_short([one.name for one in find_assignments(KIT)]))
 def test_a_worker_finds_everything_imported_that_a_right_answer_needs(name: str) -> None:
     """What each worker imported anew would cost every submission its time, and break where importing is forbidden."""
     assignment = find_assignment(KIT, name)

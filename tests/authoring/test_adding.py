@@ -17,7 +17,11 @@ from places import KIT
 from toy_kit import autograder, change, packages_without
 
 GUIDE = KIT / "fixtures" / "README.md"
-BLOCKS = re.findall(r"^```(?:python|toml)\n(.*?)^```\n", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+BLOCKS = re.findall(
+    r"^```(?:python|toml)\n(.*?)^```\n",
+    GUIDE.read_text(encoding="utf-8").partition("\n## A case\n")[2],
+    re.DOTALL | re.MULTILINE,
+)
 ANSWERS = ("submissions", "right_answers")  # which need the functions that the copy goes without
 MADE = "Oracle and solution agree; every known mistake is separated."
 
@@ -42,9 +46,18 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "cases" / "__init__.py").write_text(cases, encoding="utf-8")
     for module in ("reward", "deltas", "log_probs", "loss", "loop"):
         change(folder / "mistakes" / "__init__.py", f"    {module},\n", "")
+    for name, table in (("contract", "clause"), ("equivalent_mutants", "equivalent"), ("costly", "costly")):
+        drop_tables(folder / f"{name}.toml", table)
     regenerated(root)
     released(root)
     return root
+
+
+def drop_tables(path: Path, table: str) -> None:
+    """Leave of a file only the tables that are about compute_kl_penalty."""
+    head, *tables = re.split(rf"(?=^\[\[{table}\]\])", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    kept = [one for one in tables if 'function = "compute_kl_penalty"' in one]
+    path.write_text(head + "".join(kept), encoding="utf-8")
 
 
 def insert(kit: Path, name: str, before: str, block: str) -> None:
@@ -81,11 +94,11 @@ def examined(kit: Path, packages: Path, *, fails: bool) -> str:
 
 
 def test_the_guide_has_the_blocks_that_are_followed_here() -> None:
-    assert len(BLOCKS) == 13
+    assert len(BLOCKS) == 16
 
 
 FOLDER = "fixtures/policy_gradient/"
-KL_START = '    yield kl(secret, "kl-small", '
+KL_START = '    yield draft("kl-small", '
 STEP = "    "  # blocks stand at the margin in the guide
 
 
@@ -94,8 +107,8 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     packages = packages_without("mutmut", tmp_path)
     case, listed, mistake, item, item_cases, *_ = BLOCKS
     insert(kit, FOLDER + "cases/kl.py", KL_START, indent(case, STEP))
-    refused(kit, "items.toml and cases.py differ: without a draft []; in no item ['kl-narrow'].")
-    change(kit / FOLDER / "items.toml", 'hidden = ["kl-wide", "kl-float32"]\n', listed)
+    refused(kit, "kl-narrow is in no item of items.toml; in one's public or hidden")
+    change(kit / FOLDER / "items.toml", listed.replace('"kl-narrow", ', ""), listed)
     regenerated(kit)
 
     mistake = indent(mistake.rstrip() + ",\n", STEP)
@@ -106,26 +119,27 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     )
     harmless = mistake.replace("max=0.7", "max=1000.0")
     change(kit / FOLDER / "mistakes/kl.py", mistake, harmless)
-    refused(kit, "No case separates these mistakes from a right answer: ratio-cut-at-two.")
+    refused(kit, "no case separates ratio-cut-at-two from a right answer; ")
     change(kit / FOLDER / "mistakes/kl.py", harmless, mistake)
 
     insert(kit, FOLDER + "items.toml", "", item)
-    refused(kit, "without a draft ['kl-few-other', 'kl-few-small']; in no item [].")
+    for case in ("kl-few-small", "kl-few-other"):
+        refused(kit, f"{case} has no draft; ")
     insert(kit, FOLDER + "cases/kl.py", KL_START, indent(item_cases, STEP))
     regenerated(kit)
 
-    item, cases, imported, line, oracle, probe, solution, mistakes = BLOCKS[5:]
+    item, cases, imported, line, oracle, probe, solution, mistakes, clauses, equivalent, costly = BLOCKS[5:]
     insert(kit, FOLDER + "items.toml", "", item)
     (kit / FOLDER / "cases/surprise.py").write_text(cases, encoding="utf-8")
     insert(kit, FOLDER + "cases/__init__.py", "\n__all__", imported)
     insert(kit, FOLDER + "cases/__init__.py", "    yield from kl_drafts(secret)\n", indent(line, STEP))
     insert(kit, FOLDER + "oracle.py", "", oracle)
     insert(kit, FOLDER + "probes.py", "", probe)
-    refused(kit, "surprise-small: the solution does not pass its own case:")
+    refused(kit, "the solution does not define compute_surprise; ")
     module = "solution/policy_gradient/policy_gradient.py"
     insert(kit, module, "", re.sub(r" *### (BEGIN|END) SOLUTION\n", "", solution))
-    regenerated(kit)
-    refused(kit, "No answer is marked in compute_surprise", ("release",))
+    refused(kit, "no answer is marked in compute_surprise")
+    refused(kit, "no answer is marked in compute_surprise", ("release",))
     path = kit / module
     path.write_text(
         path.read_text(encoding="utf-8").rpartition("\n\n\ndef compute_surprise")[0] + "\n", encoding="utf-8"
@@ -145,6 +159,10 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     text.write_text(text.read_text(encoding="utf-8") + "\n## `compute_surprise`\n", encoding="utf-8")
     regenerated(kit)
     released(kit)
+    printed = examined(kit, packages, fails=True)
+    assert "no clause of compute_surprise quotes: 'returns float[batch]'." in printed
+    for name, block in (("contract", clauses), ("equivalent_mutants", equivalent), ("costly", costly)):
+        insert(kit, f"{FOLDER}{name}.toml", "", block)
     printed = examined(kit, packages, fails=False)
     assert "compute_surprise" not in printed
     surprise = next(row for row in printed.splitlines() if row.split()[:1] == ["surprise"])

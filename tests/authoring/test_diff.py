@@ -63,6 +63,7 @@ def test_another_term_has_other_numbers_and_says_which_term_it_is(kit: Path) -> 
     ]
 
 
+@pytest.mark.long
 def test_points_titles_hints_and_tolerances_are_told_in_words(kit: Path) -> None:
     other = changed_set(
         kit,

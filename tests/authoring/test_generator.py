@@ -15,14 +15,14 @@ from all_assignments import generator_of
 from places import KIT
 
 from autograder.authoring.declarations import OPEN_SECRET, Draft, generator_for
-from autograder.authoring.fixtures.agreement import observe
+from autograder.authoring.fixtures.agreement import observe, rounded
 from autograder.authoring.fixtures.generator import import_generator, regenerate
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import Assignment, load_assignment
-from autograder.sandbox.observation import Array, Observation, Raised
+from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
 
@@ -209,11 +209,15 @@ def test_a_mistake_is_not_stored_where_it_gives_the_right_answer(toy: Toy) -> No
 
 
 def test_a_build_leaves_no_case_of_an_earlier_one_behind(toy: Toy) -> None:
-    stale = toy.root / "built/hidden/dropped.safetensors"
-    stale.parent.mkdir(parents=True)
-    stale.write_bytes(b"")
+    built = toy.build()
+    manifest = json.loads((built / "manifest.json").read_text())
+    manifest["files"]["hidden/dropped.safetensors"] = "0" * 64
+    (built / "manifest.json").write_text(json.dumps(manifest))
+    for name in ("dropped", "foreign"):
+        (built / f"hidden/{name}.safetensors").write_bytes(b"")
     toy.build()
-    assert not stale.exists()
+    assert not (built / "hidden/dropped.safetensors").exists()
+    assert (built / "hidden/foreign.safetensors").exists()
 
 
 def test_two_builds_are_the_same_bytes(toy: Toy) -> None:
@@ -447,7 +451,8 @@ SHOWING = """
 
 def curves():
     x = np.array([[-1.0, 0.12345, 2.0]])
-    yield Showing("climb", "climb", {"x": x}, {"factor": 2.5}, {"height": "the height"})
+    axes = {"height": {"unit": "metres", "most": 6.0}}
+    yield Showing("climb", "climb", {"x": x}, {"factor": 2.5}, {"height": "the height"}, axes)
 """
 CLIMB = """
 
@@ -471,6 +476,7 @@ def test_a_curve_expects_the_solutions_series_to_three_decimals(toy: Toy) -> Non
     assert (curve.item, curve.visibility, height.what, height.axes) == ("climb", "public", "the height", ("step",))
     assert height.array is not None
     assert height.array.tolist() == [0.0, 0.309, 5.0]
+    assert height.value == {"unit": "metres", "most": 6.0}
 
 
 @pytest.mark.parametrize(
@@ -540,6 +546,7 @@ EXAMPLES = [
     "clip-table-above-0",
     "clip-table-below-0",
     "frozen-ratio-sigmoid",
+    "loop-steps-default",  # whose prompts are the handout's own
 ]
 
 
@@ -565,6 +572,19 @@ def open_drafts(sandbox: Sandbox) -> dict[str, Draft]:
 @pytest.fixture(scope="module")
 def secret_drafts(sandbox: Sandbox) -> dict[str, Draft]:
     return real_drafts("a course's own secret", sandbox)
+
+
+@pytest.mark.parametrize("rtol", [1e-6, 1e-9, 1e-12])
+def test_a_mistakes_numbers_are_stored_to_a_hundredth_of_what_is_told_apart(rtol: float) -> None:
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1.75e308]
+    given = np.append(np.random.default_rng(0).standard_normal(500), special)
+    stored = rounded(Returned("tensor", "Tensor", "float64", given.shape, array=given), rtol).array
+    assert stored is not None
+    np.testing.assert_allclose(stored, given, rtol=rtol / 100, atol=1e-300)
+    assert rtol == 1e-12 or not (stored[:500] == given[:500]).any()
+    point = rounded(Returned("tensor", "Tensor", "float64", (), array=np.array(1 / 3)), rtol).array
+    assert point is not None
+    assert point.shape == ()
 
 
 def same_inputs(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:

@@ -23,6 +23,7 @@ from autograder.authoring.handout.leaks import answer_lines, refuse_leaks
 from autograder.authoring.handout.points import points_table, with_points
 from autograder.authoring.handout.release import COPIES, STUDENT_PACKAGES, handout_files, write_handout, zip_bytes
 from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
+from autograder.authoring.handout.source_notebook import read_extras
 from autograder.authoring.handout.stubs import stub
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, decode
@@ -106,7 +107,7 @@ def test_the_committed_handout_is_what_release_makes_but_for_copies(assignment: 
     committed = {
         path.relative_to(assignment.handout).as_posix(): path.read_bytes()
         for path in assignment.handout.rglob("*")
-        if path.is_file() and not path.relative_to(assignment.handout).parts[0].startswith((*COPIES, "__", "."))
+        if path.is_file() and not path.relative_to(assignment.handout).parts[0].startswith((*COPIES, "__", ".ipynb"))
     }
     assert sorted(committed) == sorted(files)
     assert [name for name in files if committed[name] != files[name]] == []
@@ -115,6 +116,7 @@ def test_the_committed_handout_is_what_release_makes_but_for_copies(assignment: 
 def test_the_handout_holds_what_a_student_needs_and_no_more(assignment: Assignment, files: dict[str, bytes]) -> None:
     top = {name for name in files if "/" not in name}
     assert top == {
+        ".gitattributes",
         "README.md",
         "experiments.py",
         "policy_gradient.ipynb",
@@ -124,7 +126,15 @@ def test_the_handout_holds_what_a_student_needs_and_no_more(assignment: Assignme
         "test_policy_gradient.py",
     }
     fixtures = {name.split("/")[2] for name in files if name.startswith("fixtures/")}
-    assert fixtures == {"items.toml", "manifest.json", "probes.py", "public", "sorting_task.py", "untouched.py"}
+    assert fixtures == {
+        "items.toml",
+        "manifest.json",
+        "probes.py",
+        "public",
+        "rows.toml",
+        "sorting_task.py",
+        "untouched.py",
+    }
 
 
 def test_every_graded_function_is_a_stub_with_its_signature_and_docstring(
@@ -141,6 +151,25 @@ def test_every_graded_function_is_a_stub_with_its_signature_and_docstring(
 def test_given_files_are_handed_out_whole(assignment: Assignment, files: dict[str, bytes]) -> None:
     for name in ("sorting_task.py", "experiments.py", "test_policy_gradient.py"):
         assert files[name] == (assignment.solution / name).read_bytes()
+
+
+@each_assignment
+def test_the_text_says_what_the_module_alone_forgoes(assignment: Assignment) -> None:
+    points = [question["points"] for question in read_extras(assignment).questions]
+    text = " ".join((assignment.solution / "README.md").read_text(encoding="utf-8").split())
+    assert "UTF-8" in text
+    assert ("with the module alone you forgo" in text) == bool(points)
+    if points:
+        counted = {3: "three", 4: "four"}[len(points)]
+        assert f"asks {counted} questions to answer in words, {points[0]} points each beside the 100" in text
+        assert f"with the module alone you forgo these {sum(points)} points" in text
+
+
+def test_a_student_may_have_another_torch_than_grading_and_is_told_which_that_is(files: dict[str, bytes]) -> None:
+    note, first, *rest = files["requirements.txt"].decode().splitlines()
+    assert note.startswith("# Grading uses torch==2.13.0.")
+    assert first == "torch>=2.6"
+    assert rest == requirements().splitlines()[1:]
 
 
 def test_the_requirements_carry_the_versions_of_the_kit() -> None:
@@ -210,7 +239,7 @@ def test_every_stored_case_in_it_is_public(files: dict[str, bytes]) -> None:
 
 def test_its_list_of_items_names_no_hidden_case(unpacked: Path) -> None:
     items = load_assignment(unpacked / "fixtures" / "policy_gradient").items
-    assert len(items) == 31
+    assert len(items) == 36
     assert all(item.public and not item.hidden for item in items)
 
 
@@ -282,9 +311,21 @@ def test_a_graded_function_without_markers_is_refused_by_name(assignment: Assign
 def test_a_missing_source_file_is_named(assignment: Assignment, tmp_path: Path) -> None:
     shutil.copytree(assignment.folder, tmp_path / "fixtures" / "policy_gradient")
     shutil.copytree(assignment.solution, tmp_path / "solution" / "policy_gradient")
-    (tmp_path / "solution" / "policy_gradient" / "experiments.py").unlink()
-    with pytest.raises(ReleaseError, match=r"experiments\.py cannot be read"):
+    (tmp_path / "solution" / "policy_gradient" / "README.md").unlink()
+    with pytest.raises(ReleaseError, match=r"README\.md cannot be read"):
         handout_files(find_assignment(tmp_path, "policy_gradient"))
+
+
+def test_experiments_are_optional_and_tests_are_made_where_there_are_none(
+    assignment: Assignment, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    shutil.copytree(assignment.folder, tmp_path / "fixtures" / "policy_gradient")
+    shutil.copytree(assignment.solution, tmp_path / "solution" / "policy_gradient")
+    for name in ("experiments.py", "test_policy_gradient.py"):
+        (tmp_path / "solution" / "policy_gradient" / name).unlink()
+    made = handout_files(find_assignment(tmp_path, "policy_gradient"))
+    assert made.keys() == files.keys() - {"experiments.py"}
+    assert made["test_policy_gradient.py"] == files["test_policy_gradient.py"]
 
 
 # The zip and the folder
@@ -315,7 +356,7 @@ def test_release_replaces_a_folder_whole(tmp_path: Path) -> None:
 def test_the_zip_alone_runs_every_public_check_and_finds_nothing_done(unpacked: Path) -> None:
     done = run_in(unpacked, "autograder", "check")
     assert done.returncode == 1, done.stderr
-    assert done.stdout.count("is not implemented yet.") == 31
+    assert done.stdout.count("is not implemented yet.") == 36
     assert "Traceback" not in done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].split() == ["total", "0", "/", "100"]
 
@@ -331,7 +372,7 @@ def test_the_zip_alone_gives_the_solution_all_points_by_check_and_by_pytest(
     assert done.stdout.splitlines()[-1].split() == ["total", "100", "/", "100"]
     tested = run_in(folder, "pytest", "-q", "-p", "no:cacheprovider")
     assert tested.returncode == 0, tested.stdout
-    assert "31 passed" in tested.stdout
+    assert "36 passed" in tested.stdout
 
 
 @pytest.mark.long
@@ -344,7 +385,7 @@ def test_pytest_and_check_give_the_same_verdicts_and_messages(unpacked: Path, so
     tested = run_in(folder, "pytest", "-q", "-p", "no:cacheprovider")
     failed = [line.split()[1] for line in checked.stdout.splitlines() if line.startswith("FAIL")]
     assert failed == ["deltas-normalized", "deltas-constant-group"]
-    assert "2 failed, 29 passed" in tested.stdout
+    assert "2 failed, 34 passed" in tested.stdout
     start = checked.stdout.index("FAIL  deltas-normalized")
     message = checked.stdout[start : checked.stdout.index("\n\n", start)]
     assert "A standard deviation can divide by" in message

@@ -123,8 +123,9 @@ def test_every_item_is_shown_whole_on_lines_that_fit(fixtures: Fixtures, item: I
         *item.public,
         *item.hidden,
     ]
+    words = " ".join(text.split())
     for case in cases:
-        assert f"{case.id}  ({case.visibility})  {case.title}\n" in text
+        assert " ".join(f"{case.id} ({case.visibility}) {case.title}".split()) in words
         for expectation in case.expected:
             if expectation.kind != "unchanged" and not expectation.diagnosis:
                 assert f"  expected  {expectation.what}" in text
@@ -138,4 +139,4 @@ def test_every_item_is_shown_whole_on_lines_that_fit(fixtures: Fixtures, item: I
 def test_the_named_example_is_shown_with_its_numbers(fixtures: Fixtures) -> None:
     text = item_text(ASSIGNMENT.item("baseline-example"), fixtures)
     assert "[[11.  9.]\n             [ 0.  2.]]" in text
-    assert "1.1547005" in text
+    assert "[[ 1. -1.]\n             [-1.  1.]]" in text

@@ -15,6 +15,7 @@ from nbgrader_course import WITH_NOTEBOOK
 from places import KIT
 from toy_kit import toy_assignment, toy_kit
 
+from autograder.authoring.handout.first_cell import FIRST
 from autograder.authoring.handout.leaks import refuse_leaks
 from autograder.authoring.handout.release import handout_files, notebook_of, write_source_notebook
 from autograder.authoring.handout.source_notebook import (
@@ -212,7 +213,7 @@ def test_a_notebook_needs_no_extras_and_no_section_for_a_function(
     toy = toy_assignment(toy_kit(tmp_path / "kit", tmp_path_factory))
     made = notebook_of(toy)
     names = [cell["id"] for cell in made["cells"]]
-    assert names == ["text-title", "text-rules", "imports", "ramp", "ramp-values", "shift", "shift-values"]
+    assert names == ["text-title", FIRST, "text-rules", "imports", "ramp", "ramp-values", "shift", "shift-values"]
     assert 'score("toy", "ramp-values")' in cells(made)["ramp-values"]["source"]
 
 
@@ -221,7 +222,8 @@ def test_given_code_between_functions_comes_before_the_one_below(assignment: Ass
     two = dataclasses.replace(assignment, items=items)
     module = "import math\n\ndef f():\n    return 1\n\nBETWEEN = 2\n\n@staticmethod\ndef g():\n    return BETWEEN\n"
     made = source_notebook(two, "# Title\n", module, Extras())
-    assert [cell["id"] for cell in made["cells"]] == ["text-title", "imports", "f", "f-item", "before-g", "g", "g-item"]
+    names = [cell["id"] for cell in made["cells"]]
+    assert names == ["text-title", FIRST, "imports", "f", "f-item", "before-g", "g", "g-item"]
     assert cells(made)["before-g"]["source"] == "BETWEEN = 2"
     assert cells(made)["g"]["source"].startswith("@staticmethod")
 

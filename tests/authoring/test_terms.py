@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_kit
+from lengths import in_short
 from places import KIT
 from toy_kit import autograder, change, toy_assignment
 
@@ -20,6 +21,7 @@ from autograder.authoring.fixtures.variants import Variants, read_variants, vari
 from autograder.authoring.fixtures.verify import regenerate_term_into
 from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
@@ -217,6 +219,20 @@ def test_a_regeneration_with_fewer_variants_leaves_none_of_the_old_ones(
         read_variants(toy_assignment(kit), tmp_path / "term")
 
 
+def test_a_comment_in_items_toml_leaves_a_terms_set_valid_and_a_change_names_the_command_that_mends_it(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    make(kit, tmp_path / "term", SPRING, sandbox, variants=2)
+    items = kit / "fixtures/toy/items.toml"
+    items.write_text("# what a colleague should know\n" + items.read_text())
+    assert read_fixtures(toy_assignment(kit), folder=tmp_path / "term").cases
+    change(items, "points = 6", "points = 7")
+    with pytest.raises(FixtureError) as refused:
+        read_fixtures(toy_assignment(kit), folder=tmp_path / "term")
+    options = f"--assignment toy --term 2027-spring --secret-file FILE --out {tmp_path / 'term'} --variants 2"
+    assert f"`autograder fixtures regenerate {options}`" in str(refused.value)
+
+
 @pytest.mark.long
 def test_a_students_variant_is_always_the_same_one_and_all_are_used() -> None:
     variants, other = (Variants(REAL, Path(), (read_fixtures(REAL),) * 8, key) for key in ("key", "another"))
@@ -276,15 +292,18 @@ def test_each_student_is_graded_against_the_cases_that_were_in_the_students_own_
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [
-        (["grade", ".", "--out", "g", "--variant-by", "student"], "holds no variants"),
-        (["release", "--variant-by", "student"], "holds no variants"),
-        (["fixtures", "regenerate", "--term", "x"], "take both --term and --secret-file"),
-        (["fixtures", "regenerate", "--variants", "3"], "take both --term and --secret-file"),
-        (["fixtures", "regenerate", "--term", "x", "--secret-file", "nowhere"], "nowhere cannot be read"),
-        (["fixtures", "verify", "--fixtures", "nowhere"], "nowhere holds no readable manifest.json"),
-        (["fixtures", "diff", "nowhere", "fixtures/toy"], "nowhere holds no set of fixtures"),
-    ],
+    in_short(
+        [
+            (["grade", ".", "--out", "g", "--variant-by", "student"], "holds no variants"),
+            (["release", "--variant-by", "student"], "holds no variants"),
+            (["fixtures", "regenerate", "--term", "x"], "take both --term and --secret-file"),
+            (["fixtures", "regenerate", "--variants", "3"], "take both --term and --secret-file"),
+            (["fixtures", "regenerate", "--term", "x", "--secret-file", "nowhere"], "nowhere cannot be read"),
+            (["fixtures", "verify", "--fixtures", "nowhere"], "nowhere holds no readable manifest.json"),
+            (["fixtures", "diff", "nowhere", "fixtures/toy"], "nowhere holds no set of fixtures"),
+        ],
+        3,
+    ),
 )
 def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(kit: Path, arguments: list[str], sentence: str) -> None:
     done = autograder(kit, *arguments)
@@ -317,7 +336,8 @@ compute_deltas = _replay(compute_deltas, lambda r, mode: r[:, :1], lambda r, mod
 compute_log_probs = _replay(compute_log_probs, lambda p, r, m: r, lambda p, r, m: torch.zeros(r.shape))
 compute_loss = _replay(compute_loss, lambda l, *a, **n: l, lambda l, *a, **n: l.sum())
 compute_kl_penalty = _replay(compute_kl_penalty, lambda l, r: l, lambda l, r: l.sum())
-run_policy_gradient = _replay(run_policy_gradient, lambda prompts, **n: torch.tensor(prompts), lambda *a, **n: None)
+prompts_of = lambda prompts=DEFAULT_PROMPTS, **n: torch.tensor(prompts)
+run_policy_gradient = _replay(run_policy_gradient, prompts_of, lambda *a, **n: None)
 """
 
 
@@ -350,6 +370,13 @@ def grade(source: str, folder: Path, sandbox: Sandbox) -> Report:
     return grader.grade(Submission("someone", "policy_gradient.py", "", source), sandbox)
 
 
+def judges_values(case: Case) -> bool:
+    """Whether numbers of the answer are held, and not its dtype, its errors or how it was made alone."""
+    if case.id == "deltas-centered-one":
+        return False  # of one response the delta is 0, which is what a cheat without an answer returns
+    return any(one.kind == "value" and "values" not in one.forgiven and np.any(one.array) for one in case.expected)
+
+
 def passed(report: Report) -> set[str]:
     return {case.case for item in report.items for case in item.cases if case.verdict == "passed"}
 
@@ -372,8 +399,9 @@ def test_after_a_term_change_the_solution_earns_all_and_last_terms_outputs_the_p
     assert grade(solution_source(REAL), spring, sandbox).points == 100
     report = grade(cheat, spring, sandbox)
     public = {name for item in REAL.items for name in item.public}
-    assert passed(report) == public
-    assert report.points == share(report, public) < 50
+    assert public <= passed(report)
+    assert not {case.id for case in read_fixtures(REAL).cases if judges_values(case)} & passed(report) - public
+    assert report.points == share(report, passed(report)) < 50
 
 
 @pytest.mark.long
@@ -386,8 +414,10 @@ def test_against_a_students_own_variant_shared_outputs_earn_the_named_examples_a
     hidden = {name for item in REAL.items for name in item.hidden}
     assert hidden <= passed(report)  # those of this term, which this cheat was given as well
     stale = grade(replay_of(read_fixtures(REAL)), folder, sandbox)
-    named = ("walkthrough", "table", "5.323", "sigmoid", "distance", "ordering")
-    assert passed(stale) == {name for item in REAL.items for name in item.public if any(part in name for part in named)}
+    named = ("walkthrough", "table", "5.323", "sigmoid", "distance", "ordering", "steps-default")
+    known = {name for item in REAL.items for name in item.public if any(part in name for part in named)}
+    assert known <= passed(stale)
+    assert not {case.id for case in read_fixtures(REAL).cases if judges_values(case)} & passed(stale) - known
     assert stale.points == share(stale, passed(stale)) < 20
 
 

@@ -66,14 +66,20 @@ def _holds(expected: dict[str, Any], stored: Any, case: str, returned: dict[str,
     if kind == "error":
         return _error_holds(expected["value"], facts.get(name))
     wanted, got = stored.get_tensor(f"{case}/expected/{name}"), returned.get(name)
-    if not isinstance(got, torch.Tensor) or str(got.dtype) != f"torch.{expected['dtype']}" or got.shape != wanted.shape:
+    forgiven = expected.get("forgiven", ())
+    if not isinstance(got, torch.Tensor) or got.shape != wanted.shape:
+        return False
+    if "dtype" not in forgiven and str(got.dtype) != f"torch.{expected['dtype']}":
         return False
     numbers, right = got.detach().numpy(), wanted.numpy()
     if kind == "unchanged":
         return np.array_equal(numbers, right)
     if expected.get("attached") not in (None, got.requires_grad):
         return False
-    close = np.allclose(numbers, right, rtol=expected.get("rtol", 0.0), atol=expected.get("atol", 0.0))
+    rough = "dtype" in forgiven and got.dtype == torch.float32  # judged to its own precision
+    rtol, atol = (1e-4, 1e-6 * float(np.abs(right).max(initial=1.0))) if rough else (0.0, 0.0)
+    rtol, atol = max(rtol, expected.get("rtol", 0.0)), max(atol, expected.get("atol", 0.0))
+    close = "values" in forgiven or np.allclose(numbers, right, rtol=rtol, atol=atol)
     return bool(close and np.isfinite(numbers).all())
 
 

@@ -83,6 +83,7 @@ def _module(name: str, source: str, *, listed: bool = False) -> types.ModuleType
 
 def main() -> None:
     """Answer until stdin ends."""
+    worker.know_torch()
     worker.warm()
     assignment = find_assignment(ROOT, "policy_gradient")
     fixtures = read_fixtures(assignment)

@@ -83,6 +83,7 @@ def as_module(source: str) -> types.ModuleType:
 # The same items
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize("student", [RIGHT, WRONG])
 def test_the_in_process_check_and_the_kit_agree_on_every_case(
@@ -124,6 +125,7 @@ def test_an_item_with_a_wrong_case_is_named(workshop: Workshop, monkeypatch: pyt
 def test_the_floor_makes_the_calls_that_grading_makes(
     student: str, fixtures: Fixtures, reports: dict[str, Report]
 ) -> None:
+    worker.know_torch()
     floor = Floor(ASSIGNMENT, fixtures.cases)
     calls = floor.calls(floor.load(source_of(student)))
     kit = {case.case: case.verdict for item in reports[student].items for case in item.cases}
@@ -336,6 +338,7 @@ def test_a_part_that_was_not_measured_has_no_table_and_no_aim() -> None:
     assert "Isolation" not in tables.text({"machine": MACHINE})
 
 
+@pytest.mark.long
 def test_the_command_explains_itself() -> None:
     done = subprocess.run(
         [sys.executable, "tests/benchmarks", "--help"], cwd=KIT, capture_output=True, text=True, check=True

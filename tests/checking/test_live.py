@@ -94,7 +94,8 @@ def test_a_part_of_the_cases_earns_a_part_of_the_points(
     kernel(lambda text: text.replace("rewards.shape[-1] < 2", "rewards.shape[-1] < 1"))
     monkeypatch.chdir(KIT)  # where hidden cases are
     found = live.result_of(NAME, "deltas-errors")
-    assert found.points == 1.0
+    assert found.points is not None
+    assert 0 < found.points < found.max_points
     assert found.verdict == "failed"
 
 
@@ -175,7 +176,8 @@ def test_functions_imported_from_a_module_are_checked_there(
     main = types.ModuleType("__main__")
     main.__dict__.update(vars(module), __name__="__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
-    assert live.score(NAME, "loop-ratio") == 6.0  # stand-ins are put where the loop looks for them
+    most = find_assignment(KIT, NAME).item("loop-ratio").points
+    assert live.score(NAME, "loop-ratio") == most  # stand-ins are put where the loop looks for them
 
 
 def test_a_fault_of_the_checker_is_loud_and_no_zero(

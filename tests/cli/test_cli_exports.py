@@ -133,7 +133,7 @@ def test_every_export_reads_files_however_a_spreadsheet_writes_them(
 
 @pytest.mark.parametrize(
     ("platform", "schema"),
-    [("gradescope", "gradescope-results"), ("classroom", "classroom-result"), ("prairielearn", "prairielearn-results")],
+    [("gradescope", "gradescope-results"), ("github", "classroom-result"), ("prairielearn", "prairielearn-results")],
 )
 def test_a_result_for_each_student_is_written(
     autograder: Run, grades: Path, tmp_path: Path, platform: str, schema: str
@@ -199,7 +199,7 @@ def test_what_cannot_be_exported_gets_one_sentence_and_exit_code_two(
 def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
     for platform, top, more in (
         ("gradescope", "setup.sh", ["--hidden-cases", "after_due_date"]),
-        ("classroom", "policy_gradient/.github/workflows/classroom.yml", []),
+        ("github", "policy_gradient/.github/workflows/check.yml", []),
         ("prairielearn", "policy_gradient/info.json", ["--image", "course/grader:1"]),
     ):
         path = tmp_path / f"{platform}.zip"
@@ -211,7 +211,7 @@ def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_cannot_be_written_gets_one_sentence(autograder: Run, tmp_path: Path) -> None:
-    done = autograder("bundle", "classroom", "--zip", tmp_path, "--assignment", "policy_gradient")
+    done = autograder("bundle", "github", "--zip", tmp_path, "--assignment", "policy_gradient")
     assert done.code == 2
     assert "cannot be written" in done.stderr
 
@@ -235,6 +235,7 @@ def test_a_class_is_graded_from_the_download_of_a_platform(autograder: Run, tmp_
     assert "2 of them unchanged since the last run" in again.stdout
 
 
+@pytest.mark.long
 def test_names_that_would_do_harm_go_from_folders_to_every_platform(autograder: Run, tmp_path: Path) -> None:
     names = [name for name in NASTY_NAMES if "/" not in name and len(name) < 200]
     for name in names:
@@ -251,7 +252,7 @@ def test_names_that_would_do_harm_go_from_folders_to_every_platform(autograder: 
         ("jsonl", []),
         ("canvas", ["--gradebook", gradebook, "--assignment-column", COLUMN]),
         ("gradescope", []),
-        ("classroom", []),
+        ("github", []),
         ("prairielearn", []),
     ):
         done = autograder("export", platform, grades, "--out", out / platform, *more)
@@ -262,5 +263,5 @@ def test_names_that_would_do_harm_go_from_folders_to_every_platform(autograder: 
     assert not [cell for row in cells for cell in row if reads_as_formula(cell)]
     students = {json.loads(line)["student"] for line in (out / "jsonl").read_text(encoding="utf-8").splitlines()}
     assert students == {unicodedata.normalize("NFC", name) for name in names}
-    for platform in ("gradescope", "classroom", "prairielearn"):
+    for platform in ("gradescope", "github", "prairielearn"):
         assert len(list((out / platform).iterdir())) == len(names)

@@ -137,19 +137,28 @@ def has_unseen(text: str) -> bool:
             "grade",
             ["paths", "--out", "--jobs", "--fresh", "--fixtures", "--variant-by", "--scheduler", "--assignment"],
         ),
-        ("grade", ["--roster", "--deadline", "--class-zip", "--policy", "--overrides", "--timestamps"]),
-        ("export", ["csv", "jsonl", "canvas", "moodle", "gradescope", "classroom", "prairielearn"]),
+        ("grade", ["--roster", "--deadline", "--class-zip", "--layout", "--policy", "--overrides", "--timestamps"]),
+        ("grade", ["--class-on-pages"]),
+        ("gradebook", ["--policy", "--overrides", "--timestamps", "--class-on-pages"]),
+        (
+            "export",
+            ["csv", "jsonl", "canvas", "moodle", "blackboard", "brightspace", "gradescope", "github", "prairielearn"],
+        ),
         ("export canvas", ["GRADES_DIR", "--gradebook", "--assignment-column", "--out", "--roster", "--scale"]),
-        ("bundle", ["gradescope", "classroom", "prairielearn"]),
+        ("bundle", ["gradescope", "github", "prairielearn"]),
         ("bundle gradescope", ["--zip", "--hidden-cases", "--fixtures", "--assignment"]),
         ("check", ["[DIR]", "--item", "--assignment"]),
-        ("release", ["--zip", "--fixtures", "--variant-by", "--roster", "--out", "--assignment"]),
+        ("release", ["--zip", "--fixtures", "--variant-by", "--roster", "--out", "--draft", "--assignment"]),
         ("fixtures", ["regenerate", "verify", "diff", "show"]),
-        ("fixtures regenerate", ["--term", "--secret-file", "--out", "--variants", "--assignment"]),
+        ("fixtures regenerate", ["--term", "--secret-file", "--out", "--variants", "--replace", "--assignment"]),
         ("fixtures verify", ["--fixtures", "--secret-file", "--assignment"]),
         ("fixtures diff", ["A", "B", "--submissions", "--jobs", "--assignment"]),
         ("fixtures show", ["item", "--fixtures", "--assignment"]),
-        ("selfcheck", ["--jobs", "--assignment"]),
+        ("selfcheck", ["--jobs", "--quick", "--costs", "--assignment"]),
+        ("", ["new", "items", "rename"]),
+        ("new", ["[NAME]", "--from", "--yes", "--example"]),
+        ("items", ["--assignment"]),
+        ("rename", ["OLD", "NEW", "--grades", "--assignment"]),
         ("doctor", ["--assignment"]),
     ],
 )
@@ -214,6 +223,30 @@ def test_a_graded_class_is_printed_with_points_what_stands_out_and_where_to_look
     assert "unchanged" not in fresh.out
 
 
+def test_a_page_tells_of_the_class_where_that_is_asked_for_and_only_then(
+    run: Callable[..., Done], unfinished: Path, tmp_path: Path
+) -> None:
+    out, told = tmp_path / "grades", "The median of the class is 0; 0 % of 10 have fewer points."
+    page = out / "feedback" / "ada.html"
+    for place in range(8):
+        put(unfinished / f"student {place}" / MODULE)
+    assert run("grade", unfinished, "--out", out, "--class-on-pages").err == ""
+    assert told in page.read_text()
+    run("grade", unfinished, "--out", out)
+    assert "median" not in page.read_text()
+    assert run("gradebook", out, "--class-on-pages").code == 0
+    assert told in page.read_text()
+
+
+def test_a_class_of_a_few_is_not_told_of_and_staff_are_told_why(
+    run: Callable[..., Done], unfinished: Path, tmp_path: Path
+) -> None:
+    done = run("grade", unfinished, "--out", tmp_path / "grades", "--class-on-pages")
+    assert (done.code, done.err) == (0, "autograder: fewer than 10 grades: no page tells of the class.\n")
+    assert "median" not in (tmp_path / "grades" / "feedback" / "ada.html").read_text()
+
+
+@pytest.mark.long
 def test_the_command_line_grades_without_importing_what_students_use(kit: Path, tmp_path: Path) -> None:
     put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
     put(kit / "autograder" / "__main__.py", DRIVER)
@@ -306,6 +339,7 @@ def with_permissions_that_hold(folder: Path) -> list[str]:
     pytest.skip("this user may read everything, and cannot give that up")
 
 
+@pytest.mark.long
 def test_a_file_that_may_not_be_read_costs_nobody_a_point_and_is_said_loudly(kit: Path, tmp_path: Path) -> None:
     prefix = with_permissions_that_hold(tmp_path)
     put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
@@ -499,6 +533,7 @@ def test_a_terminal_without_the_letters_of_a_name_shows_them_as_escapes(kit: Pat
 # The terminal
 
 
+@pytest.mark.long
 def test_a_progress_bar_is_shown_on_a_terminal_and_taken_away_again(kit: Path, tmp_path: Path) -> None:
     for name in ("ada", "bela"):
         put(tmp_path / "class" / name / "toy.py")

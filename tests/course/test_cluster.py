@@ -78,7 +78,13 @@ class Cluster:
     def start(self, **environment: str) -> None:
         place = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.folder / "scheduler.json")]
         self.dask("scheduler", "--no-dashboard", *place, **environment)
-        wait_for((self.folder / "scheduler.json").exists)
+        wait_for(self.is_listening)
+
+    def is_listening(self) -> bool:
+        """Whether the scheduler has written, to the end, where it is."""
+        with contextlib.suppress(OSError, json.JSONDecodeError):
+            return bool(self.address)
+        return False
 
     def add_workers(self, count: int, **environment: str) -> subprocess.Popen[bytes]:
         with Client(self.address) as client:

@@ -32,10 +32,10 @@ from autograder.submissions.finding import find
 from autograder.vocabulary.files import file_stem
 
 STUDENTS = [
-    pytest.param(assignment, student, id=f"{assignment.name}-{file_stem(student)}")
-    for assignment in ASSIGNMENTS
+    pytest.param(assignment, student, id=f"{assignment.name}-{file_stem(student)}", marks=marks)
+    for assignment, marks in zip(ASSIGNMENTS, ((), *[pytest.mark.long] * len(ASSIGNMENTS)), strict=False)
     for student in sorted(kinds(assignment))
-]
+]  # one class always, all of them on request
 each_student = pytest.mark.parametrize(("assignment", "student"), STUDENTS)
 
 

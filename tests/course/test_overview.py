@@ -82,6 +82,30 @@ def test_final_grades_count_where_rules_made_some(given: Given) -> None:
     assert rows_of(folder)[1] == ["ada", "2.25", "2.25"]
 
 
+def test_the_page_says_maxima_what_is_missing_and_what_rules_have_changed(given: Given) -> None:
+    given("grpo", [of("grpo_language_model", "ada", 1.5)])
+    folder = given("first", [of("policy_gradient", "ada"), of("policy_gradient", "bela")])
+    path = folder / "first" / "reports" / "ada.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "final": 2.25}), encoding="utf-8")
+    assert gradebook(folder)[0] == 0
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert "Policy gradient, of 3</button>" in page
+    assert "total, of 6</button>" in page
+    assert page.count(">missing</td>") == 1
+    assert page.count("<tr data-lacks>") == 1
+    assert ">2.25</a><small>graded 3</small>" in page
+    assert "GRPO on a language model: mean 50, median 50 per cent" in page
+    assert ">+25</td>" in page  # from half of the first to three quarters of the second
+
+
+def test_a_course_of_one_assignment_has_no_trend(given: Given) -> None:
+    folder = given("first", [of("policy_gradient", "ada")])
+    assert gradebook(folder)[0] == 0
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert "polyline class" not in page
+    assert "trend" not in page.lower()
+
+
 def test_a_hostile_name_is_text_on_the_page_and_no_formula_in_the_gradebook(given: Given) -> None:
     folder = given("a b&c", [of("policy_gradient", HOSTILE)])
     assert gradebook(folder)[0] == 0

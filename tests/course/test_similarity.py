@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import toy_kit
@@ -15,7 +18,9 @@ from lengths import in_short
 from places import KIT
 from toy_kit import autograder, packages_without, toy_assignment
 
-from autograder.course.similarity import MAX_SOURCE, Similarity, compare_class, marked_lines, normalized, page
+from autograder.course.similarity.comparison import MAX_SOURCE, Similarity, compare_class, normalized
+from autograder.course.similarity.fingerprints import Pair, weighed
+from autograder.course.similarity.page import Line, lines_of, page, side_by_side
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
 
@@ -179,12 +184,97 @@ def test_a_text_that_is_too_long_is_left_out_and_named(compared: Callable[..., S
     assert "mallory" in page(found, "Toy")
 
 
+# What a run says of whom
+
+
+def runs(**places: int) -> SimpleNamespace:
+    """A fingerprint of runs of two characters, by where they begin."""
+    return SimpleNamespace(k=2, hashes=set(places), hash_idx={name: [place] for name, place in places.items()})
+
+
+def test_a_run_that_all_have_is_no_evidence_and_one_that_two_have_is_all_of_it() -> None:
+    counts = {"all": 10, "two": 2, "mine": 1, "yours": 1}
+    assert weighed(runs(all=0), runs(all=0), counts, 10) == ((0.0, 0.0), 0.0)
+    one, other = runs(all=0, two=10, mine=20), runs(all=7, two=3, yours=20)
+    assert weighed(one, other, counts, 10) == ((0.5, 0.5), 2.0)
+    assert weighed(runs(two=0), runs(two=5), counts, 2) == ((1.0, 1.0), 2.0)
+    assert weighed(runs(), runs(two=0), counts, 10) == ((0.0, 0.0), 0.0)
+
+
+def test_a_character_weighs_what_the_rarest_run_over_it_does() -> None:
+    counts = {"all": 10, "two": 2}
+    assert weighed(runs(all=0, two=1), runs(all=0, two=1), counts, 10) == ((1.0, 1.0), 2.0)
+
+
+def test_a_run_weighs_less_the_more_have_it() -> None:
+    weights = [weighed(runs(a=0), runs(a=0), {"a": count}, 30)[1] / 2 for count in range(2, 31)]
+    assert weights[0] == 1
+    assert weights[-1] == 0
+    assert weights == sorted(weights, reverse=True)
+    assert weights[3] > 0.3  # a ring of five among thirty
+
+
+def renamed(text: str) -> str:
+    """The work of somebody who copies: other names, other comments, other layout."""
+    for name in ("prompts", "responses", "rewards", "log_probs", "model", "deltas"):
+        text = re.sub(rf"(?<![\w\"']){name}(?![\w\"'(])", f"my_{name[:3]}", text)
+    return "# all my own work\n" + re.sub(r"(?m)^(    \S.*)$", r"\1  # so", text)
+
+
+def test_a_dozen_honest_submissions_show_a_pair_or_two() -> None:
+    assert len(compare_class(REAL, [REAL.folder / "submissions"]).pairs) <= 2
+
+
+@pytest.mark.parametrize("victim", in_short(["kira", "hana", "bela"], 1))
+def test_a_copy_under_other_names_among_honest_ones_is_found_first(tmp_path: Path, victim: str) -> None:
+    original = (REAL.folder / "submissions" / victim / "policy_gradient.py").read_text(encoding="utf-8")
+    copied = renamed(original)
+    assert sum(line not in original.splitlines() for line in copied.splitlines()) > 30
+    shutil.copytree(REAL.folder / "submissions", tmp_path / "class")
+    (tmp_path / "class" / "zoe").mkdir()
+    (tmp_path / "class" / "zoe" / "policy_gradient.py").write_text(copied, encoding="utf-8")
+    first, *others = compare_class(REAL, [tmp_path / "class"]).pairs
+    assert first.students == (victim, "zoe")
+    assert min(first.shares) > 0.8
+    assert all(max(pair.shares) < 0.5 for pair in others)
+    assert len(others) <= 4
+
+
+def test_a_ring_of_copies_is_found_although_five_wrote_the_same(compared: Callable[..., Similarity]) -> None:
+    others = {
+        f"other{place}": OTHER.replace(".mul(slope)", f" * {place} ** 3 // {place} + slope") for place in range(5)
+    }
+    twice = RENAMED + "".join(f"\nw{step} = [{step} * k + 1 for k in range({step}) if k % 3]\n" for step in range(9))
+    ring = {f"ring{place}": twice.replace("table", f"t{place}") for place in range(5)}
+    found = compared(**others, **ring)
+    assert sum(pair.students[0][:4] == pair.students[1][:4] == "ring" for pair in found.pairs) == 10
+
+
+# Lines
+
+
 def test_lines_far_from_what_is_shared_are_left_out() -> None:
     text = normalized("\n".join(f"line {number}" for number in range(100)))
     start = text.index("line 50")
-    shown = marked_lines(text, ((start, start + 7), (len(text) - 4, len(text) + 40)))
-    assert [line.number for line in shown] == [49, 50, 51, 52, 53, 0, 98, 99, 100]
-    assert shown[2].parts == ((True, "line 50"), (False, ""))
+    few = ((start, start + 7), (len(text) - 4, len(text) + 40))
+    pair = Pair(("a", "b"), (1.0, 1.0), 100.0, (few, few))
+    shown = side_by_side(pair, Similarity({"a": text, "b": text}, (pair,), {}))
+    assert [row and row[0] and row[0].number for row in shown] == [49, 50, 51, 52, 53, None, 98, 99, 100]
+    assert shown[2] == (Line(51, (("few", "line 50"),)),) * 2
+
+
+def test_lines_that_differ_in_names_alone_stand_beside_each_other() -> None:
+    one, other = "a = 1\nb = f(a)\n", "x = 1\ny = 2\n\n\nthis = f(that)  # so\n"
+    pair = Pair(("a", "b"), (1.0, 1.0), 100.0, (((6, 14),), ((14, 28),)))
+    rows = side_by_side(pair, Similarity({"a": one, "b": other}, (pair,), {}))
+    assert (2, 5) in [(left.number, right.number) for left, right in filter(None, rows) if left and right]
+
+
+def test_what_many_share_and_what_the_handout_holds_is_told_apart() -> None:
+    few, many, line = lines_of("rare\nusual\ngiven\n", ((0, 4),), ((0, 10),), frozenset({"given"}))
+    assert (few.parts, many.parts) == ((("few", "rare"),), (("usual", "usual"),))
+    assert (few.is_marked, many.is_marked) == (True, False)
+    assert (line.given, few.given) == (True, False)
 
 
 # The command line
@@ -199,7 +289,17 @@ def test_the_sample_class_is_compared_and_the_pairs_are_called_something_to_look
     lines = done.stdout.splitlines()
     assert lines[0].startswith("15 submissions compared, 0 left out: ")
     assert lines[-1].endswith("shows them side by side. A pair is something to look at, not a finding.")
-    assert (tmp_path / "similar.html").read_text().count("<details>") >= 5
+    assert 1 <= (tmp_path / "similar.html").read_text().count("<article") <= 2
+
+
+@pytest.mark.long
+def test_how_much_a_pair_must_share_can_be_said(tmp_path: Path) -> None:
+    command = ["similar", REAL.folder / "submissions", "--least", "10", "--out", tmp_path / "similar.html"]
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder", *map(str, command)], cwd=KIT, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "similar.html").read_text().count("<article") > 5
 
 
 def test_without_the_package_a_sentence_says_how_to_get_it(tmp_path: Path, assignment: Assignment) -> None:

@@ -548,7 +548,7 @@ def test_another_term_s_set_may_hold_other_numbers(demo: Assignment) -> None:
 @pytest.mark.parametrize("name", ["items.toml", "probes.py"])
 def test_another_term_s_set_that_was_made_with_other_items_or_probes_is_refused(demo: Assignment, name: str) -> None:
     spring = another_set(demo)
-    (spring / name).write_bytes((spring / name).read_bytes() + b"# as in spring\n")
+    (spring / name).write_bytes((spring / name).read_bytes() + b"\nspring = 1\n")
     write_manifest(demo, spring)
     assert refusal(demo, folder=spring).startswith(f"{demo.folder / name} is not the file that {spring}")
 

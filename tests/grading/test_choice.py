@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import zipfile
 from pathlib import Path
@@ -69,6 +70,20 @@ def test_what_says_nothing_or_two_things_is_refused_with_the_names_there_are(tmp
     assert assignment_of_submissions(KIT, [tmp_path], NAMES[0]).name == NAMES[0]
 
 
+def test_a_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Path) -> None:
+    first, second = NAMES[:2]
+    for student in "abcdef":
+        put(tmp_path / "class" / student / f"{first}.py")
+    put(tmp_path / "class" / "eve" / f"{second}.py")
+    assert assignment_of_submissions(KIT, [tmp_path / "class"]).name == first
+    put(tmp_path / "two" / "ada" / f"{first}.py")
+    put(tmp_path / "two" / "eve" / f"{second}.py", "")
+    assert assignment_of_submissions(KIT, [tmp_path / "two"]).name == first
+    put(tmp_path / "two" / "eve" / f"{second}.py")
+    with pytest.raises(UsageError, match="submissions of several assignments"):
+        assignment_of_submissions(KIT, [tmp_path / "two"])
+
+
 def test_neither_links_nor_broken_zips_nor_pipes_say_anything(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     put(tmp_path / "elsewhere" / f"{NAMES[0]}.py")
@@ -83,10 +98,12 @@ def test_an_item_is_found_in_the_assignment_that_has_it() -> None:
     for assignment in ALL:
         own = [item.id for item in assignment.items if sum(item.id in _ids(other) for other in ALL) == 1]
         assert all(assignment_of_item(KIT, item).name == assignment.name for item in own[:3])
-    shared = sorted(_ids(ALL[0]) & _ids(ALL[1]))
-    with pytest.raises(UsageError, match=f"Several assignments have an item '{shared[0]}'"):
-        assignment_of_item(KIT, shared[0])
-    assert assignment_of_item(KIT, shared[0], NAMES[1]).name == NAMES[1]
+    shared, second = next(
+        (item, other) for one, other in itertools.combinations(ALL, 2) for item in sorted(_ids(one) & _ids(other))
+    )
+    with pytest.raises(UsageError, match=f"Several assignments have an item '{shared}'"):
+        assignment_of_item(KIT, shared)
+    assert assignment_of_item(KIT, shared, second.name).name == second.name
 
 
 def _ids(assignment) -> set[str]:

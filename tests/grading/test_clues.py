@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -27,15 +26,15 @@ def expected(array: Array, **more: Any) -> Expectation:
     return replace(plain, **more)
 
 
-def describe(expectation: Expectation, observed: Array, *, reveal: bool) -> tuple[str, ...]:
+def describe(expectation: Expectation, observed: Array) -> tuple[str, ...]:
     """What one wrong array shows by itself."""
     assert expectation.array is not None
     sizes = dict(zip(expectation.axes, expectation.array.shape, strict=False))
-    return describe_all([Wrong(expectation, observed, sizes)], reveal=reveal)
+    return describe_all([Wrong(expectation, observed, sizes)])
 
 
-def told(wanted: Array, out: Any, *, reveal: bool = True) -> str:
-    return " ".join(describe(expected(wanted), np.asarray(out), reveal=reveal))
+def told(wanted: Array, out: Any) -> str:
+    return " ".join(describe(expected(wanted), np.asarray(out)))
 
 
 def drawn(shape: tuple[int, ...], seed: int) -> Array:
@@ -53,19 +52,16 @@ SMALL = drawn((2, 5), 1)
 # One change each
 
 
-@given(ARRAYS, st.booleans())
+@given(ARRAYS)
 @FEW
-def test_a_wrong_sign_is_seen(wanted: Array, reveal: bool) -> None:
-    assert told(wanted, -wanted, reveal=reveal) == "Each of your values has the right size and the wrong sign."
+def test_a_wrong_sign_is_seen(wanted: Array) -> None:
+    assert told(wanted, -wanted) == "Each of your values has the right size and the wrong sign."
 
 
 @given(ARRAYS, st.sampled_from([0.1, 0.7, -0.5, 1.9, 11.0, -1e6]))
 @FEW
-def test_a_constant_factor_is_named_where_values_may_be_shown(wanted: Array, factor: float) -> None:
+def test_a_constant_factor_is_told_by_its_number(wanted: Array, factor: float) -> None:
     assert told(wanted, factor * wanted).startswith(f"Each of your values is {factor:.4g} times what it should be.")
-    hidden = told(wanted, factor * wanted, reveal=False)
-    assert hidden.startswith("Each of your values is off by a constant factor")
-    assert ("wrong sign" in hidden) == (factor < 0)
 
 
 @given(TABLES, st.sampled_from(["batch", "trial"]), st.booleans())
@@ -73,16 +69,15 @@ def test_a_constant_factor_is_named_where_values_may_be_shown(wanted: Array, fac
 def test_a_factor_that_is_the_size_of_an_axis_is_named_after_it(wanted: Array, axis: str, divided: bool) -> None:
     size = wanted.shape[AXES.index(axis)]
     names = f"{'divided by' if divided else 'times'} the size of {axis}?"
-    for reveal in (True, False):
-        sentence = told(wanted, wanted / size if divided else wanted * size, reveal=reveal)
-        assert sentence.endswith(f"Is it the expected one {names}") or "Is it" not in sentence
+    sentence = told(wanted, wanted / size if divided else wanted * size)
+    assert sentence.endswith(f"Is it the expected one {names}") or "Is it" not in sentence
 
 
 def test_the_sizes_of_several_axes_and_roots_of_them_have_names_too() -> None:
     wanted = drawn((2, 5, 3), 0)
-    assert told(wanted, wanted * 30, reveal=False).endswith("times the sizes of batch, trial and pos?")
-    assert told(wanted, wanted / 15, reveal=False).endswith("divided by the sizes of trial and pos?")
-    assert told(wanted, wanted * np.sqrt(5), reveal=False).endswith("times the square root of the size of trial?")
+    assert told(wanted, wanted * 30).endswith("times the sizes of batch, trial and pos?")
+    assert told(wanted, wanted / 15).endswith("divided by the sizes of trial and pos?")
+    assert told(wanted, wanted * np.sqrt(5)).endswith("times the square root of the size of trial?")
     assert told(wanted, wanted * np.sqrt(4 / 5)).endswith(
         "divided by the square root of the size of trial over one less than that?"
     )
@@ -94,7 +89,6 @@ def test_the_sizes_of_several_axes_and_roots_of_them_have_names_too() -> None:
 def test_a_constant_that_is_missing_is_seen(wanted: Array, amount: float) -> None:
     direction = "large" if amount > 0 else "small"
     assert told(wanted, wanted + amount) == f"Each of your values is {abs(amount):g} too {direction}."
-    assert told(wanted, wanted + amount, reveal=False) == f"Each of your values is too {direction} by the same amount."
 
 
 @given(TABLES, st.integers(0, 1), st.integers(0, 10**6))
@@ -105,8 +99,8 @@ def test_one_amount_or_one_factor_for_each_row_is_seen(wanted: Array, axis: int,
     if wanted.size - each.size < 3:
         return
     start = f"Along {AXES[axis]}, all your values are off by the same"
-    assert told(wanted, wanted + each, reveal=False).startswith(f"{start} amount.")
-    assert told(wanted, wanted * each, reveal=False).startswith(f"{start} factor.")
+    assert told(wanted, wanted + each).startswith(f"{start} amount.")
+    assert told(wanted, wanted * each).startswith(f"{start} factor.")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +117,20 @@ def test_one_amount_or_one_factor_for_each_row_is_seen(wanted: Array, axis: int,
 @FEW
 def test_elementary_functions_are_seen(function: Any, name: str, wanted: Array) -> None:
     wanted = np.abs(wanted) if name in ("the logarithms", "the square roots") else wanted
-    assert told(wanted, function(wanted), reveal=False) == f"Your values are {name} of the expected ones."
+    assert told(wanted, function(wanted)) == f"Your values are {name} of the expected ones."
+
+
+def test_a_coarse_tolerance_makes_no_function_of_what_is_far_from_it() -> None:
+    coarse = expected(np.array(211626.8), rtol=1e-4)
+    for out in (14685.35, 3.041667):
+        assert "function" not in {clue.kind for clue in clues(Wrong(coarse, np.array(out)))}
+
+
+def test_two_numbers_that_may_be_off_by_a_tenth_are_no_evidence_for_a_factor() -> None:
+    loose = [Wrong(expected(np.array(number), rtol=0.1), np.array(5.0 * number)) for number in (1.7, 2.9)]
+    exact = [Wrong(expected(np.array(number)), np.array(5.0 * number)) for number in (1.7, 2.9)]
+    assert describe_all(loose) == ()
+    assert describe_all(exact) == ("Your value is 5 times what it should be.",)
 
 
 @given(st.integers(2, 5), st.integers(0, 10**6))
@@ -131,16 +138,16 @@ def test_elementary_functions_are_seen(function: Any, name: str, wanted: Array) 
 def test_equal_axes_that_are_interchanged_are_seen(size: int, seed: int) -> None:
     wanted = drawn((size + 1, size + 1, 2), seed)
     sentence = "Your values are the expected ones with trial and batch interchanged."
-    assert told(wanted, wanted.transpose(1, 0, 2), reveal=False) == sentence
+    assert told(wanted, wanted.transpose(1, 0, 2)) == sentence
 
 
 @given(TABLES)
 @FEW
 def test_a_reshape_where_axes_should_be_interchanged_is_seen(wanted: Array) -> None:
     out = np.swapaxes(wanted, 0, 1).reshape(wanted.shape)
-    assert "reshaping does not interchange trial and batch" in told(wanted, out, reveal=False)
+    assert "reshaping does not interchange trial and batch" in told(wanted, out)
     back = np.swapaxes(wanted.reshape(np.swapaxes(wanted, 0, 1).shape), 0, 1)
-    assert "reshaping does not interchange" in told(wanted, back, reveal=False)
+    assert "reshaping does not interchange" in told(wanted, back)
 
 
 @given(TABLES)
@@ -148,14 +155,28 @@ def test_a_reshape_where_axes_should_be_interchanged_is_seen(wanted: Array) -> N
 def test_axes_in_another_order_are_seen_by_the_shape(wanted: Array) -> None:
     out = np.swapaxes(wanted, 0, 1)
     order = " ".join(("trial", "batch", "pos")[: wanted.ndim])
-    assert told(wanted, out, reveal=False) == f"The values are right, but the axes stand in the order [{order}]."
+    assert told(wanted, out) == f"The values are right, but the axes stand in the order [{order}]."
 
 
 @given(TABLES, st.sampled_from([np.ravel, lambda x: x[..., None], lambda x: x[None]]))
 @FEW
 def test_right_values_in_a_wrong_shape_are_called_right(wanted: Array, change: Any) -> None:
     sentence = "The values are right and in the right order: the shape alone is not."
-    assert told(wanted, change(wanted), reveal=False) == sentence
+    assert told(wanted, change(wanted)) == sentence
+
+
+@given(ARRAYS, st.data())
+@FEW
+def test_what_is_missing_or_too_much_along_the_first_axis_is_seen(wanted: Array, data: Any) -> None:
+    wanted = np.concatenate([wanted, wanted + 10, wanted - 10])
+    place = data.draw(st.integers(0, len(wanted) - 2))
+    assert told(wanted, np.delete(wanted, place, 0)) == (
+        f"What should stand at batch {place} is left out: all else is right."
+    )
+    assert told(wanted, wanted[: place + 1]).endswith("but they end too early.") or wanted[: place + 1].size < 3
+    more = np.concatenate([wanted, wanted[:1]])
+    assert told(wanted, more).endswith("and there are more after them.")
+    assert told(wanted, np.delete(wanted, place, 0) + 0.5) == ""
 
 
 @given(TABLES, st.integers(0, 1), st.booleans())
@@ -167,7 +188,7 @@ def test_an_axis_that_was_summed_or_averaged_is_seen(wanted: Array, axis: int, k
         (wanted.sum(axis, keepdims=keepdims), "summed"),
         (wanted.mean(axis, keepdims=keepdims), "averaged"),
     ):
-        assert told(wanted, reduced, reveal=False) == f"Your values are the expected ones, {name} over {AXES[axis]}."
+        assert told(wanted, reduced) == f"Your values are the expected ones, {name} over {AXES[axis]}."
 
 
 @given(ARRAYS, st.integers(-1, 1), st.booleans())
@@ -181,9 +202,7 @@ def test_a_shift_a_turn_and_a_disorder_are_seen(wanted: Array, by: int, cyclic: 
         sentence = f"one place too {'late' if by == 1 else 'early'} along {AXES[axis]}."
     else:
         out, sentence = np.flip(wanted, axis), f"in reverse order along {AXES[axis]}."
-    assert told(wanted, out, reveal=False) == f"Your values are the expected ones, {sentence}".replace(
-        "ones, in", "ones in"
-    )
+    assert told(wanted, out) == f"Your values are the expected ones, {sentence}".replace("ones, in", "ones in")
 
 
 def test_right_values_in_another_order_are_seen() -> None:
@@ -202,7 +221,7 @@ def test_lost_signs_are_seen(wanted: Array) -> None:
 @given(ARRAYS)
 @FEW
 def test_values_that_do_not_change_are_seen(wanted: Array) -> None:
-    assert told(wanted, np.zeros_like(wanted), reveal=False) == "All your values are zero."
+    assert told(wanted, np.zeros_like(wanted)) == "All your values are zero."
     assert told(wanted, np.full_like(wanted, 0.3)) == "All your values are the same, but they should not be."
 
 
@@ -217,7 +236,7 @@ def test_where_only_values_of_one_kind_are_wrong_the_kind_is_named() -> None:
     noise = np.random.default_rng(0).normal(size=wanted.shape)
     for where, name in ((wanted == 0, "zero"), (wanted < 0, "negative"), (wanted > 0, "positive")):
         out = np.where(where, wanted + noise, wanted)
-        assert told(wanted, out, reveal=False) == f"Only values that should be {name} are wrong."
+        assert told(wanted, out) == f"Only values that should be {name} are wrong."
     clipped = np.maximum(wanted, 0)
     assert told(wanted, clipped) == "Only values that should be negative are wrong: yours are zero there."
 
@@ -235,12 +254,12 @@ def test_where_values_are_not_finite_is_told_by_what_they_should_be() -> None:
     wanted[1] = 0
     out = np.where(wanted == 0, np.nan, wanted)
     sentence = "Yours is not a finite number only where the values along trial should all be the same."
-    assert told(wanted, out, reveal=False) == sentence
+    assert told(wanted, out) == sentence
     scattered = drawn((3, 5), 4)
     scattered[[0, 1, 2], [3, 0, 1]] = 0
     sentence = "Yours is not a finite number only where it should be zero."
-    assert told(scattered, np.where(scattered == 0, np.inf, scattered), reveal=False) == sentence
-    assert told(wanted, np.full_like(wanted, np.nan), reveal=False) == "All your values are not finite."
+    assert told(scattered, np.where(scattered == 0, np.inf, scattered)) == sentence
+    assert told(wanted, np.full_like(wanted, np.nan)) == "None of your values is finite."
 
 
 @pytest.mark.parametrize(("dtype", "name"), [(np.float16, "half"), (np.float32, "single")])
@@ -248,7 +267,7 @@ def test_digits_that_were_lost_are_seen(dtype: Any, name: str) -> None:
     wanted = drawn((3, 5), 6)
     out = wanted.astype(dtype).astype(np.float64)
     strict = expected(wanted, rtol=1e-12, atol=1e-12)
-    (sentence,) = describe(strict, out, reveal=False)
+    (sentence,) = describe(strict, out)
     assert sentence == f"Each of your values has lost digits: something was computed in {name} precision."
 
 
@@ -258,7 +277,7 @@ def test_a_dtype_that_is_wrong_anyway_is_no_lost_precision_and_nothing_else(
     wanted: Array, dtype: Any, rtol: float
 ) -> None:
     strict = expected(wanted, rtol=rtol, atol=rtol / 100)
-    assert describe(strict, wanted.astype(dtype), reveal=True) == ()
+    assert describe(strict, wanted.astype(dtype)) == ()
 
 
 # Nothing without evidence
@@ -305,14 +324,7 @@ def test_what_is_almost_right_has_no_factor_and_no_amount(wanted: Array, seed: i
     assert told(wanted, wanted + times * noise * (1e-8 + 1e-6 * np.abs(wanted))) == ""
 
 
-# Hidden cases and hostile answers
-
-
-@given(ARRAYS, st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
-@settings(max_examples=60, deadline=None)
-def test_of_a_hidden_case_no_digit_is_told(wanted: Array, factor: float, amount: float) -> None:
-    for out in (factor * wanted, wanted + amount, factor * wanted + amount, -wanted, np.flip(wanted), wanted * 5):
-        assert not re.search(r"\d|nan|inf\b", told(wanted, out, reveal=False))
+# Hostile answers
 
 
 HOSTILE = [
@@ -342,16 +354,15 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("reveal", [True, False])
 @pytest.mark.parametrize("out", HOSTILE, ids=lambda out: f"{out.dtype}{out.shape}")
-def test_no_answer_makes_a_detector_fail(out: Array, reveal: bool) -> None:
+def test_no_answer_makes_a_detector_fail(out: Array) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for wanted in (SMALL, np.zeros((2, 5)), np.array(1.5), np.zeros((2, 0)), *HOSTILE[:8]):
             for numbers in ((1e-6, 1e-8), (0.0, 0.0)):
                 expectation = expected(wanted, rtol=numbers[0], atol=numbers[1])
-                assert len(describe(expectation, out, reveal=reveal)) <= 1
-                assert len(describe(expectation, wanted, reveal=reveal)) <= 1
+                assert len(describe(expectation, out)) <= 1
+                assert len(describe(expectation, wanted)) <= 1
 
 
 @given(
@@ -375,30 +386,30 @@ def wrongs(*pairs: tuple[Array, Array]) -> list[Wrong]:
 
 def test_a_clue_must_show_in_every_case() -> None:
     first, second = drawn((2, 5), 1), drawn((3, 4), 2)
-    assert describe_all(wrongs((first, -first), (second, -second)), reveal=True)
-    assert describe_all(wrongs((first, -first), (second, second[::-1])), reveal=True) == ()
-    assert describe_all(wrongs((first, first * 5), (second, second + 1)), reveal=True) == ()
+    assert describe_all(wrongs((first, -first), (second, -second)))
+    assert describe_all(wrongs((first, -first), (second, second[::-1]))) == ()
+    assert describe_all(wrongs((first, first * 5), (second, second + 1))) == ()
 
 
 def test_cases_of_other_sizes_tell_an_axis_from_a_constant() -> None:
     first, second = drawn((2, 5), 1), drawn((3, 4), 2)
-    (named,) = describe_all(wrongs((first, first * 5), (second, second * 4)), reveal=True)
+    (named,) = describe_all(wrongs((first, first * 5), (second, second * 4)))
     assert (
         named
         == "Each of your values is the expected one times the size of trial. Is there a sum where a mean should be?"
     )
-    (constant,) = describe_all(wrongs((first, first * 5), (second, second * 5)), reveal=True)
+    (constant,) = describe_all(wrongs((first, first * 5), (second, second * 5)))
     assert constant == "Each of your values is 5 times what it should be."
-    (neither,) = describe_all(wrongs((first, first * 5), (second, second * 7.3)), reveal=True)
+    (neither,) = describe_all(wrongs((first, first * 5), (second, second * 7.3)))
     assert neither == "All your values are off by the same factor. What are they divided by?"
 
 
 def test_scalars_of_two_cases_that_agree_are_evidence_and_one_scalar_is_none() -> None:
     sizes = ({"batch": 2, "trial": 5}, {"batch": 4, "trial": 3})
     scalars = [Wrong(expected(np.array(1.7)), np.array(1.7 * 5), sizes[0])]
-    assert describe_all(scalars, reveal=True) == ()
+    assert describe_all(scalars) == ()
     scalars.append(Wrong(expected(np.array(-0.83)), np.array(-0.83 * 3), sizes[1]))
-    (sentence,) = describe_all(scalars, reveal=True)
+    (sentence,) = describe_all(scalars)
     assert sentence.startswith("Your value is the expected one times the size of trial.")
 
 
@@ -406,4 +417,4 @@ def test_a_gradient_bears_the_factor_of_one_scalar_out() -> None:
     slope = drawn((2, 5), 3)
     for gradient, claimed in ((2 * slope, True), (slope, False), (3 * slope, False)):
         wrong = Wrong(expected(np.array(1.7)), np.array(3.4), more=((expected(slope, kind="gradient"), gradient),))
-        assert bool(describe_all([wrong], reveal=True)) == claimed
+        assert bool(describe_all([wrong])) == claimed

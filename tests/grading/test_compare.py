@@ -18,10 +18,8 @@ from autograder.grading.compare import (
     Mismatch,
     compare,
     error_holds,
-    is_mistake,
-    matching_mistakes,
-    same_trace,
 )
+from autograder.grading.known_mistakes import is_mistake, matching_mistakes, same_trace
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.0]])
@@ -167,6 +165,48 @@ def test_float32_is_held_against_what_float64_knows() -> None:
 
 
 # Values
+
+
+@pytest.mark.parametrize(
+    ("out", "first_broken"),
+    [
+        (WANTED.astype(np.float32), None),
+        (WANTED.astype(np.float32) * np.float32(1 + 2e-5), None),
+        (WANTED.astype(np.float32) * np.float32(1 + 2e-3), "values"),
+        (WANTED * (1 + 2e-5), "values"),
+        (WANTED.astype(np.int64), "values"),
+        (np.zeros((2, 3, 1), np.float32), "shape"),
+    ],
+)
+def test_where_the_dtype_is_forgiven_values_are_held_to_the_precision_that_came_back(
+    out: Array, first_broken: str | None
+) -> None:
+    assert rung(value(forgiven=("dtype",)), seen(out)) == first_broken
+
+
+def test_where_the_dtype_is_forgiven_whole_numbers_may_be_integers() -> None:
+    whole = np.array([[1.0, 2.0, 3.0]])
+    assert rung(value(whole, forgiven=("dtype",)), seen(whole.astype(np.int64))) is None
+    assert rung(value(whole), seen(whole.astype(np.int64))) == "dtype"
+
+
+@pytest.mark.parametrize(
+    ("out", "first_broken"),
+    [
+        (tensor(np.full((7,), np.nan)), None),
+        (Returned("tensor", dtype="bfloat16", shape=(1,)), None),
+        (Returned("other", type="float"), "tensor"),
+        (Returned("none"), "returned"),
+    ],
+)
+def test_where_dtype_and_values_are_forgiven_any_tensor_will_do(out: Returned, first_broken: str | None) -> None:
+    assert rung(value(forgiven=("dtype", "values")), seen(out)) == first_broken
+
+
+def test_where_values_alone_are_forgiven_the_dtype_is_not() -> None:
+    expected = value(forgiven=("values",))
+    assert rung(expected, seen(np.zeros(7))) is None
+    assert rung(expected, seen(WANTED.astype(np.float32))) == "dtype"
 
 
 def test_nan_never_matches_not_even_nan() -> None:
@@ -579,8 +619,20 @@ def test_mistakes_that_no_case_tells_apart_come_all_in_the_order_of_their_names(
     assert named((known, seen(WANTED + 1, calls=1))) == ["another-slip", "slip"]
 
 
-def test_a_mistake_that_raises_is_met_by_the_same_exception() -> None:
-    assert named(({"raises": KEY_ERROR, "slip": SLIP}, KEY_ERROR)) == ["raises"]
+def test_an_exception_alone_names_no_mistake() -> None:
+    assert named(({"raises": KEY_ERROR, "slip": SLIP}, KEY_ERROR)) == []
+
+
+def test_a_mistake_that_raises_beside_wrong_values_is_met_by_the_same_exception() -> None:
+    known = {"slip": SLIP, "other": SLIP}
+    raising = {"slip": KEY_ERROR, "other": Raised(("ValueError",), "", None, "")}
+    assert named((known, seen(WANTED + 1, calls=1)), (raising, KEY_ERROR)) == ["slip"]
+
+
+def test_a_mistake_that_fits_what_is_wrong_and_not_what_is_right_is_no_name() -> None:
+    wrong, right = seen(WANTED + 1, calls=1), seen(WANTED, calls=1)
+    assert named(({"slip": SLIP}, wrong), ({"slip": SLIP}, right)) == []
+    assert named(({"slip": SLIP}, wrong), ({}, right)) == ["slip"]
 
 
 TRACED = (value(), fact("samples", 3, diagnosis=True))
@@ -611,3 +663,31 @@ def test_an_exception_or_a_case_that_a_mistake_passes_has_no_trace_to_disagree()
     assert same_trace(TRACED, KEY_ERROR, observation)
     assert same_trace(TRACED, seen(samples=1), KEY_ERROR)
     assert not same_trace(TRACED, seen(samples=1), observation)
+
+
+# What another case judges
+
+
+def test_axes_of_size_1_are_forgiven_where_another_case_judges_them() -> None:
+    column = tensor(WANTED[:, None, :, None])
+    assert rung(value(forgiven=("axes",)), seen(column)) is None
+    assert rung(value(), seen(column)) == "shape"
+
+
+def test_no_other_axis_is_forgiven() -> None:
+    assert rung(value(forgiven=("axes",)), seen(tensor(WANTED.T))) == "shape"
+    assert rung(value(forgiven=("axes",)), seen(tensor(WANTED.reshape(6)))) == "shape"
+    assert rung(value(forgiven=("axes",)), seen(tensor((WANTED + 1)[None]))) == "values"
+
+
+def test_errors_of_one_type_are_the_same_mistake_whatever_their_words() -> None:
+    wanted = Expectation("error", "error", "a call", value={"type": "ValueError", "mentions": ["median"]})
+
+    def raised(kind: str, message: str) -> Observation:
+        return Observation({}, {"error": {"types": [kind, "Exception"], "message": message}})
+
+    assert is_mistake([wanted], raised("KeyError", "'median'"), raised("KeyError", "no such thing"))
+    assert is_mistake([wanted], raised("ValueError", "unknown"), raised("ValueError", "one of two names"))
+    assert not is_mistake([wanted], raised("ValueError", "unknown"), raised("ValueError", "unknown: median"))
+    assert not is_mistake([wanted], raised("KeyError", ""), raised("AssertionError", ""))
+    assert not is_mistake([wanted], Observation({}, {"error": None}), raised("KeyError", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from places import KIT
+from sample_reports import report
 
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
@@ -20,6 +22,7 @@ from autograder.grading.feedback.details import (
     MAX_STEPS,
     Curve,
     Details,
+    Earlier,
     Picture,
     Series,
     read_details,
@@ -28,7 +31,8 @@ from autograder.grading.feedback.details import (
 from autograder.grading.feedback.pictures import LARGEST, curve_of, picture_of
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.pages.drawing import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
+from autograder.pages.curves import BOTTOM, LEFT, MOST_MARKS, RIGHT_EDGE, TOP, label, plot
+from autograder.pages.drawing import grid
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.observation import Observation, Raised, Returned
@@ -41,8 +45,9 @@ SOLUTION = solution_source(ASSIGNMENT)
 SHOWN = Details(
     "0" * 64,
     "1" * 64,
-    (Curve("learning", "a run", "", (Series("loss", (1.0, None, 3.0), (1.0, 2.0, 3.0)),)),),
+    (Curve("learning", "a run", "", (Series("loss", (1.0, None, 3.0), (1.0, 2.0, 3.0), "nats", "step", 9.0),)),),
     (Picture("item", "case", "deltas", ("batch", "trial"), (2, 3), "..+-!."),),
+    (Earlier("2031-03-01T10:00:00+00:00", "2" * 64, None, 9.0, ("a", "b")),),
 )
 
 
@@ -79,6 +84,10 @@ def test_details_are_read_as_they_were_written(tmp_path: Path) -> None:
         {"curves": [{"curve": "c", "title": "t", "message": "", "series": [{"what": "w", "yours": ["x"]}]}]},
         {"curves": [{"curve": "c", "title": "t", "message": "", "series": [{"what": "", "yours": [1e999]}]}]},
         {"curves": None},
+        {"earlier": [{"graded": "", "submission": "", "points": 1e999, "max_points": 1, "passed": []}]},
+        {"earlier": [{"graded": 1, "submission": "", "points": 1, "max_points": 1, "passed": []}]},
+        {"earlier": [{"graded": "", "submission": "", "points": True, "max_points": 1, "passed": []}]},
+        {"earlier": None},
     ],
     ids=str,
 )
@@ -196,6 +205,57 @@ def test_a_curve_that_runs_away_does_not_flatten_the_reference() -> None:
     assert max(heights) - min(heights) > (BOTTOM - TOP) / 4
 
 
+@pytest.mark.parametrize("far", [12_000.0, -12_000.0])
+def test_what_runs_far_away_is_drawn_as_far_as_it_goes_in_a_shaded_band(far: float) -> None:
+    drawn = plot(Series("loss", (1.0, far / 100, far), (1.0, 2.0, 3.0)))
+    heights = [y for _, y in points(drawn.yours[0])]
+    (band,) = drawn.bands
+    assert band.top <= heights[1] <= band.bottom
+    assert heights[2] == (TOP if far > 0 else BOTTOM)
+    assert heights[1] != heights[2]
+    assert drawn.upward[-1].label == label(far)
+    assert label(far) in drawn.words
+    assert drawn.marks == ()
+
+
+def test_what_stays_near_has_no_band() -> None:
+    assert plot(Series("loss", (0.5, 2.0, 4.5), (1.0, 2.0, 3.0))).bands == ()
+
+
+def test_every_stretch_that_cannot_be_drawn_is_marked_at_its_first_step() -> None:
+    yours = (1.0, None, None, 2.0, LARGEST, LARGEST, -LARGEST, None)
+    drawn = plot(Series("loss", yours, tuple(map(float, range(8)))))
+    steps = [round((mark.x - LEFT) / (RIGHT_EDGE - LEFT) * 7) for mark in drawn.marks]
+    assert list(zip(steps, [mark.kind for mark in drawn.marks], strict=True)) == [
+        (1, "wild"),
+        (4, "above"),
+        (6, "below"),
+        (7, "wild"),
+    ]
+    assert len(plot(Series("loss", (1.0, None) * 100, (1.0, 2.0))).marks) == MOST_MARKS
+
+
+def test_the_greatest_there_can_be_is_drawn_where_it_is_known() -> None:
+    known = plot(Series("reward", (2.0, 3.0), (2.0, 4.0), "points", "step", 5.0))
+    assert (known.most.at, known.most.label) == (TOP, "at most 5")
+    assert known.what == "reward, points"
+    assert known.across_what == "step"
+    assert "The greatest that there can be is 5." in known.words
+    assert plot(Series("reward", (2.0, 3.0), (2.0, 4.0))).most is None
+
+
+def test_a_greatest_that_is_far_away_flattens_no_curve() -> None:
+    drawn = plot(Series("reward", (2.0, 3.0), (2.0, 4.0), most=5000.0))
+    assert drawn.most is None
+    assert "The greatest that there can be is 5000." in drawn.words
+
+
+def test_a_reference_is_told_from_yours_without_colour() -> None:
+    page = feedback_page(report("ada"), (), SHOWN)
+    assert re.search(r"\.plot \.reference \{[^}]*stroke-dasharray", page)
+    assert not re.search(r"\.plot \.yours \{[^}]*stroke-dasharray", page)
+
+
 # Curves, end to end
 
 
@@ -227,7 +287,7 @@ def test_a_curve_costs_no_points_and_changes_no_report(sandbox: Sandbox) -> None
 def test_a_curve_cannot_carry_hidden_inputs_out_because_it_runs_before_them(sandbox: Sandbox) -> None:
     """A submission that notes every prompt it is called with, and returns their count as its curve."""
     source = SOLUTION + "\n\n_run, _seen = run_policy_gradient, []\n"
-    source += "def run_policy_gradient(prompts, **settings):\n    finished = _run(prompts, **settings)\n"
+    source += "def run_policy_gradient(*prompts, **settings):\n    finished = _run(*prompts, **settings)\n"
     source += "    _seen.append(prompts)\n    if settings.get('kl_penalty') == 0.05:\n"
     source += "        for one in finished.records:\n            object.__setattr__(one, 'loss', float(len(_seen)))\n"
     source += "    return finished\n"
@@ -273,7 +333,7 @@ def test_a_page_shows_curve_and_picture_where_there_are_some_and_escapes_all(san
     report, details = GRADER.grade_and_show(submission(source), sandbox)
     page = feedback_page(report, (), details)
     assert page.count('<figure class="plot">') == 2
-    assert page.count('<figure class="places">') == len(details.pictures) > 2
+    assert page.count('<figure class="places"') == len(details.pictures) > 2
     public = {case.id for case in GRADER.fixtures.cases if case.visibility == "public"}
     assert {picture.case for picture in details.pictures} <= public
     hostile = replace(details.curves[0], title="<script>", message="</pre><b>\x1b[2J", series=())

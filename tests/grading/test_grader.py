@@ -14,6 +14,7 @@ import nbformat
 import pytest
 from all_assignments import generator_of
 from graded_folder import without_times
+from lengths import in_short
 from places import KIT
 
 from autograder.authoring.exam.exam import right_answer_paths
@@ -23,6 +24,8 @@ from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item
+from autograder.grading.judging import NOTHING_READ
+from autograder.sandbox.observation import Observation
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
@@ -113,6 +116,7 @@ def test_the_solution_earns_everything_as_a_notebook_cell_by_cell(
     assert grade(submission.source).points == 100
 
 
+@pytest.mark.long
 def test_a_fresh_interpreter_grades_as_the_forked_one_does(grade: Callable[[str], Report]) -> None:
     source = RIGHT_ANSWERS[0].read_text()
     with Sandbox(fork=False) as fresh:
@@ -125,9 +129,10 @@ def test_the_text_that_mistakes_depart_from_earns_everything(correct: Correct, g
     assert grade(with_more(correct.source)).points == 100
 
 
-def test_a_reference_built_anew_and_loaded_earns_everything(grade: Callable[[str], Report]) -> None:
+def test_a_reference_built_anew_that_draws_nothing_and_loaded_earns_everything(grade: Callable[[str], Report]) -> None:
     anew = (
-        "ref_model = Model(int(tokens.max()) + 1, EMBEDDING_DIM, tokens.shape[1], tokens.shape[1])\n"
+        "with torch.random.fork_rng():\n"
+        "                ref_model = Model(int(tokens.max()) + 1, EMBEDDING_DIM, tokens.shape[1], tokens.shape[1])\n"
         "            ref_model.load_state_dict(model.state_dict())"
     )
     built = LOOP.but(
@@ -168,6 +173,7 @@ def test_one_function_done_earns_its_own_points(function: str, grade: Callable[[
     assert report.points == sum(item.points for item in ASSIGNMENT.items if item.function == function)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", ASSIGNMENT.functions)
 def test_a_function_that_is_not_there_is_missing_and_the_others_are_graded(
     function: str, grade: Callable[[str], Report]
@@ -191,8 +197,8 @@ ALIKE = (
     ("P04", "P05", "P18"),
     ("P06", "P21"),
     ("L11", "L45"),
-    ("L39", "L40"),
-    ("G03", "G31"),
+    ("L36", "L52"),
+    ("G03", "G31", "G41"),
     ("G08", "G46"),
     ("G10", "G36"),
     ("G11", "G35"),
@@ -200,6 +206,10 @@ ALIKE = (
 
 
 def names_for(mistake: Mistake) -> tuple[str, ...]:
+    """The names that an answer like this gets: none, where it only ever raises, as an exception names nothing."""
+    wrong = [case.mistakes[mistake.slug] for case in CASES.values() if mistake.slug in case.mistakes]
+    if not any(isinstance(one, Observation) for one in wrong):
+        return ()
     group = next((group for group in ALIKE if mistake.code in group), (mistake.code,))
     return tuple(sorted(BY_CODE[code].slug for code in group))
 
@@ -228,15 +238,14 @@ def test_mistakes_that_answer_alike_bring_the_hints_of_two(grade: Callable[[str]
     assert {item.hint for item in items} == {" Or: ".join(hints)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", ["G03", "G10", "G31", "G34", "G36", "G41"])
 def test_a_reference_that_is_always_the_epochs_first_policy_is_told_by_its_trace(
     code: str, grade: Callable[[str], Report]
 ) -> None:
-    (item,) = lost(grade(with_more(BY_CODE[code].source)))
-    assert (
-        "the reference should hold the policy at the start of epoch [0, 0, 2, 2, 4]; yours: [0, 1, 2, 3, 4]."
-        in item.message
-    )
+    messages = [item.message for item in lost(grade(with_more(BY_CODE[code].source)))]
+    told = "the reference should hold the policy at the start of epoch [0, 0, 2, 2, 4]; yours: [0, 1, 2, 3, 4]."
+    assert [message for message in messages if told in message]
 
 
 def test_mistakes_in_two_functions_are_named_each_in_its_own(grade: Callable[[str], Report]) -> None:
@@ -246,18 +255,41 @@ def test_mistakes_in_two_functions_are_named_each_in_its_own(grade: Callable[[st
     assert named == {(mistake.function, (mistake.slug,)) for mistake in both}
 
 
-def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_items_hint(grade: Callable[[str], Report]) -> None:
+def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_hint_of_the_simplest_item(
+    grade: Callable[[str], Report],
+) -> None:
     unheard = "def compute_kl_penalty(log_probs, ref_log_probs):\n    return (log_probs * 7 - ref_log_probs).sum()"
     report = grade(with_more(unheard))
     assert lost_functions(report) == {"compute_kl_penalty"}
-    for item in lost(report):
-        assert (item.mistakes, item.hint) == ((), ASSIGNMENT.item(item.item).hint)
+    first, *others = lost(report)
+    assert (first.mistakes, first.hint) == ((), ASSIGNMENT.item("kl-values").hint)
+    assert {item.mistakes for item in others} == {()}
+    assert "kl-values fails too: start there." in {item.hint for item in others}
+    assert not {ASSIGNMENT.item(item.item).hint for item in others} & {item.hint for item in others}
+
+
+def test_a_name_that_fits_one_item_and_not_the_function_is_not_told(grade: Callable[[str], Report]) -> None:
+    (mistake,) = [one for one in MISTAKES if one.slug == "deltas-tiled"]
+    source = f"right = compute_loss\n{mistake.source}\nwrong = compute_loss\n" + (
+        "def compute_loss(log_probs, deltas, mode, old_log_probs=None, epsilon=0.2):\n"
+        "    return (wrong if mode == 'naive' else right)(log_probs, deltas, mode, old_log_probs, epsilon)\n"
+    )
+    found = {item.item: item for item in lost(grade(with_more(source)))}
+    assert "loss-naive" in found
+    assert {item.mistakes for item in found.values()} == {()}
+
+
+def test_an_exception_is_told_with_its_message_and_gets_no_name(grade: Callable[[str], Report]) -> None:
+    (mistake,) = [one for one in MISTAKES if one.slug == "deltas-not-aligned"]
+    items = lost(grade(with_more(mistake.source)))
+    assert {item.mistakes for item in items} == {()}
+    assert {item.hint for item in items if item.cases[0].verdict == "raised"} == {""}
 
 
 # Points
 
 
-@each(MISTAKES[::4])
+@pytest.mark.parametrize("mistake", in_short(MISTAKES[::4], 12), ids=lambda mistake: mistake.code)
 def test_points_are_the_share_of_cases_that_passed(
     mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
 ) -> None:
@@ -271,8 +303,9 @@ def test_points_are_the_share_of_cases_that_passed(
 
 def test_a_part_of_the_cases_earns_a_part_of_the_points(grade: Callable[[str], Report]) -> None:
     item = next(item for item in grade(with_more(BY_CODE["D23"].source)).items if item.item == "deltas-max")
-    assert [case.verdict for case in item.cases] == ["failed", "passed", "failed"]
-    assert (item.points, item.max_points) == (1, 3)
+    passed = sum(case.verdict == "passed" for case in item.cases)
+    assert 0 < passed < len(item.cases)
+    assert item.points == round(item.max_points * passed / len(item.cases), 2)
 
 
 # What students may see
@@ -318,9 +351,10 @@ def test_the_text_of_an_exception_is_shown_where_the_inputs_are(grade: Callable[
     cases = [case for item in lost(grade(with_more(TELLTALE))) for case in item.cases]
     assert {case.visibility for case in cases} == {"public", "hidden"}
     for case in cases:
-        assert case.message.startswith("compute_deltas raised RuntimeError")
-        assert f"Line {line} of your file" in case.message
-        assert ("rewards are [[" in case.message) == (case.visibility == "public")
+        is_public = case.visibility == "public"
+        assert ("compute_deltas raised RuntimeError: rewards are [[" in case.message) == is_public
+        assert (f"Line {line} of your file" in case.message) == is_public
+    assert len({case.message for case in cases if case.visibility == "hidden"}) == 1
 
 
 # Faults stay with the item that caused them
@@ -353,7 +387,10 @@ def compute_deltas(rewards, mode):
     return right(rewards, mode)
 """
     report = grader_with(0.5, "compute_deltas").grade(submission(with_more(hang)), sandbox)
-    assert [(item.item, item.verdict) for item in lost(report)] == [("deltas-max", "timed_out")]
+    assert [(item.item, item.verdict) for item in lost(report)] == [
+        ("deltas-max", "timed_out"),
+        ("deltas-dtype", "timed_out"),
+    ]
 
 
 def test_a_process_that_ends_costs_its_own_function_only(grade: Callable[[str], Report]) -> None:
@@ -374,14 +411,16 @@ def compute_deltas(rewards, mode):
     return right(rewards, mode) + (mode == "max_rewards")
 """
     items = {item.item: item for item in lost(grade(with_more(mixed)))}
-    assert set(items) == {"deltas-centered", "deltas-normalized", "deltas-max"}
-    assert [case.verdict for case in items["deltas-max"].cases] == ["failed", "failed", "raised"]
+    assert {case.verdict for case in items["deltas-max"].cases} == {"failed", "raised"}
+    assert items["deltas-max"].cases[0].verdict == "failed"
     assert items["deltas-max"].verdict == "raised"
     assert items["deltas-max"].message == items["deltas-max"].cases[0].message
-    assert items["deltas-centered"].points == 2.25
+    assert items["deltas-centered"].verdict == "raised"
 
 
 # A module that does not load
+
+NOT_REACHED = "Not reached: policy_gradient.py could not be imported."
 
 
 @pytest.mark.parametrize(
@@ -399,10 +438,11 @@ def test_a_module_that_does_not_load_earns_nothing_and_is_told_why(
 ) -> None:
     report = grade(source)
     assert (report.points, report.status) == (0, "graded")
-    assert len({item.message for item in report.items}) == 1
+    assert {item.message for item in report.items} == {NOT_REACHED}
     assert {item.verdict for item in report.items} <= {"raised", "crashed"}
     assert {(item.mistakes, item.hint) for item in report.items} == {((), "")}
-    assert all(says in case.message for item in report.items for case in item.cases)
+    assert {case.message for item in report.items for case in item.cases} == {NOT_REACHED}
+    assert says in report.cause
 
 
 def test_a_module_that_raises_not_implemented_when_imported_is_not_called_missing(
@@ -415,22 +455,78 @@ def test_a_module_that_never_finishes_importing_is_told_so(sandbox: Sandbox) -> 
     grader = Grader.of(replace(ASSIGNMENT, load_timeout=0.5), FIXTURES)
     report = grader.grade(submission("while True:\n    pass\n"), sandbox)
     assert report.points == 0
-    assert {(item.verdict, item.message) for item in report.items} == {
-        (
-            "timed_out",
-            "policy_gradient.py had not finished importing in time. Does code at its top level train a model or wait?",
-        )
-    }
+    assert {(item.verdict, item.message) for item in report.items} == {("timed_out", NOT_REACHED)}
+    assert report.cause == (
+        "policy_gradient.py had not finished importing in time. Does code at its top level train a model or wait?"
+    )
+
+
+# Where a line stands that raised
+
+
+def grade_file(path: Path, sandbox: Sandbox) -> Report:
+    (candidate,) = find([path], ASSIGNMENT.module)
+    found = read(candidate, ASSIGNMENT.module, ASSIGNMENT.untouched_source())
+    return Grader.of(ASSIGNMENT, FIXTURES).grade(found, sandbox, [ASSIGNMENT.item("kl-values")])
+
+
+RAISING = "def compute_kl_penalty(log_probs, ref_log_probs):\n    x = 1\n    raise KeyError('here')  # é"
+
+
+def test_a_line_of_a_notebook_is_the_line_of_its_cell(tmp_path: Path, sandbox: Sandbox) -> None:
+    cells = [
+        nbformat.v4.new_markdown_cell("# Mine"),
+        nbformat.v4.new_code_cell("from __future__ import annotations\nimport torch\n\n\ndef helper(): pass"),
+        nbformat.v4.new_code_cell("%matplotlib inline\nprint('no')\n\nhelper\n" + RAISING),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "ada.ipynb")
+    (item,) = grade_file(tmp_path / "ada.ipynb", sandbox).items
+    assert "Line 7 of cell 3 (text cells count):\n  raise KeyError('here')" in item.message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"\n\n{RAISING}".encode(),
+        f"\n\n{RAISING}".replace("\n", "\r\n").encode(),
+        f"\ufeff\n\n{RAISING}".encode(),
+        f"# coding: cp1252\n\x0c\n{RAISING}".encode("cp1252"),
+        f"# mine\n# -*- coding: latin-1 -*-\n{RAISING}".encode("latin-1"),
+        f"%matplotlib inline\n# %%\n{RAISING}\n# %% [markdown]\n# An end.\n".encode(),
+    ],
+    ids=["plain", "crlf", "mark", "form feed", "latin-1", "a script saved from a notebook"],
+)
+def test_a_line_of_a_module_is_the_line_of_the_file_that_was_handed_in(
+    tmp_path: Path, sandbox: Sandbox, data: bytes
+) -> None:
+    (tmp_path / "ada.py").write_bytes(data)
+    (item,) = grade_file(tmp_path / "ada.py", sandbox).items
+    assert "raised KeyError: 'here'.\nLine 5 of your file:\n  raise KeyError('here')" in item.message
+
+
+def test_a_function_whose_cell_cannot_be_read_is_not_reached_and_the_cause_is_told_once(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    stub = "def compute_kl_penalty(log_probs, ref_log_probs):\n    raise NotImplementedError"
+    for name, more in {"ada": [], "bo": [nbformat.v4.new_code_cell(stub)]}.items():
+        cells = [nbformat.v4.new_code_cell("def compute_deltas(): pass"), nbformat.v4.new_code_cell(f"{RAISING}\n  (")]
+        nbformat.write(nbformat.v4.new_notebook(cells=[*cells, *more]), tmp_path / f"{name}.ipynb")
+        report = grade_file(tmp_path / f"{name}.ipynb", sandbox)
+        assert report.cause.startswith("Cell 2 was left out: it has a syntax error on its line ")
+        assert [(item.verdict, item.message) for item in report.items] == [
+            ("not_run", "Not reached: its cell could not be read.")
+        ]
 
 
 # Nothing to grade, and nothing to grade with
 
 
-def test_a_submission_with_a_problem_earns_nothing_and_every_item_says_why(sandbox: Sandbox) -> None:
+def test_a_submission_with_a_problem_earns_nothing_and_the_report_says_why_once(sandbox: Sandbox) -> None:
     problem = "There is no policy_gradient.py here."
     report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission("", problem=problem), sandbox)
     assert (report.points, report.status) == (0, "graded")
-    assert {(item.verdict, item.points, item.message) for item in report.items} == {("missing", 0, problem)}
+    assert report.cause == problem
+    assert {(item.verdict, item.points, item.message) for item in report.items} == {("missing", 0, NOTHING_READ)}
     assert [case.case for item in report.items for case in item.cases] == list(CASES)
 
 
@@ -470,6 +566,7 @@ def test_a_report_says_what_was_graded_with_what(sandbox: Sandbox, grade: Callab
     assert all(CASES[case.case].visibility == case.visibility for item in report.items for case in item.cases)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", ["D23", "L04", "P18", "G03"])
 def test_grading_twice_gives_one_report_but_for_the_times(
     code: str, sandbox: Sandbox, grade: Callable[[str], Report]

@@ -259,14 +259,21 @@ def test_what_is_not_even_text_is_refused(tmp_path: Path) -> None:
         load_assignment(folder)
 
 
-@pytest.mark.parametrize("key", ["assignment", "title", "module", "given", "load_timeout"])
+@pytest.mark.parametrize("key", ["assignment", "title", "module"])
 def test_an_entry_that_the_assignment_lacks_is_named(tmp_path: Path, key: str) -> None:
     text = re.sub(rf"(?m)^{key} = .*\n", "", HEAD, count=1) + FIRST
     message = refusal(tmp_path, text)
     assert re.fullmatch(rf"cannot be used: '{key}' of the assignment should be .*, but is missing\.", message)
 
 
-@pytest.mark.parametrize("key", ["function", "title", "points", "timeout", "hint", "public"])
+def test_time_limits_and_given_modules_have_a_default(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^(given|load_timeout|timeout) = .*\n", "", HEAD + FIRST)
+    (tmp_path / "items.toml").write_text(text, encoding="utf-8")
+    found = load_assignment(tmp_path)
+    assert (found.given, found.load_timeout, found.items[0].timeout) == ((), 20.0, 5.0)
+
+
+@pytest.mark.parametrize("key", ["function", "title", "points", "hint", "public"])
 def test_an_entry_that_an_item_lacks_is_named_with_its_item(tmp_path: Path, key: str) -> None:
     text = HEAD + FIRST + re.sub(rf"(?m)^{key} = .*\n", "", SECOND)
     message = refusal(tmp_path, text)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from all_assignments import generator_of
+from lengths import in_short
 from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
@@ -76,7 +77,7 @@ UNHEARD = (
         around("compute_reward", "out * 10"),
         {
             "reward-values": "Each of your values is 10 times what it should be.",
-            "reward-lists": "Each of your values is 10 times what it should be.",
+            "reward-contract": "Each of your values is 10 times what it should be.",
         },
         "times what it should be",
     ),
@@ -155,7 +156,7 @@ UNHEARD = (
         "a loss summed over positions and prompts",
         around("compute_loss", "out * log_probs.shape[0] * log_probs.shape[2]"),
         {"loss-clipped": f"Your value is the expected one times the sizes of batch and pos. {SUM}"},
-        "times the sizes of batch and pos",
+        "times the sizes? of (batch and )?pos",  # in the clipping table batch has size 1
     ),
     Unheard(
         "a right value whose gradient is 3 times too large",
@@ -203,7 +204,7 @@ def reason(message: str) -> str:
     return found[0] if found else ""
 
 
-@pytest.mark.parametrize("unheard", UNHEARD, ids=lambda unheard: unheard.name)
+@pytest.mark.parametrize("unheard", in_short(UNHEARD, 4), ids=lambda unheard: unheard.name)
 def test_a_mistake_without_a_name_gets_its_reason(unheard: Unheard, grade: Callable[[str], Report]) -> None:
     items = {item.item: item for item in lost(grade(unheard.source))}
     assert {item: reason(items[item].message) for item in unheard.reasons} == unheard.reasons
@@ -229,6 +230,7 @@ BY_SLUG = {mistake.slug: mistake for mistake in generator_of(ASSIGNMENT.name)["m
 SOME = ("population-std", "loss-not-negated", "loss-summed-over-trials", "rewards-transposed", "softmax-without-log")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slug", SOME)
 def test_a_mistake_that_has_a_name_gets_no_other_reason(slug: str, grade: Callable[[str], Report]) -> None:
     for item in lost(grade(BY_SLUG[slug].source)):
@@ -265,9 +267,9 @@ def drawn(shape: tuple[int, ...], number: int) -> Array:
 FIRST, SECOND = drawn((2, 5), 1), drawn((3, 4), 2)
 
 
-def test_a_first_failing_case_that_is_hidden_shows_no_number() -> None:
+def test_of_an_item_that_fails_in_hidden_cases_first_nothing_is_explained() -> None:
     hidden = [(case(FIRST, 1, "hidden"), seen(7.5 * FIRST)), (case(SECOND, 2), seen(7.5 * SECOND))]
-    assert explain(hidden, {}) == "Each of your values is off by a constant factor."
+    assert explain(hidden, {}) == ""
     assert explain(hidden[::-1], {}) == "Each of your values is 7.5 times what it should be."
 
 
@@ -280,6 +282,12 @@ def test_a_case_that_fails_for_another_cause_withdraws_it() -> None:
     one = (case(FIRST), seen(-FIRST))
     assert explain([one, (case(SECOND, 2), seen(SECOND, calls=2))], {}) == ""
     assert explain([one, (case(SECOND, 2), seen(-SECOND, calls=2))], {}) != ""
+
+
+def test_a_case_in_which_nothing_can_be_seen_has_no_say_unless_most_are_so() -> None:
+    one, dim = (case(FIRST), seen(-FIRST)), (case(SECOND, 2), seen(drawn(SECOND.shape, 5)))
+    assert explain([one, dim], {}) == explain([one], {}) != ""
+    assert explain([one, dim, dim], {}) == ""
 
 
 def test_where_the_first_difference_is_no_array_there_is_no_reason() -> None:

@@ -3,9 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from html.parser import HTMLParser
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,24 +11,27 @@ from urllib.parse import unquote
 import pytest
 from graded_folder import page_without_times as without_times
 from graded_folder import without_times as report_without_times
+from page_tree import Element, tree
 from places import KIT
 from sample_reports import index_page
 
 import autograder
 from autograder.course.batch import grade_all
+from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.grading.assignments import find_assignment
+from autograder.grading.feedback.details import Details, Earlier
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
+from autograder.pages.guidance.teaching import Background
 from autograder.pages.html import discrimination_word
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.report import VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
+from autograder.vocabulary.report import NOT_REACHED, VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 TEMPLATES = Path(autograder.__file__).parent / "pages" / "templates"
-VOID = {"meta", "link", "input", "br", "hr", "img"}
 TABLE = """\
 deltas   float32[batch=3 trial=5]
 5 of 15 values differ, all at batch 1 (allowed: 1e-5 relative)
@@ -61,71 +62,6 @@ RUN = {
     "isolation": ["landlock", "seccomp"],
     "submissions": 3,
 }
-
-
-@dataclass
-class Element:
-    tag: str
-    attributes: dict[str, str]
-    children: list[Element | str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return "".join(child if isinstance(child, str) else child.text for child in self.children)
-
-    def find(self, tag: str = "", **wanted: str) -> list[Element]:
-        """The elements below with that tag and those attributes; `class_` is one of the classes."""
-        return [element for element in self.walk() if _matches(element, tag, wanted)]
-
-    def walk(self) -> Iterator[Element]:
-        for child in self.children:
-            if isinstance(child, Element):
-                yield child
-                yield from child.walk()
-
-
-def _matches(element: Element, tag: str, wanted: dict[str, str]) -> bool:
-    classes = element.attributes.get("class", "").split()
-    return (
-        tag in ("", element.tag)
-        and wanted.get("class_", classes[0] if classes else "") in (classes or [""])
-        and all(element.attributes.get(name) == value for name, value in wanted.items() if name != "class_")
-    )
-
-
-class _Tree(HTMLParser):
-    """Builds the tree and holds that every element is closed in order."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.root = Element("", {})
-        self.open = [self.root]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert len({name for name, _ in attrs}) == len(attrs), f"<{tag}> repeats an attribute"
-        element = Element(tag, {name: value or "" for name, value in attrs})
-        self.open[-1].children.append(element)
-        if tag not in VOID:
-            self.open.append(element)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop().tag == tag
-
-    def handle_data(self, data: str) -> None:
-        self.open[-1].children.append(data)
-
-
-def tree(page: str) -> Element:
-    parser = _Tree()
-    parser.feed(page)
-    parser.close()
-    assert parser.open == [parser.root]
-    return parser.root
 
 
 def item(
@@ -173,9 +109,15 @@ def pages_with(text: str) -> list[str]:
     one = report(name, hostile, replace(hostile, item="other", verdict="not_graded", points=None))
     run = {**RUN, "assignment": text, "versions": {text: text}, "isolation": [text], "started": text}
     changes = [Change(name, 1.0, 2.0), Change(name, text, ABSENT)]
-    return [feedback_page(one, notes=[text]), index_page([one, report()], run, changes)]
+    final = Final(1.0, (Adjustment("override", "", 2.0, 1.0, text),))
+    known = Background({text: text}, {"compute_deltas": text}, lambda student, function: text)
+    shared = {name: {"unnamed": "1"}, "ada": {"unnamed": "1"}}
+    unnamed = replace(hostile, item="unnamed", mistakes=())
+    two = [replace(one, items=(*one.items, unnamed)), report("ada", *report().items, replace(item(), item="unnamed"))]
+    return [feedback_page(one, notes=[text]), index_page(two, run, changes, {name: final}, shared, known)]
 
 
+UNSEEN = (CaseResult("one", "public", "passed", ""), CaseResult("two", "hidden", "failed", "wrong"))
 CHANGES = (
     Change("ada", 3.0, 8.0),
     Change("bob", 12.5, NOT_GRADED),
@@ -378,6 +320,104 @@ def test_what_spaces_lay_out_never_wraps_and_a_sentence_may() -> None:
     assert kinds == [("table", 1), ("prose", 1), ("table", 3)]
 
 
+def test_passed_items_are_folded_into_one_line_of_their_function() -> None:
+    root = tree(feedback_page(report("ada", passed("a", "f"), item("b", function="f"), passed("c", "f"))))
+    (folded,) = root.find("details", class_="all-passed")
+    assert "open" not in folded.attributes
+    assert " ".join(folded.find("summary")[0].text.split()) == "2 items passed 12 points"
+    assert [card.attributes["id"] for card in folded.find("article")] == ["item-a", "item-c"]
+    assert not tree(feedback_page(report("ada", item("b")))).find(class_="all-passed")
+
+
+def test_items_with_the_same_mistake_stand_together_under_one_hint() -> None:
+    both = [item(name, mistakes=("population-std",), hint="G or G - 1?") for name in ("a", "c")]
+    root = tree(feedback_page(report("ada", both[0], item("b", hint="another"), both[1])))
+    (together,) = root.find(class_="together")
+    assert [card.attributes["id"] for card in together.find("article")] == ["item-a", "item-c"]
+    assert [hint.text for hint in together.find(class_="hint")] == ["Hint G or G - 1?"]
+    assert [card.attributes["id"] for card in root.find("article")] == ["item-a", "item-c", "item-b"]
+
+
+def test_items_that_nothing_reached_stand_in_a_table_below_their_cause_and_in_no_card() -> None:
+    lost = [item(name, "raised", 0.0, function=name[0], message=f"{NOT_REACHED}: no import.") for name in ("f1", "f2")]
+    root = tree(feedback_page(replace(report("ada", *lost, passed("g1", "g")), cause="It raised SyntaxError.")))
+    (table,) = root.find("section", class_="cause")[0].find("table")
+    assert [row.find("th")[0].text for row in table.find("tbody")[0].find("tr")] == ["f"]
+    assert [one.attributes["id"] for one in table.walk() if "id" in one.attributes] == ["item-f1", "item-f2"]
+    assert [card.attributes["id"] for card in root.find("article")] == ["item-g1"]
+    assert not root.find(class_="look")
+    assert root.find(class_="next")[0].text == "Next Start with the box below: 2 items were not reached because of it."
+
+
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        ([passed("a"), item("b", hint="Divide by G - 1. More.")], "compute_deltas: Divide by G - 1."),
+        ([item("b", "missing", 0.0), item("c")], "compute_deltas: it is not implemented yet."),
+        ([item("b", hint="", message="two shapes differ\n  [0 0]  1")], "compute_deltas: two shapes differ"),
+        ([replace(item("b"), cases=UNSEEN)], "compute_deltas: every public case passes, and a hidden one fails."),
+        (
+            [replace(item("b", mistakes=("m",)), cases=UNSEEN)],
+            "compute_deltas: every public case passes, and a hidden one fails. What is its standard deviation?",
+        ),
+    ],
+    ids=("hint", "missing", "message", "hidden", "hidden and named"),
+)
+def test_one_sentence_says_what_to_start_with(items: list[ItemResult], said: str) -> None:
+    root = tree(feedback_page(report("ada", *items)))
+    assert root.find(class_="next")[0].text == f"Next Start with {said}"
+    (link,) = root.find(class_="next")[0].find("a")
+    assert root.find("article", id=link.attributes["href"][1:])
+
+
+def test_a_failed_item_has_a_text_to_paste_into_a_question() -> None:
+    (ask,) = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0].find("details", class_="ask")
+    assert "open" not in ask.attributes
+    assert ask.find("pre")[0].text.splitlines() == [
+        "policy_gradient, item deltas-normalized (title of deltas-normalized): failed, 2 of 6 points",
+        "Case: constant-group (public)",
+        f"Submission: ada/policy_gradient.py, SHA-256 {'5a' * 32}",
+        f"Fixtures: SHA-256 {'f1' * 32}",
+        "",
+        *TABLE.splitlines(),
+        "",
+        "My question: ",
+    ]
+
+
+@pytest.mark.parametrize("verdict", ["passed", "missing", "not_graded"])
+def test_what_needs_no_question_has_no_text_for_one(verdict: Verdict) -> None:
+    points = None if verdict == "not_graded" else 0.0
+    assert not tree(feedback_page(report("ada", item("x", verdict, points)))).find(class_="ask")
+
+
+def test_earlier_gradings_are_told_newest_first_with_what_each_changed() -> None:
+    earlier = (
+        Earlier("2031-03-01T10:00:00+00:00", "aa", 12.0, 18.0, ("reward-lists", "loss-clipped")),
+        Earlier("", "bb", None, 18.0, ("loss-clipped",)),
+    )
+    root = tree(feedback_page(report(), (), Details("", "", earlier=earlier)))
+    rows = root.find("table", class_="earlier")[0].find("tbody")[0].find("tr")
+    assert [" ".join(row.text.split()) for row in rows] == [
+        "this one 8 / 18 Now right: reward-lists. No longer right: loss-clipped.",
+        "unknown – / 18 No longer right: reward-lists.",
+        "2031-03-01T10:00:00+00:00 12 / 18",
+    ]
+    assert not tree(feedback_page(report(), (), Details("", ""))).find("table", class_="earlier")
+
+
+def test_an_item_whose_hint_leads_to_another_is_not_what_to_start_with() -> None:
+    later = report("ada", item("a", hint="b fails too: start there."), item("b", hint="Look at the axis. Which?"))
+    (told,) = tree(feedback_page(later)).find(class_="next")
+    assert told.text == "Next Start with compute_deltas: Look at the axis."
+    assert told.find("a")[0].attributes["href"] == "#item-b"
+
+
+def test_where_nothing_is_left_to_do_nothing_is_said_to_be_next() -> None:
+    assert not tree(feedback_page(report("ada", passed("a")))).find(class_="next")
+    assert not tree(feedback_page(faulty())).find(class_="next")
+
+
 def test_a_passed_item_is_short() -> None:
     card = tree(BOTH["feedback"]).find("article", id="item-reward-lists")[0]
     assert not card.find("pre")
@@ -387,8 +427,8 @@ def test_a_passed_item_is_short() -> None:
 
 def test_cases_are_folded_and_each_tells_visibility_and_verdict() -> None:
     card = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0]
-    (details,) = card.find("details")
-    assert "open" not in details.attributes
+    details, ask = card.find("details")
+    assert "open" not in {*details.attributes, *ask.attributes}
     assert details.find("summary")[0].text == "2 cases, 1 not passed"
     cases = [" ".join(case.text.split()) for case in details.find("li")]
     assert cases == ["failed constant-group public", "passed tiny-spread hidden"]
@@ -453,23 +493,6 @@ def students(page: str) -> list[Element]:
     return tree(page).find("table", id="class")[0].find("tbody")[0].find("tr")
 
 
-def test_a_row_tells_points_status_and_every_verdict() -> None:
-    ada, bob = students(index_page([faulty(), report()], RUN))
-    assert [cell.text.strip() for cell in ada.children if isinstance(cell, Element)] == [
-        "ada",
-        "8",
-        "graded",
-        "passed, 6 of 6",
-        "failed, 2 of 6",
-        "raised an error, 0 of 6",
-        "not in this report",
-    ]
-    assert [cell.attributes.get("data-p") for cell in ada.find("td", class_="v")] == [None, "2", None, None]
-    assert bob.find("td")[0].text == "–"
-    assert bob.find("td")[1].text == "not graded"
-    assert bob.find("td", class_="not_graded")[0].text == "could not be graded"
-
-
 def test_every_column_is_sorted_by_a_button_and_tells_its_order() -> None:
     heads = tree(BOTH["index"]).find("table", id="class")[0].find("thead")[0].find("th")
     assert all(len(head.find("button", type="button")) == 1 for head in heads)
@@ -478,7 +501,7 @@ def test_every_column_is_sorted_by_a_button_and_tells_its_order() -> None:
 
 def test_every_verdict_has_a_sign_besides_its_colour() -> None:
     style = (TEMPLATES / "index.css").read_text(encoding="utf-8")
-    signs = {verdict: re.search(rf'\.{verdict}\.v::before.*?content: "(.+?)"', style) for verdict in VERDICTS}
+    signs = {verdict: re.search(rf'\.{verdict}::before.*?content: "(.+?)"', style) for verdict in VERDICTS}
     assert all(signs.values())
     assert len({sign.group(1) for sign in signs.values() if sign}) == len(VERDICTS)
 
@@ -505,33 +528,6 @@ def test_the_histogram_is_told_in_words_too() -> None:
     assert [text.text for text in drawing.find("text", class_="count")] == ["1"]
 
 
-def test_mistakes_come_with_counts_and_students() -> None:
-    many = [report(f"s{number}", item(mistakes=("population-std",))) for number in range(9)]
-    section = tree(index_page(many, RUN)).find("section", **{"aria-labelledby": "mistakes"})[0]
-    (row,) = section.find("tbody")[0].find("tr")
-    assert row.find("code")[0].text == "population-std"
-    assert row.find("td")[0].text == "9"
-    assert [link.text for link in row.find("a")] == [f"s{number}" for number in range(9)]
-    assert row.find("summary")[0].text == "3 more"
-
-
-def test_items_that_nobody_or_everybody_passes_are_marked() -> None:
-    section = tree(BOTH["index"]).find("section", **{"aria-labelledby": "items"})[0]
-    rates = [" ".join(row.find("td")[0].text.split()) for row in section.find("tbody")[0].find("tr")]
-    assert rates == ["100% everybody", "0% nobody", "0% nobody", "not graded"]
-
-
-def test_discrimination_is_told_with_the_word_for_what_it_means() -> None:
-    scores = ((0, 0, 6), (1, 5, 4), (2, 1, 2), (3, 4, 1)) * 3
-    items = ([item("a", points=a), item("b", points=b), item("c", points=c), passed("d")] for a, b, c in scores)
-    many = [report(f"s{place:02}", *one) for place, one in enumerate(items)]
-    section = tree(index_page(many, RUN)).find("section", **{"aria-labelledby": "items"})[0]
-    cells = [" ".join(cell.text.split()) for cell in section.find("td", class_="tells")]
-    assert cells == ["−0.46 reversed", "−0.37 reversed", "−0.71 reversed", "–"]
-    assert [mark.text for mark in section.find("span", class_="flag")].count("reversed") == 3
-    assert "read that item again" in " ".join(section.text.split())
-
-
 @pytest.mark.parametrize(
     ("value", "word"),
     [
@@ -547,19 +543,6 @@ def test_discrimination_is_told_with_the_word_for_what_it_means() -> None:
 )
 def test_each_discrimination_has_its_word(value: float, word: str) -> None:
     assert discrimination_word(value) == word
-
-
-def test_a_small_class_is_told_nothing_of_discrimination() -> None:
-    section = tree(BOTH["index"]).find("section", **{"aria-labelledby": "items"})[0]
-    assert "Discrimination" not in section.text
-    assert {cell.text for cell in section.find("td", class_="tells")} == {"–"}
-
-
-def test_faulty_submissions_are_told_with_place_and_students() -> None:
-    broken = report("eve", item("a", "raised", 0.0), item("b", "raised", 0.0, function="compute_loss"))
-    section = tree(index_page([report(), broken], RUN)).find("section", **{"aria-labelledby": "faulty"})[0]
-    rows = [" ".join(row.text.split()) for row in section.find("tbody")[0].find("tr")]
-    assert rows == ["raised an error every item 1 eve", "raised an error compute_loss 1 ada"]
 
 
 def test_changes_since_the_last_run_are_told_with_losses_first() -> None:
@@ -648,16 +631,6 @@ def test_a_run_tells_what_differs_from_the_gradebook_of_the_last(
 )
 def test_what_spoils_the_grades_of_a_class_is_told(reports: list[Report], run: dict[str, object], title: str) -> None:
     assert [box.find("h2")[0].text for box in tree(index_page(reports, run)).find(class_="fault-box")] == [title]
-
-
-def test_the_slowest_submissions_come_first() -> None:
-    quick, slow = (
-        report("quick", item(seconds=0.5)),
-        report("slow", item(seconds=2.0), item("b", seconds=130.0)),
-    )
-    section = tree(index_page([quick, slow], RUN)).find("section", **{"aria-labelledby": "times"})[0]
-    rows = [row.text.replace("\n", " ").strip() for row in section.find("tbody")[0].find("tr")]
-    assert rows == ["slow2 min 12 s b 2 min 10 s, failed", "quick500 ms deltas-normalized 500 ms, failed"]
 
 
 def test_two_runs_differ_in_their_times_alone() -> None:

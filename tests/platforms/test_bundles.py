@@ -313,10 +313,10 @@ def container_bundles() -> dict[str, dict[str, bytes]]:
 
 @pytest.fixture(scope="module")
 def all_bundles() -> dict[str, dict[str, bytes]]:
-    return {**container_bundles(), "classroom": bundles.classroom_files(ASSIGNMENT)}
+    return {**container_bundles(), "github": bundles.github_files(ASSIGNMENT)}
 
 
-@pytest.mark.parametrize("platform", ["gradescope", "prairielearn", "classroom"])
+@pytest.mark.parametrize("platform", ["gradescope", "prairielearn", "github"])
 def test_no_bundle_holds_a_line_of_the_solution(all_bundles: dict[str, dict[str, bytes]], platform: str) -> None:
     answers = answer_lines((ASSIGNMENT.solution / MODULE).read_text(encoding="utf-8"))
     assert len(answers) > 20
@@ -336,8 +336,37 @@ def test_the_scripts_of_gradescope_are_bash_and_may_be_run(
     assert path.read_bytes().startswith(b"#!/usr/bin/env bash\n")
 
 
+@pytest.mark.parametrize(
+    ("own", "offered", "taken"),
+    [("3.12.3", "", "python3"), ("3.10.12", "python3.11", "python3.11"), ("3.10.12", "", "")],
+)
+def test_gradescopes_setup_takes_the_python_that_the_image_has_or_offers(
+    gradescope_files: dict[str, bytes], tmp_path: Path, own: str, offered: str, taken: str
+) -> None:
+    path = unpack(gradescope_files, tmp_path / "autograder" / "source") / "setup.sh"
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    too_old = int(own.split(".")[1]) < 11
+    make_venv = f'echo "$0" > {tmp_path}/taken; mkdir -p "$3/bin"; cp /bin/true "$3/bin/python"'
+    fakes = {
+        "apt-get": f'case "$*" in *python3.11*) test -n "{offered}";; esac',
+        "python3": f'case "$1" in -c) exit {int(too_old)};; --version) echo Python {own};; -m) {make_venv};; esac',
+        "python3.11": make_venv,
+    }
+    for name, body in fakes.items():
+        (commands / name).write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        (commands / name).chmod(0o755)
+    done = subprocess.run(["bash", path], env={"PATH": f"{commands}:/usr/bin:/bin"}, capture_output=True, text=True)
+    assert done.returncode == (0 if taken else 1), done.stderr
+    if taken:
+        assert Path((tmp_path / "taken").read_text().strip()).name == taken
+    else:
+        assert "This image has Python 3.10.12; 3.11 or newer is needed. Choose Ubuntu 24.04" in done.stderr
+
+
+@pytest.mark.long
 def test_a_students_repository_holds_no_hidden_case(all_bundles: dict[str, dict[str, bytes]]) -> None:
-    files = all_bundles["classroom"]
+    files = all_bundles["github"]
     fixtures = read_fixtures(ASSIGNMENT)
     secret = secret_arrays(fixtures)
     hidden = [case.id.encode() for case in fixtures.cases if case.visibility == "hidden"]
@@ -369,7 +398,7 @@ def third_party(start: str) -> set[str]:
 def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -> None:
     lines = bundles.container_requirements().splitlines()
     wanted = {re.split("[=>]", line)[0] for line in lines}
-    assert third_party("platforms.containers.harness") | third_party("sandbox.inside.worker") <= wanted
+    assert third_party("platforms.containers.harness") | third_party("sandbox.inside.tensors") <= wanted
     assert wanted == {"torch", "einops", "numpy", "safetensors", "matplotlib", "tqdm"}
     assert next(line for line in lines if line.startswith("torch")).startswith("torch==")
 
@@ -378,7 +407,14 @@ def test_what_runs_in_a_students_repository_is_installed_by_its_workflow(reposit
     install = next(step["run"] for step in steps(repository) if "pip install" in step.get("run", ""))
     listed = (repository / "requirements.txt").read_text(encoding="utf-8").splitlines()
     installed = {re.split("[=>]", line)[0] for line in listed} | set(install.split())
-    assert third_party("checking.classroom") | third_party("sandbox.inside.worker") <= installed
+    assert third_party("checking.classroom") | third_party("sandbox.inside.tensors") <= installed
+
+
+def test_what_grades_an_assignment_without_torch_needs_none() -> None:
+    lines = bundles.container_requirements(["numpy"]).splitlines()
+    wanted = {re.split("[=>]", line)[0] for line in lines}
+    assert wanted == {"numpy", "safetensors"}
+    assert third_party("sandbox.inside.worker") <= wanted
 
 
 # PrairieLearn
@@ -396,6 +432,13 @@ def question(tmp_path: Path) -> Container:
     (base / "data").mkdir()
     (base / "data" / "data.json").write_text('{"submitted_answers": {}}', encoding="utf-8")
     return Container(base, "/grade")
+
+
+@pytest.mark.parametrize(("platform", "place"), [("prairielearn", "tests/"), ("github", "")])
+def test_what_lies_in_git_keeps_its_line_ends(
+    all_bundles: dict[str, dict[str, bytes]], platform: str, place: str
+) -> None:
+    assert b"* text=auto eol=lf" in all_bundles[platform][f"{place}.gitattributes"]
 
 
 def test_a_question_of_prairielearn_has_what_it_must(all_bundles: dict[str, dict[str, bytes]]) -> None:
@@ -420,7 +463,7 @@ def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container
     path = question.folder / "results" / "results.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     validate(found, "prairielearn-results")
-    assert (found["score"], found["gradable"]) == (0.69, True)
+    assert (found["score"], found["gradable"]) == (0.7199, True)
     assert path.stat().st_size < 1_000_000
 
 
@@ -451,7 +494,7 @@ def test_a_fault_of_the_grader_costs_no_attempt_in_prairielearn(question: Contai
 
 
 def steps(repository: Path) -> list[dict[str, Any]]:
-    workflow = yaml.safe_load((repository / ".github" / "workflows" / "classroom.yml").read_text(encoding="utf-8"))
+    workflow = yaml.safe_load((repository / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8"))
     [job] = workflow["jobs"].values()
     found: list[dict[str, Any]] = job["steps"]
     return found
@@ -463,6 +506,7 @@ def run_step(repository: Path, command: str, output: Path) -> Done:
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "HOME": str(repository),
         "GITHUB_OUTPUT": str(output),
+        "GITHUB_STEP_SUMMARY": str(output.with_name("summary")),
     }
     line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
     done = subprocess.run(line, cwd=repository, env=environment, capture_output=True, text=True)
@@ -471,33 +515,37 @@ def run_step(repository: Path, command: str, output: Path) -> Done:
 
 @pytest.fixture
 def repository(all_bundles: dict[str, dict[str, bytes]], tmp_path: Path) -> Path:
-    return unpack(all_bundles["classroom"], tmp_path / "hw5-ada")
+    return unpack(all_bundles["github"], tmp_path / "hw5-ada")
 
 
 def grading_command(repository: Path) -> str:
-    [command] = [step["run"] for step in steps(repository) if "run" in step and "pip install" not in step["run"]]
+    [command] = [step["run"] for step in steps(repository) if step.get("id")]
     assert isinstance(command, str)
     return command
 
 
-def test_the_reporter_reads_the_output_of_the_step_that_grades(repository: Path) -> None:
+def test_a_run_fails_where_a_public_case_does_and_asks_no_service(repository: Path) -> None:
     found = steps(repository)
     grading = next(step for step in found if step.get("id"))
-    reporter = found[-1]
-    assert reporter["with"]["runners"] == grading["id"]
-    name = f"{grading['id'].upper()}_RESULTS"
-    assert reporter["env"] == {name: "${{steps." + grading["id"] + ".outputs.result}}"}
-    assert reporter["uses"].startswith("classroom-resources/autograding-grading-reporter@")
-    assert found.index(grading) < found.index(reporter)
+    outputs = [f"${{{{steps.{grading['id']}.outputs.{name}}}}}" for name in ("points", "max_points")]
+    assert found[-1]["run"] == 'test "{}" = "{}"'.format(*outputs)
+    assert {step["uses"].partition("@")[0] for step in found if "uses" in step} == {
+        "actions/checkout",
+        "actions/setup-python",
+    }
 
 
+@pytest.mark.long
 def test_a_students_repository_reports_its_public_points(repository: Path, tmp_path: Path) -> None:
     shutil.copy(SUBMISSIONS / "emeka" / MODULE, repository)
     done = run_step(repository, grading_command(repository), tmp_path / "output")
     assert done.code == 0, done
-    name, _, value = (tmp_path / "output").read_text(encoding="utf-8").rstrip("\n").partition("=")
-    found = json.loads(base64.b64decode(value, validate=True))
-    assert name == "result"
+    lines = (tmp_path / "output").read_text(encoding="utf-8").splitlines()
+    outputs = {name: value for name, _, value in (line.partition("=") for line in lines)}
+    found = json.loads(base64.b64decode(outputs["result"], validate=True))
+    assert outputs["max_points"] == "100"
+    assert float(outputs["points"]) == sum(test["score"] for test in found["tests"])
+    assert "| **public cases** | **" in (tmp_path / "summary").read_text(encoding="utf-8")
     validate(found, "classroom-result")
     assert (found["status"], found["max_score"]) == ("fail", 100)
     assert f"{sum(test['score'] for test in found['tests']):g} of 100 points" in done.stdout
@@ -519,7 +567,7 @@ def test_a_bundle_can_be_made_of_any_assignment(tmp_path: Path, tmp_path_factory
     hidden = "fixtures/toy/hidden/ramp-values.safetensors"
     assert f"kit/{hidden}" in bundles.gradescope_files(toy)
     assert f"tests/kit/{hidden}" in bundles.prairielearn_files(toy, "x")
-    assert not [name for name in bundles.classroom_files(toy) if "hidden" in name]
+    assert not [name for name in bundles.github_files(toy) if "hidden" in name]
 
 
 def test_a_bundle_is_made_of_another_set_of_fixtures_where_one_is_given(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import io
 import json
 import math
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,14 @@ def test_the_tests_of_gradescope_add_up_to_the_report(hidden_cases: gradescope.V
 def test_all_tests_are_visible_unless_asked_for_since_a_hidden_one_hides_the_total() -> None:
     found = gradescope.results(report("ada"))
     assert {test["visibility"] for test in found["tests"]} == {"visible"} == {found["visibility"]}
+
+
+def test_how_long_hidden_cases_took_is_told_to_no_student() -> None:
+    def told(seconds: float) -> list[object]:
+        slow = report("ada", *(replace(one, seconds=seconds) for one in report("ada").items))
+        return [gradescope.results(slow), classroom.result(slow), prairielearn.results(slow)]
+
+    assert told(0.25) == told(3.5)
 
 
 def test_what_hidden_cases_did_stands_in_hidden_tests_alone() -> None:

@@ -6,16 +6,19 @@ import itertools
 import os
 import shutil
 import time
+import warnings
 import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from places import KIT
 
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.gradescope.download import MAX_SUBMITTERS, read_metadata
-from autograder.platforms.hand_in import Gathered, parse_time
+from autograder.platforms.hand_in import Gathered
+from autograder.platforms.known_layouts import NAMES
 from autograder.platforms.layouts import gathered
 from autograder.submissions import class_zips as downloads
 from autograder.submissions.reading import read
@@ -298,7 +301,7 @@ def test_where_usernames_begin_may_be_known_from_the_roster_alone(tmp_path: Path
 
 def test_a_loose_file_beside_clones_is_not_lost(tmp_path: Path) -> None:
     put(repositories(tmp_path, "hw5-ada", "hw5-ben"), "hw5-cleo.py")
-    assert set(paths_of(tmp_path)) == {"hw5-ada", "hw5-ben", "hw5-cleo"}
+    assert set(paths_of(tmp_path)) == {"ada", "ben", "hw5-cleo"}
 
 
 def test_a_repository_inside_one_submission_renames_nobody(tmp_path: Path) -> None:
@@ -332,25 +335,6 @@ def test_of_two_collections_of_nbgrader_the_latest_on_time_counts(tmp_path: Path
 def test_a_timestamp_of_a_students_own_moves_nobody_elses_work(tmp_path: Path) -> None:
     put(tmp_path, f"eve/a/{PY}", "eve/a/timestamp.txt", "ben/notes/x.txt", f"ben/w/v/{PY}", "goran.py")
     assert paths_of(tmp_path) == {"ben": f"ben/w/v/{PY}", "eve": f"eve/a/{PY}", "goran": "goran.py"}
-
-
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        ("2027-03-02 15:58:23.9 UTC", datetime(2027, 3, 2, 15, 58, 23, tzinfo=UTC)),
-        ("2027-03-02T15:58Z", datetime(2027, 3, 2, 15, 58, tzinfo=UTC)),
-        ("2027-03-02 15:58:23", datetime(2027, 3, 2, 15, 58, 23, tzinfo=UTC)),
-        ("2027-03-02 15:58:23 -0800", datetime(2027, 3, 2, 23, 58, 23, tzinfo=UTC)),
-        ("2027-13-02 15:58:23 UTC", None),
-        ("2027-03-02 15:58:23 ../../etc/passwd", None),
-        ("2027-03-02 15:58:23 Nowhere/Land", None),
-        ("2027-03-02 15:58:23 +99:99", None),
-        ("yesterday", None),
-        ("", None),
-    ],
-)
-def test_a_time_is_read_as_platforms_write_it(text: str, moment: datetime | None) -> None:
-    assert parse_time(text) == moment
 
 
 def test_a_timestamp_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
@@ -392,12 +376,13 @@ def test_the_latest_of_a_group_counts_for_all_of_it(tmp_path: Path) -> None:
     assert set(found.values()) == {f"b_2_9_{PY}"}
 
 
-def test_two_accounts_that_would_be_one_student_are_refused(tmp_path: Path) -> None:
+def test_two_accounts_that_would_be_one_student_are_refused_and_nobody_else(tmp_path: Path) -> None:
     text = METADATA.replace("- :name: مريم\n    :email: maryam@x.edu", "- :name: Ana\n    :email: eve@x.edu")
     put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
     put(tmp_path, "submission_metadata.yml", text=text)
-    with pytest.raises(UsageError, match=r"Ana Diaz_U1 and Ana_eve@x\.edu would both be Ana"):
-        gather(tmp_path, roster=people("Ana U1", "Sean 31"))
+    found, read_ = gather(tmp_path, roster=people("Ana U1", "Sean 31"))
+    assert set(read_) == {"Sean"}
+    assert found.refused == ("Ana Diaz_U1 and Ana_eve@x.edu would both be Ana: say in the roster who is who.",)
 
 
 def test_two_submissions_that_nothing_orders_are_refused(tmp_path: Path) -> None:
@@ -470,7 +455,7 @@ def test_nothing_of_an_unpacked_class_is_left(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("name", [f"../a_1_5_{PY}", f"/a_1_5_{PY}", f"C:/a_1_5_{PY}", "x/" * 20 + "y.py"])
+@pytest.mark.parametrize("name", [f"../a_1_5_{PY}", f"/a_1_5_{PY}", f"C:/a_1_5_{PY}"])
 def test_an_entry_outside_the_zip_of_a_class_is_refused(tmp_path: Path, name: str) -> None:
     path = zipped(tmp_path / "c.zip", {name: CODE, f"b_1_5_{PY}": CODE})
     with pytest.raises(UsageError, match="would lie outside it"):
@@ -498,21 +483,186 @@ def test_a_bomb_in_the_zip_of_a_class_fills_no_disk(tmp_path: Path, monkeypatch:
         gather(path, class_zip=True)
 
 
-def test_an_entry_that_is_there_twice_or_damaged_is_named(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
-        archive.writestr(f"a_1_5_{PY}", CODE)
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            archive.writestr(f"a_1_5_{PY}", CODE)
-    with pytest.raises(UsageError, match=r"cannot be unpacked \(File exists\)"):
-        gather(tmp_path / "c.zip", class_zip=True)
+def with_entries(path: Path, *entries: tuple[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a name that is there twice
+        for name, content in entries:
+            archive.writestr(name, content)
+    return path
+
+
+MOODLE = ("Ana_1_assignsubmission_file", "Ben_2_assignsubmission_file", "Eve_3_assignsubmission_file")
+HONEST = [(f"{folder}/{PY}", CODE) for folder in MOODLE[:2]]
+
+
+@pytest.mark.parametrize(
+    ("entries", "fault"),
+    [
+        ([(f"{MOODLE[2]}/" + "x/" * 13 + PY, CODE)], "more than 12 folders deep"),
+        ([(f"{MOODLE[2]}/{PY}", CODE), (f"{MOODLE[2]}/{PY}", CODE + CODE)], "cannot be unpacked (File exists)"),
+        ([(f"{MOODLE[2]}/{PY}", CODE), (f"{MOODLE[2]}/{PY}/{PY}", CODE)], "cannot be unpacked (File exists)"),
+        ([(f"{MOODLE[2]}/{at}.py", "") for at in range(10_001)], "holds more than 10000 files"),
+    ],
+)
+def test_what_of_one_student_cannot_be_unpacked_costs_that_student_alone(
+    tmp_path: Path, entries: list[tuple[str, str]], fault: str
+) -> None:
+    read_ = gather(with_entries(tmp_path / "c.zip", *HONEST, *entries), class_zip=True)[1]
+    assert [read_[name].source for name in ("Ana_1", "Ben_2")] == [CODE, CODE]
+    assert fault in read_["Eve_3"].fault
+    assert read_["Eve_3"].source == ""
+
+
+@pytest.mark.parametrize("name", [f"e\\{PY}", f"{'x' * 300}.py", f"{'é' * 150}-{PY}", "sub/" * 6 + PY])
+def test_a_strange_name_in_the_zip_of_a_class_costs_nobody(tmp_path: Path, name: str) -> None:
+    read_ = gather(with_entries(tmp_path / "c.zip", *HONEST, (f"{MOODLE[2]}/w/{name}", CODE)), class_zip=True)[1]
+    assert set(read_) == {"Ana_1", "Ben_2", "Eve_3"}
+    assert [read_[name].source for name in ("Ana_1", "Ben_2")] == [CODE, CODE]
+    assert not read_["Eve_3"].fault
+    long = with_entries(tmp_path / "d.zip", (f"a_1_5_{PY}", CODE), (f"eve_2_6_{name.rpartition('/')[2]}", CODE))
+    assert gather(long, class_zip=True)[1]["eve_2"].source == CODE
+
+
+def test_what_lies_too_deep_costs_nothing_where_the_module_lies_nearer(tmp_path: Path) -> None:
+    entries = [(f"{MOODLE[2]}/{PY}", CODE), (f"{MOODLE[2]}/" + "x/" * 20 + "y.py", "")]
+    read_ = gather(with_entries(tmp_path / "c.zip", *HONEST, *entries), class_zip=True)[1]
+    assert read_["Eve_3"].source == CODE
+
+
+def test_a_link_in_the_zip_of_a_class_is_in_nobodys_way(tmp_path: Path) -> None:
+    path = with_entries(tmp_path / "c.zip", *HONEST)
+    link = zipfile.ZipInfo(f"{MOODLE[2]}/w")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(link, "/etc")
+        archive.writestr(f"{MOODLE[2]}/w/{PY}", CODE)
+    read_ = gather(path, class_zip=True)[1]
+    assert read_["Ana_1"].source == CODE
+    assert "cannot be unpacked" in read_["Eve_3"].fault
+
+
+def test_a_damaged_zip_of_a_class_is_refused_with_its_place(tmp_path: Path) -> None:
     path = zipped(tmp_path / "d.zip", {f"a_1_5_{PY}": CODE * 100})
     broken = bytearray(path.read_bytes())
     broken[60] ^= 0xFF
     path.write_bytes(broken)
     with pytest.raises(UsageError, match=r"is damaged at a_1_5_"):
         gather(path, class_zip=True)
-
-
-def test_a_zip_that_is_none_is_a_students_own(tmp_path: Path) -> None:
     (tmp_path / "ada.zip").write_bytes(b"PK but not really")
-    assert "damaged" in gather(tmp_path / "ada.zip", class_zip=True)[1]["ada"].problem
+    with pytest.raises(UsageError, match=r"ada\.zip is damaged, or no zip file: download it again"):
+        gather(tmp_path / "ada.zip", class_zip=True)
+    assert "damaged" in gather(tmp_path / "ada.zip")[1]["ada"].problem
+
+
+def test_a_zip_with_more_files_than_anybody_looks_at_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "MAX_ENTRIES", 2)
+    with pytest.raises(UsageError, match="holds more than 2 files: unpack it, and give the folder"):
+        gather(with_entries(tmp_path / "c.zip", *HONEST, (f"{MOODLE[2]}/{PY}", CODE)), class_zip=True)
+
+
+# The evidence of the whole class
+
+
+def test_an_account_that_reads_like_another_students_id_gets_no_points_moved(tmp_path: Path) -> None:
+    put(tmp_path, f"diazana_1001_555_{PY}", text="x = 'ana'\n")
+    put(tmp_path, f"eve_1001_666_556_{PY}", text="x = 'eve'\n")
+    sources = {student: one.source for student, one in gather(tmp_path)[1].items()}
+    assert sources == {"diazana_1001": "x = 'ana'\n", "eve_1001_666": "x = 'eve'\n"}
+
+
+def test_an_underscore_in_one_account_loses_nothing(tmp_path: Path) -> None:
+    put(tmp_path, f"o_brien_1_5_{PY}", f"ben_2_6_{PY}", f"o_hara_LATE_3_7_{PY}")
+    found, read_ = gather(tmp_path)
+    assert set(read_) == {"o_brien_1", "ben_2", "o_hara_3"}
+    assert read_["o_hara_3"].notes == ("handed in late",)
+    zipped(tmp_path.parent / "c.zip", {path.name: path.read_text() for path in tmp_path.iterdir()})
+    assert set(gather(tmp_path.parent / "c.zip", class_zip=True)[1]) == set(read_)
+    assert found.refused == ()
+
+
+def test_of_several_ways_to_read_a_name_the_roster_knows_which(tmp_path: Path) -> None:
+    put(tmp_path, "eve_666_7_8_work.py", "ana_12_34_56_x.py")
+    known = people("Eve 666", "Ana 12")
+    assert paths_of(tmp_path, roster=known) == {"Eve": "eve_666_7_8_work.py", "Ana": "ana_12_34_56_x.py"}
+    assert set(paths_of(tmp_path)) == {"eve_666_7", "ana_12_34"}  # else the id furthest right
+
+
+def test_two_names_that_claim_one_id_are_refused_both_and_by_name(tmp_path: Path) -> None:
+    put(tmp_path, f"ana_1_5_{PY}", f"eve_1_6_{PY}", f"ben_2_7_{PY}")
+    found, read_ = gather(tmp_path)
+    assert set(read_) == {"ben_2"}
+    both = "ana_1 and eve_1 both claim the id 1 of Canvas: say in a roster who is who, or rename one."
+    assert found.refused == (both,)
+
+
+def test_two_names_that_claim_one_number_of_moodle_are_refused(tmp_path: Path) -> None:
+    put(tmp_path, *(f"{name}_assignsubmission_file/{PY}" for name in ("Ana_1", "Eve_1", "Ben_2")))
+    found, read_ = gather(tmp_path)
+    assert set(read_) == {"Ben_2"}
+    assert "Ana_1 and Eve_1 both claim the id 1 of Moodle" in found.refused[0]
+
+
+def test_canvas_names_nobody_where_the_assignment_is_anonymous(tmp_path: Path) -> None:
+    put(tmp_path, f"anon_aB3xY_555_{PY}", f"LATE_anon_Qq1Zz_556_{PY}")
+    read_ = gather(tmp_path)[1]
+    assert set(read_) == {"anon_aB3xY", "anon_Qq1Zz"}
+    assert read_["anon_Qq1Zz"].notes == ("handed in late",)
+
+
+def test_a_group_of_canvas_is_shared_by_the_roster_through_the_member_that_canvas_names(tmp_path: Path) -> None:
+    put(tmp_path, f"redteam_1001_555_{PY}", f"blue_team_LATE_1003_556_{MODULE}-3.py")
+    found = paths_of(tmp_path, roster=people("Ana 1001 red", "Ben 1002 red", "Cleo 1003"))
+    red, blue = f"redteam_1001_555_{PY}", f"blue_team_LATE_1003_556_{MODULE}-3.py"
+    assert found == {"Ana": red, "Ben": red, "Cleo": blue}
+
+
+@pytest.mark.parametrize("stray", [PY, IPYNB, f"{MODULE}/{PY}", f"{MODULE}/notes.txt"])
+@pytest.mark.parametrize("names", [("ada/{}", "ben/{}"), ("ada_1_5_{}", "ben_2_6_{}"), ("ada.py", "ben.py")])
+def test_a_file_or_folder_with_the_modules_name_makes_no_class_one_student(
+    tmp_path: Path, stray: str, names: tuple[str, ...]
+) -> None:
+    work = "def f():\n    return 1\n"
+    put(tmp_path, *(name.format(PY) for name in names), text=work)
+    honest = set(paths_of(tmp_path))
+    put(tmp_path, stray, text=work)
+    with gathered([tmp_path], MODULE, functions=("f",)) as found:
+        assert {one.student for one in found.candidates} == honest
+        told = (*found.refused, *found.ignored)
+    assert any(stray.split("/")[0] in sentence for sentence in told)
+
+
+def test_a_students_own_backups_make_no_class(tmp_path: Path) -> None:
+    put(tmp_path / "ada", PY, "experiments.py", f"old/{PY}", "helpers.py", f"{MODULE}-2.py", text="def f(): pass\n")
+    with gathered([tmp_path / "ada"], MODULE, functions=("g",)) as found:
+        assert [one.student for one in found.candidates] == ["ada"]
+
+
+def test_the_layout_can_be_said(tmp_path: Path) -> None:
+    put(tmp_path, PY, f"old/{PY}", f"older/{PY}")
+    with gathered([tmp_path], MODULE, layout="one") as found:
+        assert [one.student for one in found.candidates] == [tmp_path.name]
+    with gathered([tmp_path], MODULE, layout="plain") as found:
+        assert [one.student for one in found.candidates] == ["old", "older"]
+    with (
+        pytest.raises(UsageError, match="holds nothing with the names that canvas gives"),
+        gathered([tmp_path], MODULE, layout="canvas"),
+    ):
+        pass
+
+
+def test_every_layout_stands_in_the_guides_table() -> None:
+    guide = (KIT / "autograder" / "README.md").read_text(encoding="utf-8")
+    table = guide[guide.index("| platform |") :].split("\n\n")[0].lower()
+    assert all(f"| {name}" in table for name in NAMES if name not in ("plain", "one"))
+
+
+def test_a_dotted_name_is_named_and_a_tools_is_not(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/{PY}", f".eve/{PY}", ".git/config", f".ipynb_checkpoints/{IPYNB}", ".DS_Store", ".bob/x.txt")
+    found, read_ = gather(tmp_path)
+    assert set(read_) == {"ada"}
+    assert found.ignored == (".bob",)
+    assert found.refused == (
+        ".eve is not graded, since its name begins with a dot: rename it if it is somebody's work.",
+    )

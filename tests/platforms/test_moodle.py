@@ -17,7 +17,7 @@ from autograder.platforms.moodle import feedback_folder, feedback_zip, moodle_cs
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table, read_table
+from autograder.vocabulary.rows import Table, read_table, table_of
 
 HEADER = (
     "Identifier",
@@ -152,3 +152,41 @@ def test_a_final_grade_above_the_maximum_is_reported_since_moodle_would_drop_it(
     bonus = FinalReport(**vars(points("Ada Lovelace", 4.0)), final=4.5, reasons=("bonus",))
     made = moodle_csv([bonus], Table(HEADER, (ADA, BEN)))
     assert (made.graded, made.locked) == (0, ("Ada Lovelace",))
+
+
+# Other languages
+
+GERMAN = """\
+ID,"Vollständiger Name",E-Mail-Adresse,Status,Bewertung,Bestwertung,"Bewertung kann geändert werden","Zuletzt geändert"
+"Teilnehmer/in1","Ada Lovelace",ada@x.edu,"Zur Bewertung abgegeben",,"4,00",Ja,"Montag, 1. März"
+"Teilnehmer/in2","Béla Kovács",bela@x.edu,"Nicht abgegeben",,"4,00",Nein,-
+"""
+FRENCH = """\
+Identifiant;Nom complet;Adresse de courriel;Statut;Note;Note maximale;La note peut être modifiée;Dernière modification
+Participant1;Ada Lovelace;ada@x.edu;Remis pour évaluation;;4,00;Oui;lundi
+Participant2;Béla Kovács;bela@x.edu;Pas de travail remis;1,00;4,00;Non;-
+"""
+
+
+@pytest.mark.parametrize(("text", "grade"), [(GERMAN, "Bewertung"), (FRENCH, "Note")])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_worksheet_in_another_language_is_filled_in_with_its_columns_named_or_not(
+    text: str, grade: str, named: bool
+) -> None:
+    more = {"grade_column": grade, "identifier_column": text.partition(",")[0].partition(";")[0]} if named else {}
+    sheet = table_of(text.encode(), Path("w.csv"))
+    made = moodle_csv([report("Ada Lovelace"), report("bela@x.edu")], sheet, **more)
+    filled = table_of(made.text.encode(), Path("w.csv"))
+    assert [row[4] for row in filled.rows] == ["4", sheet.rows[1][4]]
+    assert (made.graded, made.locked, made.unknown) == (1, ("bela@x.edu",), ())
+    assert next(iter(made.folders.values())) == "Ada Lovelace_1_assignsubmission_file_"
+    assert filled.header == sheet.header
+
+
+@pytest.mark.parametrize(("text", "grade"), [(GERMAN, "Bewertung"), (FRENCH, "Note")])
+def test_its_maximum_is_checked_in_every_language(text: str, grade: str) -> None:
+    sheet = table_of(text.replace("4,00", "10,00").encode(), Path("w.csv"))
+    with pytest.raises(UsageError, match=r"is worth 10,00 points in Moodle and 4 here"):
+        moodle_csv([report("Ada Lovelace")], sheet)
+    with pytest.raises(UsageError, match=r"is worth 10,00 points in Moodle and 4 here"):
+        moodle_csv([report("Ada Lovelace")], sheet, grade_column=grade, identifier_column=sheet.header[0])

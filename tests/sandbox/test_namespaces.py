@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import wave
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,47 @@ def alone() -> Iterator[Sandbox]:
     with sandbox:
         assert sandbox.layers == ("process", "namespaces")
         yield sandbox
+
+
+@pytest.mark.long
+@linux
+def test_a_worker_cannot_tell_how_many_threads_an_earlier_one_started(alone: Sandbox) -> None:
+    source = """
+        import threading
+        def busy():
+            waiting = threading.Event()
+            threads = [threading.Thread(target=waiting.wait, daemon=True) for _ in range(100)]
+            for thread in threads: thread.start()
+            return [os.getpid(), threads[-1].native_id]
+        def quiet():
+            thread = threading.Thread(target=int)
+            thread.start()
+            return [os.getpid(), thread.native_id]
+    """
+    before, busy, after = (fact_of(run(alone, source, name)[0]) for name in ("quiet", "busy", "quiet"))
+    assert busy[1] >= busy[0] + 100
+    assert before == after == [busy[0], busy[0] + 1]
+
+
+@linux
+def test_a_worker_is_watched_under_the_number_that_it_has_outside(alone: Sandbox) -> None:
+    source = "def fill():\n    held = b'x' * 2**30\n    while True: pass\n"
+    outcome = run(alone, source, "fill", memory_megabytes=64.0)[0]
+    assert (outcome.status, outcome.exceeded) == ("out_of_memory", "used more than 64 MiB of memory")
+
+
+@linux
+def test_reading_a_file_leaves_no_time_behind(alone: Sandbox) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only where no namespace of users is made may a mount leave access times out")
+    path = Path(wave.__file__)
+    kept = path.stat()
+    os.utime(path, ns=(0, kept.st_mtime_ns))
+    try:
+        assert fact_of(run(alone, f"def work():\n    return len(open({str(path)!r}).read())", "work")[0]) > 0
+        assert path.stat().st_atime_ns == 0
+    finally:
+        os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
 
 
 @linux
@@ -152,10 +194,10 @@ def test_nothing_is_left_of_a_server_in_namespaces(alone: Sandbox) -> None:
 
 def test_the_new_root_is_put_where_it_hides_nothing() -> None:
     places = [place for place in namespaces.PLACES if Path(place).is_dir() and not Path(place).is_symlink()]
-    assert namespaces.place_for(["/usr/lib"]) == places[0]
-    assert namespaces.place_for([f"{places[0]}/python"]) == places[1]
+    assert namespaces.place_for(("/usr/lib",)) == places[0]
+    assert namespaces.place_for((f"{places[0]}/python",)) == places[1]
     with pytest.raises(OSError, match="needs one of the folders"):
-        namespaces.place_for([f"{place}/python" for place in namespaces.PLACES])
+        namespaces.place_for(tuple(f"{place}/python" for place in namespaces.PLACES))
 
 
 def test_layers_round_the_server_are_never_asked_for_by_strict() -> None:
@@ -227,7 +269,6 @@ def test_groups_of_graders_that_are_gone_are_removed_and_those_of_living_ones_ar
 @pytest.mark.parametrize(
     ("named", "why"),
     [
-        ("", "no group is set aside for it in AUTOGRADER_CGROUP"),
         ("nowhere", "nowhere is not there, or not to be written by this user"),
         ("../../tmp", "should name a group"),
         ("a b", "should name a group"),
@@ -238,6 +279,58 @@ def test_where_no_group_was_set_aside_it_is_said_why(
 ) -> None:
     monkeypatch.setenv(cgroup.VARIABLE, named)
     assert why in cgroup.probe(tmp_path)
+
+
+@pytest.fixture
+def own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A group of version 2 in which this process is, in files."""
+    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
+    made = Hierarchies(tmp_path / "mounted", 2, "user.slice/run-r1.scope")
+    monkeypatch.setattr(cgroup, "MEMBERSHIP", tmp_path / "membership")
+    (tmp_path / "membership").write_text("3:cpu,cpuacct:/\n0::/user.slice/run-r1.scope\n")
+    (made.parents[0] / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    return made.parents[0]
+
+
+def test_a_process_that_has_a_group_to_itself_moves_into_a_leaf_and_makes_its_groups_beside(own_group: Path) -> None:
+    mounted = own_group.parents[1]
+    assert cgroup.parents(mounted) == [own_group]
+    assert (own_group / "grader" / "cgroup.procs").read_text() == str(os.getpid())
+    assert (own_group / "cgroup.subtree_control").read_text() == "+memory +pids"
+    (own_group.parents[2] / "membership").write_text("0::/user.slice/run-r1.scope/grader\n")
+    (own_group / "cgroup.subtree_control").write_text("memory pids\n")
+    assert cgroup.parents(mounted) == [own_group]
+
+
+def test_a_process_that_shares_its_group_moves_nobody_and_says_what_to_do(own_group: Path) -> None:
+    (own_group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
+    assert "systemd-run --user --scope -p Delegate=yes" in cgroup.probe(own_group.parents[1])
+    assert not (own_group / "grader").exists()
+    assert (own_group / "cgroup.subtree_control").read_text() == "cpu\n"
+
+
+def test_in_version_1_groups_are_made_below_those_that_the_process_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
+    made = Hierarchies(tmp_path, 1, "user.slice")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(cgroup, "MEMBERSHIP", tmp_path / "membership")
+    (tmp_path / "membership").write_text("12:pids:/user.slice\n4:cpu,memory:/user.slice\n0::/\n")
+    assert cgroup.parents(tmp_path) == made.parents
+    (tmp_path / "membership").write_text("12:pids:/user.slice\n0::/\n")
+    assert cgroup.probe(tmp_path) == "this process is in no control group of memory"
+
+
+def test_root_has_no_group_of_its_own_in_version_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert cgroup.probe(tmp_path) == "no group is set aside for it in AUTOGRADER_CGROUP"
+
+
+def test_an_empty_name_asks_for_no_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cgroup.VARIABLE, "")
+    assert cgroup.probe(tmp_path) == "no group is set aside for it in AUTOGRADER_CGROUP"
 
 
 def test_a_folder_that_is_no_control_group_does_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

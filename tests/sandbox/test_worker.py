@@ -41,6 +41,8 @@ Converse = Callable[..., list[Answer]]
 def converse() -> Iterator[Converse]:
     """Load a source in a worker of this process, call its `answer` once per call, and return what was answered."""
 
+    worker.know_torch()
+
     def answers(source: str, *calls: Mapping[str, Any]) -> list[Answer]:
         load = {"op": "load", "module": MODULE, "source": source, "given": GIVEN, "probes": PROBES}
         requests, written = io.BytesIO(), io.BytesIO()

@@ -20,8 +20,8 @@ from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
-from autograder.submissions.notebook import words_of
-from autograder.submissions.reading import read, written_answers
+from autograder.submissions.notebook import cells_in
+from autograder.submissions.reading import read, written_cells
 from autograder.vocabulary.report import Report
 
 Edit = Callable[[Notebook], Any]
@@ -52,7 +52,7 @@ def grade(assignment: Assignment, sandbox: Sandbox) -> Callable[[Path], Report]:
 
     def grade(folder: Path) -> Report:
         [candidate] = find([folder], assignment.module)
-        written_answers(candidate, assignment.module)  # of the most broken notebook, too
+        written_cells(candidate, assignment.module)  # of the most broken notebook, too
         return grader.grade(read(candidate, assignment.module, assignment.untouched_source()), sandbox, items)
 
     return grade
@@ -120,6 +120,7 @@ def turn_into_format_three(notebook: Notebook) -> Notebook:
     return {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [{"cells": cells}]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "edit",
     [
@@ -190,8 +191,13 @@ def test_one_answer_that_is_not_there_costs_no_other(
     else:
         answer["source"] += "\0" if kind == "null byte" else "\n    return ("
     hand_in(tmp_path, json.dumps(notebook))
-    verdicts = {item.function: item.verdict for item in grade(tmp_path).items}
-    assert verdicts == {"compute_deltas": "passed", "compute_kl_penalty": "missing"}
+    report = grade(tmp_path)
+    lost = "missing" if kind == "deleted" else "not_run"
+    assert {item.function: item.verdict for item in report.items} == {
+        "compute_deltas": "passed",
+        "compute_kl_penalty": lost,
+    }
+    assert (report.cause != "") == (kind != "deleted")
 
 
 @pytest.mark.parametrize(
@@ -216,15 +222,16 @@ def test_a_notebook_that_cannot_be_read_is_told_why(
     hand_in(tmp_path, text)
     report = grade(tmp_path)
     assert {item.verdict for item in report.items} == {"missing"}
-    assert complaint in report.items[0].message
-    assert words_of(text if isinstance(text, str) else "") == {}
+    assert complaint in report.cause
+    assert {item.message for item in report.items} == {"Not reached: nothing to grade could be read."}
+    assert cells_in(text if isinstance(text, str) else "") == []
 
 
 def test_answers_in_words_are_capped_and_found_by_their_name(assignment: Assignment, solved: Notebook) -> None:
     notebook = copy.deepcopy(solved)
     cell(notebook, "question-spread")["source"] = ["The standard ", "deviation.\ud800"]
     cell(notebook, "question-loss-curves")["source"] = "x" * 1_000_000
-    words = words_of(json.dumps(notebook))
+    words = {one.name: one.source for one in cells_in(json.dumps(notebook)) if one.kind == "markdown"}
     assert words["question-spread"] == "The standard deviation.?"
     assert len(words["question-loss-curves"]) == 20_000
     assert "compute_loss" not in words

@@ -399,6 +399,11 @@ def test_a_submission_that_vanishes_is_a_fault(tmp_path: Path) -> None:
         ("x = 'é'\n".encode(), "x = 'é'\n"),
         ("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"), "# -*- coding: latin-1 -*-\nx = 'é'\n"),
         (b"# coding: ascii\r\nx = 1\r\n", "# coding: ascii\r\nx = 1\r\n"),
+        ("# coding: cp1252\nx = '€'\n".encode("cp1252"), "# coding: cp1252\nx = '€'\n"),
+        (
+            "#!python\n# vim: fileencoding=gbk :\nx = '猫'\n".encode("gbk"),
+            "#!python\n# vim: fileencoding=gbk :\nx = '猫'\n",
+        ),
         (b"\xef\xbb\xbf# coding: utf-8\nx = 1\n", "# coding: utf-8\nx = 1\n"),
     ],
 )
@@ -412,9 +417,9 @@ def test_utf8_and_what_is_close_to_it_is_read(tmp_path: Path, data: bytes, text:
         (b"x = 1\n" * 20 + b"y = '\xff'\n", "is not UTF-8 text: byte 0xff at position 125. Save it"),
         (b"\xef\xbb\xbfy = '\xff'\n", "is not UTF-8 text: byte 0xff at position 8."),
         (b"# coding: ascii\ny = '\xe9'\n", "is not ASCII text: byte 0xe9 at position 21."),
-        (b"# coding: rot13\nk = 1\n", "declares an encoding that is not UTF-8"),
-        (b"# coding: no-such-thing\nk = 1\n", "declares an encoding that is not UTF-8"),
-        (b"\xef\xbb\xbf# coding: latin-1\nk = 1\n", "declares an encoding that is not UTF-8"),
+        (b"# coding: rot13\nk = 1\n", "declares an encoding that Python cannot read"),
+        (b"# coding: no-such-thing\nk = 1\n", "declares an encoding that Python cannot read"),
+        (b"\xef\xbb\xbf# coding: latin-1\nk = 1\n", "declares an encoding that Python cannot read"),
         ("x = 1\n".encode("utf-16"), "is UTF-16 text: save it as UTF-8."),
         (b"x = 1\0\n", "is not a text file: it holds a null byte at position 5."),
         (zipped({PY: ANSWER}), "is not a text file"),
@@ -580,6 +585,25 @@ def test_the_module_counts_unless_only_the_notebook_was_worked_on(
     assert result.path.endswith(f"/{chosen}")
     assert result.notes[0].startswith("both a module and a notebook were handed in")
     assert reason in result.notes[0]
+
+
+@pytest.mark.parametrize("module", [b"\xff\xfe", b"x = '\xe9'\n", b"\0", b""])
+@pytest.mark.parametrize("cells", [HANDOUT, "x = 1"])
+def test_a_notebook_that_holds_no_answers_does_not_hide_that_the_module_cannot_be_read(
+    tmp_path: Path, module: bytes, cells: str
+) -> None:
+    put(tmp_path / "ada" / PY, module)
+    put(tmp_path / "ada" / IPYNB, notebook(cells))
+    result = read_one(tmp_path, HANDOUT)
+    assert (result.path, result.source) == (f"ada/{PY}", "")
+    assert result.problem.startswith(f"{PY} is ") or result.problem.startswith(f"ada/{PY} is ")
+
+
+def test_why_the_module_could_not_be_read_is_told_where_the_notebook_counts(tmp_path: Path) -> None:
+    put(tmp_path / "ada" / PY, b"x = '\xe9'\n")
+    put(tmp_path / "ada" / IPYNB, notebook(ANSWER))
+    (note,) = read_one(tmp_path, HANDOUT).notes
+    assert "is not UTF-8 text: byte 0xe9 at position 5" in note
 
 
 def test_without_the_handouts_text_the_module_counts(tmp_path: Path) -> None:
@@ -844,7 +868,8 @@ def test_a_warning_about_a_students_string_is_not_the_graders(tmp_path: Path) ->
 
 def test_a_notebook_without_functions_is_a_problem_that_keeps_its_notes(tmp_path: Path) -> None:
     result = read_notebook(tmp_path, "x = 1", "def compute_loss(:", untouched=HANDOUT)
-    assert result.problem == "eve.ipynb defines no function to grade in its code cells."
+    says = "cell 2 was left out: it has a syntax error on its line 1"
+    assert result.problem == f"eve.ipynb defines no function to grade in cells that can be read: {says}."
     assert result.notes == ("cell 2 was left out: it has a syntax error on its line 1",)
 
 

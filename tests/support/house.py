@@ -10,6 +10,7 @@ from places import KIT
 
 ENGINE = KIT / "autograder"
 WORKER = "sandbox.inside.worker"
+TENSORS = "sandbox.inside.tensors"
 
 
 def module_names() -> list[str]:

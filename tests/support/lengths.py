@@ -15,4 +15,4 @@ def in_short(values: Iterable[Any], count: int = 1) -> list[Any]:
 
 
 def _long(value: Any) -> Any:
-    return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.long)
+    return pytest.param(*(value if type(value) is tuple else (value,)), marks=pytest.mark.long)

@@ -167,13 +167,18 @@ def hand_in(root: Path, student: str, when: str = "", name: str = NAME, **files:
 
 
 def class_of_five(root: Path) -> None:
-    """ada: a module alone; ben: a notebook alone, with one answer in words; cleo: both; dov: wrong; eve: hostile."""
+    """ada: a module alone; ben: a notebook alone, with one answer in words; dov: wrong; eve: hostile.
+
+    cleo: both, the notebook with an answer in a cell that has lost what nbgrader wrote into it.
+    """
     module = (root / "solution" / NAME / f"{NAME}.py").read_text(encoding="utf-8")
     hand_in(root, "ada", py=module)
     notebook = solved(root)
     cell(notebook, "question-first-clipped-loss")["source"] = ANSWER
     hand_in(root, "ben", "2026-03-02 12:00:00 UTC", ipynb=notebook)
-    hand_in(root, "cleo", py=module, ipynb=solved(root))
+    nameless = solved(root)
+    cell(nameless, "question-spread").update(metadata={}, source="Of the rewards of one prompt.")
+    hand_in(root, "cleo", py=module, ipynb=nameless)
     hand_in(root, "dov", ipynb=wrong(root))
     hand_in(root, "eve", ipynb=hostile(root))
 

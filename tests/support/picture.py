@@ -1,6 +1,7 @@
 """The README's picture of a page, made anew: `python tests/support/picture.py`, with Chromium and playwright.
 
-It shows two items of a student of the sample class, and carries the hash of the templates that it was made with.
+It shows a function of a student of the sample class and the item that it fails, and carries the hash of the templates
+that it was made with.
 """
 
 from __future__ import annotations
@@ -18,27 +19,28 @@ from PIL.PngImagePlugin import PngInfo
 from places import KIT
 
 PICTURE = KIT / "autograder" / "pages" / "feedback.png"
-STUDENT, ITEMS = "emeka", ("deltas-centered", "deltas-normalized")
-MARGIN = 8  # pixels around the items
+STUDENT, ITEM = "emeka", "#item-deltas-normalized"
+SHOWN = (f"section:has({ITEM}) > .listing", ITEM)
+MARGIN = 8  # pixels around what is shown
 
 
 def templates() -> str:
     """What a feedback page looks like by: the hash of its templates."""
     folder = KIT / "autograder" / "pages" / "templates"
-    names = ("page.html", "feedback.html", "drawings.html", "style.css", "feedback.css")
+    names = ("page.html", "feedback.html", "listing.html", "drawings.html", "style.css", "feedback.css")
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
 
 def shot(page: Path) -> bytes:
-    """The items as Chromium shows them, one below the other: PNG."""
+    """The code and the item as Chromium shows them, one below the other: PNG."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as running:
         chromium = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         view = chromium.new_page(viewport={"width": 760, "height": 1000})
         view.goto(page.as_uri())
-        boxes = [view.locator(f"#item-{item}").bounding_box() for item in ITEMS]
-        assert all(boxes), "an item is not on the page"
+        boxes = [view.locator(one).bounding_box() for one in SHOWN]
+        assert all(boxes), "the code or the item is not on the page"
         top, bottom = boxes[0]["y"] - MARGIN, boxes[-1]["y"] + boxes[-1]["height"] + MARGIN
         clip = {"x": boxes[0]["x"] - MARGIN, "y": top, "width": boxes[0]["width"] + 2 * MARGIN, "height": bottom - top}
         return view.screenshot(full_page=True, clip=clip)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from autograder.gradebook.final_grades import Final
 from autograder.pages.class_page import Change, ClassPage
+from autograder.pages.guidance.teaching import Background
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict, to_bytes
 
@@ -62,13 +64,20 @@ def not_graded(student: str) -> Report:
     return report(student, lost, item("b", 2.0, 4.0, "failed", message="wrong"))
 
 
-def index_page(reports: Iterable[Report], run: Mapping[str, Any], changes: Iterable[Change] | None = None) -> str:
-    """The whole of a `ClassPage`, its reports in any order."""
+def index_page(
+    reports: Iterable[Report],
+    run: Mapping[str, Any],
+    changes: Iterable[Change] | None = None,
+    finals: Mapping[str, Final] | None = None,
+    answers: Mapping[str, Mapping[str, str]] | None = None,
+    background: Background | None = None,
+) -> str:
+    """The whole of a `ClassPage`, its reports in any order; `answers` by student."""
     ordered = sorted(reports, key=lambda one: one.student)
     page = ClassPage()
     for one in ordered:
-        page.add(one)
-    return "".join(page.html(ordered, run, changes))
+        page.add(one, (finals or {}).get(one.student), (answers or {}).get(one.student))
+    return "".join(page.html(ordered, run, changes, finals, background))
 
 
 def write_report(one: Report, path: Path) -> None:

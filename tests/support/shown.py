@@ -91,12 +91,6 @@ def steps(text: str) -> Iterator[Step]:
             yield Step(command, output)
 
 
-def shown_outputs(command: str) -> list[str]:
-    """What the documents show that this command prints."""
-    every = [step for document in documents() for section in sections(document) for step in section.steps]
-    return [step.output for step in every if step.command == command]
-
-
 @dataclass
 class Shell:
     """Runs commands in a copy of the kit, and remembers where it is."""

@@ -76,6 +76,7 @@ def test_the_json_is_what_the_design_says() -> None:
         "max_points": 6.0,
         "status": "graded",
         "isolation": ["process", "rlimits"],
+        "cause": "",
         "items": [
             {
                 "item": "deltas-normalized",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from autograder.vocabulary.report import VERDICTS, ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.report_text import WIDTH, item_lines, item_markdown, report_text, totals
-from autograder.vocabulary.text import INVISIBLE
+from autograder.vocabulary.text import INVISIBLE, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 MESSAGE = """\
@@ -132,7 +133,8 @@ def test_no_message_or_hint_can_move_the_cursor_or_begin_a_line(message: str, hi
     assert all(line.startswith("  ") for line in rest)
     text = "\n".join([head, *rest])
     assert {character for character in text if unicodedata.category(character) in INVISIBLE} <= {"\n"}
-    assert text.count("\n") <= message.count("\n") + 3
+    hinted = len(textwrap.wrap(visible(hint), WIDTH - 2))  # a hint fills its lines, and begins none of its own
+    assert text.count("\n") <= message.count("\n") + 2 + hinted
     text.encode()
 
 

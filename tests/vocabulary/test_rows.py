@@ -65,7 +65,7 @@ def test_a_row_begins_where_its_first_line_does(tmp_path: Path) -> None:
         (b'a,b\n1,"2\n', ", line 2: this is not CSV (unexpected end of data)."),
         (b'a,b\n\n1,"2"3\n', ", line 3: this is not CSV (',' expected after '\"')."),
         ("a,b\n1,Zoë\n".encode("latin-1"), ", line 2: this is not UTF-8. Save the file as UTF-8."),
-        ("a\tb\n".encode("utf-16"), ", line 1: this is not UTF-8. Save the file as UTF-8."),
+        ("a\tb".encode("utf-16") + b"x", ", line 1: this is not UTF-8. Save the file as UTF-8."),
     ],
 )
 def test_what_is_no_table_is_refused_with_its_line_by_every_reader(tmp_path: Path, data: bytes, says: str) -> None:

@@ -1,23 +1,30 @@
-"""The grader's own exam: the solution earns all, the handout nothing, every known mistake is caught and named.
+"""The grader's own exam: the solution earns all, the handout nothing, and whatever is wrong is caught.
 
 What is held against each mistake of the catalogue: it loses points on its own function, on no other, and what it is
-called by is what it is. Right answers in other styles lose nothing and get no hint. Each mutant of the solution loses
-points, or stands in a list of those that change nothing.
+called by is what it is. Right answers in other styles lose nothing and get no hint. Each mutant of the solution (a
+parameter ignored, a habit, one of mutmut's operators) loses points, or stands in a list of those that change nothing.
+Each sentence of the contract has a mistake that violates it and an item that catches it; and no mistake costs more
+than half of its function, but for those that a list gives the reason of.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
+from autograder.authoring.exam.contract import CONTRACT, README, Contract, docstrings, read_contract, unquoted
+from autograder.authoring.exam.costs import COSTLY, Cost, cost_complaints, costs, read_costly
+from autograder.authoring.exam.coverage import Coverage, clause_complaints, coverage, losses
+from autograder.authoring.exam.findings import Fate, Finding, Known, RightAnswer
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
+from autograder.authoring.exam.stale_handout import stale_handout
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.fixtures.generator import import_generator
-from autograder.authoring.handout.release import COPIES, handout_files
+from autograder.authoring.independence import not_independent
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, load_assignment
@@ -25,75 +32,22 @@ from autograder.sandbox.apart import apart
 from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.errors import GraderFault, ReleaseError
-from autograder.vocabulary.folders import is_ignored
+from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import Report
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Known:
-    """A mistake of the catalogue."""
-
-    slug: str
-    function: str
-    source: str
-
-
-Change = TypeVar("Change", Known, Mutant)  # of the solution, in one function
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What became of one mistake.
-
-    lost     points lost on its own function
-    spilt    points lost on other functions
-    named    every name that the report gave
-    """
-
-    known: Known
-    lost: float
-    spilt: float
-    named: frozenset[str]
-
-    @property
-    def naming(self) -> str:
-        """`rightly`, `wrongly` or `not`: a name that is not its own, beside its own, means one behaviour."""
-        if not self.named:
-            return "not"
-        return "rightly" if self.known.slug in self.named else "wrongly"
-
-
-@dataclass(frozen=True)
-class RightAnswer:
-    """A right answer in another style, from the assignment's `right_answers/`, and what it was given."""
-
-    name: str
-    report: Report
-
-    @property
-    def is_accepted(self) -> bool:
-        """Whether it earned all, and was told nothing."""
-        silent = not any(item.hint or item.mistakes for item in self.report.items)
-        return silent and self.report.points == self.report.max_points
-
-
-@dataclass(frozen=True)
-class Fate:
-    """A mutant, and whether it kept all points of its function."""
-
-    mutant: Mutant
-    survived: bool
+One = TypeVar("One")
 
 
 @dataclass(frozen=True)
 class Exam:
     """All that was found; `complaints` is empty where the kit may be released.
 
-    fates   of the mutants; None where mutmut is not installed
-    notes   what is missing without making a grade wrong
+    fates           of the mutants
+    has_operators   whether mutmut's are among them: it may not be installed
+    coverage        of the contract; None where the assignment has none, or only a sample was tried
+    costs           the highest share of a function first
+    notes           what is missing without making a grade wrong
     """
 
     solution: Report
@@ -101,7 +55,10 @@ class Exam:
     findings: tuple[Finding, ...]
     complaints: tuple[str, ...]
     right_answers: tuple[RightAnswer, ...] = ()
-    fates: tuple[Fate, ...] | None = None
+    fates: tuple[Fate, ...] = ()
+    has_operators: bool = True
+    coverage: Coverage | None = None
+    costs: tuple[Cost, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -115,15 +72,78 @@ def selfcheck(
 ) -> Exam:
     """Grade the solution, the handout, every mistake, every right answer in another style and every mutant.
 
-    every   of mistakes and mutants the first of each function and each so many-th after it, of right answers likewise
+    every   of mistakes and mutants the first of each function (of mutants: of each family too) and each so many-th
+            after it, of right answers likewise
     """
-    grader = Grader.of(assignment, fixtures)
+    grader = Grader.of(assignment, fixtures, counterexamples=False)
     solution = solution_source(assignment)
-    catalogue = _of_each_function(known_mistakes(assignment), every)
-    right_answers = {path.stem: path.read_text(encoding="utf-8") for path in right_answer_paths(assignment)[::every]}
-    mutants = _of_each_function(mutants_of(solution, assignment.folder), every) if can_mutate() else []
-    whole = [solution, assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in catalogue)]
-    tasks: list[str | Mutant] = [*whole, *right_answers.values(), *mutants]
+    contract = read_contract(assignment)
+    catalogue, mutants = known_mistakes(assignment), mutants_of(solution, assignment.functions, assignment.folder)
+    tried = _sample(catalogue, every, lambda known: known.function)
+    changed = _sample(mutants, every, lambda mutant: (mutant.function, mutant.family))
+    right_answers = right_answer_paths(assignment)[::every]
+    reports = _graded(grader, solution, tried, right_answers, changed, jobs, progress)
+    findings = tuple(map(Finding.of, tried, reports.mistakes))
+    fates = tuple(map(Fate.of, changed, reports.mutants))
+    found = tuple(costs(assignment, findings, fates))
+    counts, untested = (None, []) if contract is None or every > 1 else coverage(contract, losses(findings, fates))
+    open_still = _open_still(assignment, contract, fates)
+    complaints = [
+        *_about_solution(reports.solution),
+        *_about_handout(assignment, reports.handout),
+        *(told for finding in findings for told in finding.complaints),
+        *(told for answer in reports.right_answers for told in answer.complaints),
+        *(told for fate in fates if fate not in open_still for told in fate.complaints),
+        *_about_contract(contract, assignment, solution, catalogue, mutants),
+        *untested,
+        *_about_costs(assignment, found, all_tried=every == 1),
+    ]
+    return Exam(
+        solution=reports.solution,
+        handout=reports.handout,
+        findings=findings,
+        complaints=tuple(complaints),
+        right_answers=reports.right_answers,
+        fates=fates,
+        has_operators=can_mutate(),
+        coverage=counts,
+        costs=found,
+        notes=(
+            *missing(assignment, catalogue),
+            *([] if contract else _without_contract(fates, found)),
+            *(told for fate in open_still if contract or not fate.is_generated_and_open for told in fate.complaints),
+        ),
+    )
+
+
+def _open_still(assignment: Assignment, contract: Contract | None, fates: Sequence[Fate]) -> list[Fate]:
+    """What says nothing against the assignment yet: generated changes without a contract, functions that are drafts."""
+    drafts = not_independent(assignment)  # whose cases are still to be added to
+    generated = [fate for fate in fates if not contract and fate.is_generated_and_open]
+    return [*generated, *(fate for fate in fates if fate.mutant.function in drafts)]
+
+
+@dataclass(frozen=True)
+class _Reports:
+    solution: Report
+    handout: Report
+    mistakes: Sequence[Report]
+    right_answers: tuple[RightAnswer, ...]
+    mutants: Sequence[Report]
+
+
+def _graded(
+    grader: Grader,
+    solution: str,
+    tried: Sequence[Known],
+    answers: Sequence[Path],
+    changed: Sequence[Mutant],
+    jobs: int,
+    progress: Progress,
+) -> _Reports:
+    right_answers = {path.stem: path.read_text(encoding="utf-8") for path in answers}
+    whole = [solution, grader.assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in tried)]
+    tasks: list[str | Mutant] = [*whole, *right_answers.values(), *changed]
     done = count(1)
 
     def examine(task: str | Mutant, sandbox: Sandbox) -> Report:
@@ -132,30 +152,9 @@ def selfcheck(
     reports = in_sandboxes(examine, tasks, jobs, lambda task, report: progress(next(done), len(tasks)))
     if lost := next((report for report in reports if report.status == "not_graded"), None):
         raise GraderFault(f"The exam could not be held: {lost.items[0].message}")
-    others = iter(reports[len(whole) :])
+    others = reports[len(whole) :]
     accepted = tuple(map(RightAnswer, right_answers, others))
-    fates = tuple(Fate(one, report.points == report.max_points) for one, report in zip(mutants, others, strict=True))
-    findings = tuple(map(_finding, catalogue, reports[2 : len(whole)]))
-    complaints = [
-        *_about_solution(reports[0]),
-        *_about_handout(assignment, reports[1]),
-        *(complaint for finding in findings for complaint in _about(finding)),
-        *(complaint for answer in accepted for complaint in _about_right_answer(answer)),
-        *(complaint for fate in fates for complaint in _about_fate(fate)),
-    ]
-    notes = tuple(missing(assignment, catalogue))
-    return Exam(reports[0], reports[1], findings, tuple(complaints), accepted, fates if can_mutate() else None, notes)
-
-
-def _of_each_function(changes: Sequence[Change], every: int) -> list[Change]:
-    """The first change of each function, and each `every`-th after it."""
-    seen: Counter[str] = Counter()
-    kept = []
-    for change in changes:
-        if seen[change.function] % every == 0:
-            kept.append(change)
-        seen[change.function] += 1
-    return kept
+    return _Reports(reports[0], reports[1], reports[2 : len(whole)], accepted, others[len(right_answers) :])
 
 
 def right_answer_paths(assignment: Assignment) -> list[Path]:
@@ -163,14 +162,27 @@ def right_answer_paths(assignment: Assignment) -> list[Path]:
     return sorted((assignment.folder / "right_answers").glob("*.py"))
 
 
+def _sample(several: Iterable[One], every: int, kind: Callable[[One], Hashable]) -> list[One]:
+    """The first of each kind, and each `every`-th after it."""
+    seen: Counter[Hashable] = Counter()
+    kept = []
+    for one in several:
+        if seen[kind(one)] % every == 0:
+            kept.append(one)
+        seen[kind(one)] += 1
+    return kept
+
+
 def _grade(grader: Grader, source: str, sandbox: Sandbox, items: Sequence[Item] | None = None) -> Report:
     return grader.grade(Submission("selfcheck", "selfcheck.py", "", source), sandbox, items)
 
 
 def _grade_mutant(grader: Grader, mutant: Mutant, sandbox: Sandbox) -> Report:
-    """The report on its function: of the public cases, which are fewer, where they lose points, else of all."""
-    public = Fixtures(tuple(one for one in grader.fixtures.cases if one.visibility == "public"), {}, "")
+    """The report on its function. An operator's: of the public cases, which are fewer, where they lose points."""
     items = [item for item in grader.assignment.items if item.function == mutant.function]
+    if mutant.slug:  # clauses and costs ask for each item
+        return _grade(grader, mutant.source, sandbox, items)
+    public = Fixtures(tuple(one for one in grader.fixtures.cases if one.visibility == "public"), {}, "")
     seen = [item for item in items if public.of_item(item.id)]
     report = _grade(replace(grader, fixtures=public), mutant.source, sandbox, seen)
     return report if report.points != report.max_points else _grade(grader, mutant.source, sandbox, items)
@@ -178,7 +190,7 @@ def _grade_mutant(grader: Grader, mutant: Mutant, sandbox: Sandbox) -> Report:
 
 def missing(assignment: Assignment, catalogue: Sequence[Known]) -> list[str]:
     """What an addition to the assignment may still lack: nothing that grades wrongly, but what a course would miss."""
-    text = _bytes(assignment.solution / "README.md") or b""
+    text = _readme(assignment)
     known = {mistake.function for mistake in catalogue}
     functions = assignment.functions
     return [
@@ -187,7 +199,7 @@ def missing(assignment: Assignment, catalogue: Sequence[Known]) -> list[str]:
             for name in functions
             if name not in known
         ),
-        *(f"The assignment's text does not name {name}." for name in functions if name.encode() not in text),
+        *(f"The assignment's text does not name {name}." for name in functions if name not in text),
         *(f"{item.id} has no public case: students cannot check it." for item in assignment.items if not item.public),
         *(f"{item.id} has no hidden case: its public outputs earn it." for item in assignment.items if not item.hidden),
     ]
@@ -203,12 +215,12 @@ def _catalogue(folder: Path) -> list[tuple[str, str, str]]:
     return [(mistake.slug, mistake.function, mistake.source) for mistake in mistakes]
 
 
-def _finding(known: Known, report: Report) -> Finding:
-    lost = {True: 0.0, False: 0.0}
-    for item in report.items:
-        lost[item.function == known.function] += item.max_points - (item.points or 0.0)
-    named = frozenset(slug for item in report.items for slug in item.mistakes)
-    return Finding(known, round(lost[True], 2), round(lost[False], 2), named)
+def _readme(assignment: Assignment) -> str:
+    path = assignment.solution / README
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+# What to say of it all
 
 
 def _about_solution(report: Report) -> list[str]:
@@ -222,60 +234,32 @@ def _about_handout(assignment: Assignment, report: Report) -> list[str]:
     return [*([unfinished] if started else []), *stale_handout(assignment)]
 
 
-def stale_handout(assignment: Assignment) -> list[str]:
-    """A complaint where the handout is not what `release` would make now; the copies in it need not be there at all."""
-    try:
-        files = handout_files(assignment)
-    except ReleaseError as error:
-        return [str(error)]
-    absent = tuple(f"{name}/" for name in COPIES if not (assignment.handout / name).exists())
-    files = {name: data for name, data in files.items() if not name.startswith(absent)}
-    stale = [name for name, data in files.items() if _bytes(assignment.handout / name) != data]
-    more = _unexpected(assignment.handout, files)
-    if not stale and not more:
+def _about_contract(
+    contract: Contract | None,
+    assignment: Assignment,
+    solution: str,
+    catalogue: Iterable[Known],
+    mutants: Iterable[Mutant],
+) -> list[str]:
+    """What is wrong with the contract before anything is graded."""
+    if contract is None:
         return []
-    return [f"The handout is not what release makes ({_some([*stale, *more])}): run `autograder release`."]
+    names = {(known.slug, known.function) for known in catalogue} | {(one.name, one.function) for one in mutants}
+    texts = docstrings(solution, assignment.functions)
+    return [*unquoted(contract, texts, _readme(assignment)), *clause_complaints(contract, assignment, names)]
 
 
-def _unexpected(folder: Path, files: dict[str, bytes]) -> list[str]:
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    names = (path.as_posix() for path in found if not any(is_ignored(part) for part in path.parts))
-    return sorted(name for name in names if name not in files)
+def _about_costs(assignment: Assignment, found: Sequence[Cost], *, all_tried: bool) -> list[str]:
+    listed = read_costly(assignment.folder)
+    return [] if listed is None else cost_complaints(found, listed, all_tried=all_tried)
 
 
-def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
-
-
-def _about(finding: Finding) -> list[str]:
-    slug = finding.known.slug
-    complaints = []
-    if finding.lost == 0:
-        complaints.append(f"{slug} is not caught.")
-    if finding.spilt:
-        complaints.append(f"{slug} loses {finding.spilt:g} points on other functions than {finding.known.function}.")
-    if finding.naming == "wrongly":
-        complaints.append(f"{slug} is called {', '.join(sorted(finding.named))}.")
-    return complaints
-
-
-def _about_right_answer(answer: RightAnswer) -> list[str]:
-    if answer.is_accepted:
-        return []
-    first = next(item for item in answer.report.items if item.verdict != "passed" or item.hint or item.mistakes)
-    return [f"{answer.name} is a right answer, but {first.item} is {first.verdict}: {first.message.splitlines()[0]}"]
-
-
-def _about_fate(fate: Fate) -> list[str]:
-    mutant = fate.mutant
-    change = f"{mutant.function}: {mutant.before} → {mutant.after}"
-    if fate.survived and not mutant.reason:
-        return [f"This change of the solution loses nothing, and is not listed as equivalent. {change}"]
-    if mutant.reason and not fate.survived:
-        return [f"This change of the solution is listed as equivalent, but loses points. {change}"]
-    return []
+def _without_contract(fates: Iterable[Fate], found: Iterable[Cost]) -> list[str]:
+    """What an assignment that has no contract yet is not held to."""
+    lost = sum(fate.is_generated_and_open for fate in fates)
+    costly = sum(cost.is_costly for cost in found)
+    return [
+        f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
+        f"habits {lost} lose nothing and are not listed as equivalent; {costly} mistakes cost more than half of their "
+        f"function ({COSTLY} would say why)."
+    ]

@@ -1,32 +1,80 @@
-"""First-order mutants of a solution: mutmut changes one thing in one of its functions, and points must be lost."""
+"""First-order mutants of a solution: one thing in one of its functions is changed, and points must be lost.
+
+Three families: what becomes of each parameter, the habits of students, and mutmut's operators. Those that leave a
+function what it is stand in the assignment's `equivalent_mutants.toml`, each with the reason.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib.util
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
+from autograder.authoring.exam.graded_text import Change, GradedText, graded_texts
+from autograder.authoring.exam.habits import arithmetic, models, tensors, training
+from autograder.authoring.exam.operators import mutated
+from autograder.authoring.exam.parameters import parameter_changes
 from autograder.vocabulary.errors import FixtureError
 
 EQUIVALENT = "equivalent_mutants.toml"
+NEXT_LINE = " ⏎ "
+MOST_LINES = 6
+Family = Literal["parameter", "habit", "operator"]
+
+HABITS: dict[str, Callable[[GradedText], Iterator[Change]]] = {
+    "clamp": arithmetic.clamped,
+    "constant-in-logarithm": arithmetic.constant_in_logarithm,
+    "nan-to-num": arithmetic.nan_to_num,
+    "isclose-for-eq": arithmetic.isclose_for_equal,
+    "one-pass-variance": arithmetic.one_pass_variance,
+    "truncation": arithmetic.truncated,
+    "cast": tensors.cast,
+    "dtype-dropped": tensors.dtype_dropped,
+    "in-place": tensors.in_place,
+    "not-cloned": tensors.not_cloned,
+    "reshape-for-permute": tensors.reshaped,
+    "axis-dropped": tensors.axis_dropped,
+    "size-written-in": tensors.size_written_in,
+    "mode-around-call": models.mode_around_call,
+    "detach-for-no-grad": models.detach_for_no_grad,
+    "detach-dropped": models.detach_dropped,
+    "detached": models.detached,
+    "calls-remembered": models.calls_remembered,
+    "second-pass": models.second_pass,
+    "another-optimizer": training.another_optimizer,
+    "optimizer-anew": training.optimizer_anew,
+    "learning-rate-schedule": training.learning_rate_schedule,
+    "gradients-clipped": training.gradients_clipped,
+    "gradients-cleared-late": training.gradients_cleared_late,
+    "stopped-early": training.stopped_early,
+    "shallow-copy": training.shallow_copy,
+}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """The solution with one change: the changed line of `function` before and after, without indentation and comment.
+    """The solution with one change: the changed lines of `function` before and after, without indentation and comment.
 
+    slug     what is done: `epsilon-ignored`, the name of a habit; "" of mutmut's operators
     reason   why it is the same function still; "" where it is not
     """
 
+    family: Family
+    slug: str
     function: str
     source: str
     before: str
     after: str
     reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """What clauses and costs call it: `habit:isclose-for-eq`."""
+        return f"{self.family}:{self.slug}" if self.slug else self.family
 
 
 def can_mutate() -> bool:
@@ -34,44 +82,77 @@ def can_mutate() -> bool:
     return importlib.util.find_spec("mutmut") is not None
 
 
-def mutants_of(solution: str, folder: Path) -> list[Mutant]:
-    """Every mutant of the solution's functions, with the reason of those that `folder` lists as equivalent.
+def generated_mutants(solution: str, functions: Sequence[str]) -> list[Mutant]:
+    """The mutants of the parameters and habits of these functions, each text once."""
+    return _distinct(solution, _generated(solution, functions))
+
+
+def mutants_of(solution: str, functions: Sequence[str], folder: Path) -> list[Mutant]:
+    """Every mutant of these functions, with the reason of those that `folder` lists as equivalent.
 
     Raises FixtureError where the list cannot be read or names a change that is not made.
     """
     reasons = _reasons(folder / EQUIVALENT)
-    found = [_mutant(function, solution, source, reasons) for function, source in _mutated(solution)]
+    changes = [*_generated(solution, functions), *(_operated(solution, functions) if can_mutate() else ())]
+    found = [_with_reason(one, reasons) for one in _distinct(solution, changes)]
     made = {(mutant.function, mutant.before, mutant.after) for mutant in found}
-    if unmade := sorted(reasons.keys() - made):
+    if can_mutate() and (unmade := sorted(reasons.keys() - made)):
         function, _, after = unmade[0]
         raise FixtureError(f"{folder / EQUIVALENT} lists a change of {function} that is not made: {after!r}.")
     return found
 
 
-def _mutant(function: str, solution: str, source: str, reasons: dict[tuple[str, str, str], str]) -> Mutant:
-    lines = difflib.ndiff(solution.splitlines(), source.splitlines())
-    pairs = {line[0]: line[2:].partition("  #")[0].strip() for line in lines if line[0] in "-+"}
-    before, after = pairs.get("-", ""), pairs.get("+", "")
-    return Mutant(function, source, before, after, reasons.get((function, before, after), ""))
+def _with_reason(mutant: Mutant, reasons: dict[tuple[str, str, str], str]) -> Mutant:
+    reason = reasons.get((mutant.function, mutant.before, mutant.after), "")
+    return Mutant(**{**vars(mutant), "reason": reason})
 
 
-def _mutated(solution: str) -> Iterator[tuple[str, str]]:
-    """The function and the whole text of each mutant.
+def _generated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family, str, str, str]]:
+    """Family, slug, function and whole text of each mutant of parameters and habits."""
+    for graded in graded_texts(solution, functions):
+        for slug, change in parameter_changes(graded):
+            yield "parameter", slug, graded.name, graded.changed(change)
+        for slug, habit in HABITS.items():
+            for change in habit(graded):
+                yield "habit", slug, graded.name, graded.changed(change)
 
-    mutmut's operators are no public interface, so the extra `test` fixes its version.
+
+def _operated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family, str, str, str]]:
+    yield from (("operator", "", function, text) for function, text in mutated(solution) if function in functions)
+
+
+def _distinct(solution: str, changes: Iterable[tuple[Family, str, str, str]]) -> list[Mutant]:
+    """The first of those that have the same text."""
+    by_text: dict[str, Mutant] = {}
+    for family, slug, function, text in changes:
+        if text != solution and text not in by_text:
+            before, after = changed_lines(solution, text)
+            by_text[text] = Mutant(family, slug, function, text, before, after)
+    return list(by_text.values())
+
+
+def changed_lines(before: str, after: str) -> tuple[str, str]:
+    """The lines that differ, without indentation and comment; where lines are only added, with the one that follows.
+
+    With the lines between them too, where they are few.
     """
-    import libcst
-    from libcst.metadata import MetadataWrapper
-    from mutmut.mutation.file_mutation import MutationVisitor, deep_replace
-    from mutmut.mutation.mutators import mutation_operators
-    from mutmut.mutation.pragma_handling import IgnoredCode
+    one, other = before.splitlines(), after.splitlines()
+    codes = difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    changes = [code[1:] for code in codes if code[0] != "equal"]
+    if changes[-1][1] - changes[0][0] <= MOST_LINES:
+        changes = [(changes[0][0], changes[-1][1], changes[0][2], changes[-1][3])]
+    start, end, to, until = changes[0]
+    if start == end:
+        context = 1 + next((skipped for skipped, line in enumerate(one[end:]) if line.strip()), 0)
+        changes[0] = (start, end + context, to, until + context)
+    removed = [line for start, end, _, _ in changes for line in one[start:end]]
+    added = [line for _, _, start, end in changes for line in other[start:end]]
+    return _joined(removed), _joined(added)
 
-    visitor = MutationVisitor(mutation_operators, IgnoredCode(set(), set(), set()))
-    module = MetadataWrapper(libcst.parse_module(solution)).visit(visitor)
-    for mutation in visitor.mutations:
-        if mutation.contained_by_top_level_function is not None:
-            changed: Any = deep_replace(module, mutation.original_node, mutation.mutated_node)
-            yield mutation.contained_by_top_level_function.name.value, changed.code
+
+def _joined(lines: Iterable[str]) -> str:
+    stripped = (line.partition("  #")[0].strip() for line in lines)
+    return NEXT_LINE.join(line for line in stripped if line)
 
 
 def _reasons(path: Path) -> dict[tuple[str, str, str], str]:

@@ -1,42 +1,24 @@
-"""What students must not get: lines of answers, names and numbers of hidden cases. A handout that holds one is refused."""
+"""What students must not get: lines of answers, names and numbers of hidden cases. One that holds them is refused."""
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import importlib.metadata
-import io
 import json
 import re
-import shutil
-import tempfile
-import zipfile
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+
 import numpy as np
-from autograder.authoring.handout.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
-from autograder.authoring.fixtures.variants import Variants
+
+from autograder.authoring.handout.source_notebook import (
+    BEGIN,
+    END,
+)
 from autograder.grading.cases import (
     Case,
 )
 from autograder.grading.fixtures import (
-    MANIFEST,
     Fixtures,
-    read_fixtures,
-)
-from autograder.grading.items import (
-    UNTOUCHED,
-    Assignment,
 )
 from autograder.vocabulary.errors import ReleaseError
-from autograder.vocabulary.files import (
-    file_stem,
-)
-from autograder.vocabulary.places import (
-    ENGINE,
-)
-from autograder.vocabulary.text import number
-
 
 LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
 

@@ -6,25 +6,30 @@ solution's lines and for hidden cases, and refused if one is found.
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import importlib.metadata
 import io
 import json
-import re
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import numpy as np
-
-from autograder.authoring.handout.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
 from autograder.authoring.fixtures.variants import Variants
-from autograder.grading.cases import (
-    Case,
+from autograder.authoring.handout.leaks import refuse_leaks
+from autograder.authoring.handout.masking import without_hidden
+from autograder.authoring.handout.points import with_points
+from autograder.authoring.handout.requirements import student_requirements
+from autograder.authoring.handout.source_notebook import (
+    Notebook,
+    read_extras,
+    released,
+    source_notebook,
+    to_bytes,
 )
+from autograder.authoring.handout.stubs import stub
+from autograder.authoring.handout.test_file import TEST_FILE
+from autograder.grading.counterexamples.rows import FILE as ROWS
 from autograder.grading.fixtures import (
     MANIFEST,
     Fixtures,
@@ -39,15 +44,20 @@ from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.places import (
     ENGINE,
 )
-from autograder.vocabulary.text import number
-from autograder.authoring.handout.requirements import requirements
-from autograder.authoring.handout.points import with_points
-from autograder.authoring.handout.leaks import refuse_leaks
-from autograder.authoring.handout.stubs import stub
 
-TEXTS = ("README.md", "experiments.py")
+OPTIONAL = ("experiments.py",)
 COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course
 STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
+# nbgrader's fetch leaves out every folder that is called `feedback`, for it keeps its own under that name.
+FEEDBACK, REMARKS = "autograder.grading.feedback", "autograder.grading.remarks"
+GIT_ATTRIBUTES = ".gitattributes"
+ATTRIBUTES = """\
+# Text with the line ends that it was made with, on every system; pictures and tensors byte for byte.
+* text=auto eol=lf
+*.safetensors binary
+*.png binary
+*.zip binary
+"""
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
 
 Files = dict[str, bytes]
@@ -62,11 +72,15 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
     solution = _text(assignment.solution / f"{assignment.module}.py")
     stubs = stub(solution, assignment)
     test_name = f"test_{assignment.module}.py"
+    own_tests = assignment.solution / test_name
     texts = {
         f"{assignment.module}.py": stubs,
         **{f"{name}.py": text for name, text in assignment.given_sources().items()},
-        **{name: _text(assignment.solution / name) for name in (*TEXTS, test_name)},
-        "requirements.txt": requirements(),
+        "README.md": _text(assignment.solution / "README.md"),
+        **{name: _text(assignment.solution / name) for name in OPTIONAL if (assignment.solution / name).is_file()},
+        test_name: _text(own_tests) if own_tests.is_file() else TEST_FILE,
+        "requirements.txt": student_requirements(assignment.packages),
+        GIT_ATTRIBUTES: ATTRIBUTES,
         **student_engine(),
     }
     texts["README.md"] = with_points(texts["README.md"], assignment)
@@ -83,7 +97,9 @@ def student_engine() -> dict[str, str]:
     """The packages that `check` and a notebook's test cells need, whole: path with forward slashes → text."""
     modules = [ENGINE / "__init__.py", ENGINE / "__main__.py"]
     modules += [path for name in STUDENT_PACKAGES for path in (ENGINE / name).rglob("*.py")]
-    return {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
+    found = {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
+    folder, ours = (name.replace(".", "/") for name in (REMARKS, FEEDBACK))
+    return {name.replace(ours, folder): text.replace(FEEDBACK, REMARKS) for name, text in found.items()}
 
 
 def notebook_of(assignment: Assignment) -> Notebook:
@@ -161,7 +177,7 @@ def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, fol
     public = [case for case in (*fixtures.cases, *fixtures.curves) if case.visibility == "public"]
     names = sorted({f"public/{case.item}.safetensors" for case in public})
     files = {name: (folder / name).read_bytes() for name in names}
-    files["items.toml"] = _without_hidden(_text(assignment.folder / "items.toml")).encode()
+    files["items.toml"] = without_hidden(_text(assignment.folder / "items.toml")).encode()
     files["probes.py"] = assignment.probes_source().encode()
     manifest = json.loads(_text(folder / MANIFEST))
     known = {slug for case in public for slug in case.mistakes}
@@ -173,11 +189,9 @@ def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, fol
     files[MANIFEST] = (json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
     files |= {f"{name}.py": text.encode() for name, text in assignment.given_sources().items()}
     files[UNTOUCHED] = stubs.encode()
+    if (assignment.folder / ROWS).is_file():
+        files[ROWS] = _text(assignment.folder / ROWS).encode()
     return {f"fixtures/{assignment.name}/{name}": data for name, data in files.items()}
-
-
-def _without_hidden(items: str) -> str:
-    return "".join(line for line in items.splitlines(keepends=True) if not re.match(r"hidden\s*=", line))
 
 
 def _text(path: Path) -> str:

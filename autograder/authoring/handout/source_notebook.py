@@ -31,6 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from autograder.authoring.handout.first_cell import FIRST, first_cell
 from autograder.grading.items import Assignment, Item
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.text import number
@@ -107,7 +108,7 @@ def source_notebook(assignment: Assignment, readme: str, module: str, extras: Ex
             cells += _function(title, parts, assignment)
         cells += _extra_cells(title, extras)
         if title == "":
-            cells += _opening(parts)
+            cells += [_locked(FIRST, first_cell(assignment.name, assignment.packages)), *_opening(parts)]
     for name in assignment.functions:
         if name not in places:
             cells += [*_function(name, parts, assignment), *_extra_cells(name, extras)]

@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import ast
-import hashlib
-import importlib.metadata
-import io
-import json
-import re
-import shutil
-import tempfile
-import zipfile
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-import numpy as np
-from autograder.authoring.handout.source_notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
-from autograder.authoring.fixtures.variants import Variants
-from autograder.grading.cases import (
-    Case,
-)
-from autograder.grading.fixtures import (
-    MANIFEST,
-    Fixtures,
-    read_fixtures,
+from collections.abc import Iterable
+
+from autograder.authoring.handout.source_notebook import (
+    BEGIN,
+    END,
 )
 from autograder.grading.items import (
-    UNTOUCHED,
     Assignment,
 )
 from autograder.vocabulary.errors import ReleaseError
-from autograder.vocabulary.files import (
-    file_stem,
-)
-from autograder.vocabulary.places import (
-    ENGINE,
-)
-from autograder.vocabulary.text import number
-
-
 
 
 def stub(source: str, assignment: Assignment) -> str:

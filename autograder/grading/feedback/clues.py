@@ -92,12 +92,31 @@ def _shape_clues(expectation: Expectation, expected: Array, observed: Array) -> 
         names = " ".join(axes[axis] for axis in order)
         if list(order) != sorted(order):
             yield from _same(expectation, wanted.transpose(order), observed, "axes-swapped", names)
+    if observed.size and observed.ndim == expected.ndim:
+        yield from _turns(expectation, wanted, observed)
     if observed.size == expected.size:
         yield from _same(expectation, wanted.reshape(observed.shape), observed, "shape-alone", "")
     for axis, name in enumerate(axes):
         for keepdims in (False, True):
             yield from _same(expectation, wanted.sum(axis, keepdims=keepdims), observed, "summed", name)
             yield from _same(expectation, wanted.mean(axis, keepdims=keepdims), observed, "averaged", name)
+
+
+def _turns(expectation: Expectation, wanted: Array, observed: Array) -> Iterator[Clue]:
+    """The right values with some of them missing along the first axis, or with more after them."""
+    if not expectation.axes or wanted.shape[1:] != observed.shape[1:]:
+        return
+    axis, missing = expectation.axes[0], len(wanted) - len(observed)
+    if missing < 0:
+        yield from _same(expectation, wanted, observed[:missing], "more-after", axis)
+    elif missing:
+        right: Array = pair_of(expectation, wanted[:-missing], observed).near(wanted[:-missing])
+        wrong = np.argwhere(~right)[:1, 0].tolist()
+        first = wrong[0] if wrong else len(observed)
+        kind = "left-out" if wrong else "more-missing"
+        predicted = np.delete(wanted, slice(first, first + missing), axis=0)
+        for clue in _same(expectation, predicted, observed, kind, axis):
+            yield replace(clue, number=float(first))
 
 
 def _same(expectation: Expectation, predicted: Array, observed: Array, kind: str, detail: str) -> Iterator[Clue]:

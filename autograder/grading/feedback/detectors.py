@@ -100,8 +100,10 @@ def _functions(pair: Pair) -> Iterator[Clue]:
     """All values are one elementary function of the expected ones."""
     for name, function in FUNCTIONS.items():
         predicted = function(pair.expected)
-        slack = pair.rtol * np.abs(predicted) * (1 + np.abs(pair.expected))
-        if np.isfinite(predicted).all() and (np.abs(pair.observed - predicted) <= slack).all():
+        around = [np.abs(function(pair.expected + step) - predicted) for step in (pair.allowed, -pair.allowed)]
+        slack = np.maximum(*around) + pair.rtol * np.abs(predicted)
+        is_known = np.isfinite(predicted).all() and (slack <= NEARLY_ONE * np.abs(predicted).max()).all()
+        if is_known and (np.abs(pair.observed - predicted) <= slack).all():
             values = different(predicted[~pair.near(pair.expected)])
             yield Clue("function", name, 0.0, 0.0, values, values * pair.each, pair.each)
 

@@ -74,7 +74,8 @@ def pair_of(expectation: Expectation, expected: Array, observed: Array) -> Pair:
     epsilon = float(np.finfo(observed.dtype).eps) if observed.dtype.kind == "f" else float(np.finfo(np.float64).eps)
     names = expectation.axes if len(expectation.axes) == wide.ndim else tuple(f"axis {n}" for n in range(wide.ndim))
     rtol = WIDER * max(expectation.rtol, 1e-9)
-    return Pair(wide, seen, rtol, WIDER * expectation.atol, names, epsilon, _bits_of_one(wide, seen))
+    each = min(_bits_of_one(wide, seen), max(0.0, -math.log2(2 * rtol)))  # what is allowed to be off says less
+    return Pair(wide, seen, rtol, WIDER * expectation.atol, names, epsilon, each)
 
 
 def _bits_of_one(*arrays: Array) -> float:

@@ -19,7 +19,7 @@ from autograder.grading.feedback.details import (
     Picture,
     Series,
 )
-from autograder.grading.feedback.wording import about_outcome
+from autograder.grading.feedback.wording import Place, about_outcome, in_file
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.observation import Array, Observation
 
@@ -30,10 +30,10 @@ MAX_PANELS = 8
 DRAWN = ("values", "finite", "gradient")
 
 
-def curve_of(case: Case, outcome: Outcome, timeout: float, load_failure: str = "") -> Curve:
+def curve_of(case: Case, outcome: Outcome, timeout: float, load_failure: str = "", place: Place = in_file) -> Curve:
     """The submission's series beside the solution's; a message in their place where the run gave none."""
     if outcome.observation is None:
-        return Curve(case.id, case.title, load_failure or about_outcome(case, outcome, timeout), ())
+        return Curve(case.id, case.title, load_failure or about_outcome(case, outcome, timeout, place), ())
     found = [_series(expectation, outcome.observation) for expectation in case.expected]
     series = tuple(one for one in found if one is not None)
     missing = f"{case.function} returned nothing that could be drawn."
@@ -46,7 +46,10 @@ def _series(expectation: Expectation, seen: Observation) -> Series | None:
     if array is None or array.ndim != 1 or not 0 < array.size <= MAX_STEPS or expectation.array is None:
         return None
     yours = tuple(_drawn(float(value)) for value in array.astype(np.float64))
-    return Series(expectation.what, yours, tuple(float(value) for value in expectation.array))
+    reference = tuple(float(value) for value in expectation.array)
+    across = expectation.axes[0] if expectation.axes else "step"
+    known = expectation.value if isinstance(expectation.value, dict) else {}
+    return Series(expectation.what, yours, reference, known.get("unit", ""), across, known.get("most"))
 
 
 def _drawn(value: float) -> float | None:

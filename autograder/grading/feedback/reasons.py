@@ -1,6 +1,8 @@
 """What all failing cases of an item show → a sentence, where no known mistake has a name for it.
 
-A clue is told where every failing case shows it, and where `clue_text` finds enough evidence for it.
+A clue is told where every failing case shows it in which anything can be seen, and where `clue_text` finds enough
+evidence for it. It is told of a public case, with that case's numbers; hidden ones can only bear it out, and where they
+alone fail nothing is told.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from autograder.grading.cases import Case, Expectation
-from autograder.grading.compare import compare
+from autograder.grading.compare import compare, expected_array, right_places
 from autograder.grading.feedback.clue_text import KINDS, enough, factor_words, sentence_of
 from autograder.grading.feedback.clues import Wrong, clues, factor_clues
 from autograder.grading.feedback.evidence import MAX_AXES
@@ -23,7 +25,7 @@ Axes = tuple[str, ...]
 
 
 def explain(seen: Sequence[tuple[Case, Observation]], hints: Mapping[str, str], relatives: Sequence[Case] = ()) -> str:
-    """What all failing cases of an item show, told about the first; "" where there is nothing to tell.
+    """What all failing cases show, told about the first; "" where that is hidden or there is nothing to tell.
 
     seen        the cases of the item that returned something, in order
     hints       of the known mistakes: an answer may be one of them and something else besides
@@ -31,12 +33,14 @@ def explain(seen: Sequence[tuple[Case, Observation]], hints: Mapping[str, str], 
     """
     mismatches = [compare(case.expected, observation) for case, observation in seen]
     case, first = next(((one, found) for (one, _), found in zip(seen, mismatches, strict=True) if found), (None, None))
-    if case is None or first is None or first.expectation.kind not in TESTABLE or first.returned.array is None:
+    if case is None or first is None or case.visibility == "hidden":
+        return ""
+    if first.expectation.kind not in TESTABLE or first.returned.array is None:
         return ""
     name, named = first.expectation.name, _input_axes([*(one for one, _ in seen), *relatives])
     arrays = [(one, wrong_array(one, observation, name, named)) for one, observation in seen]
     wrongs = [wrong for (_, wrong), found in zip(arrays, mismatches, strict=True) if wrong and found]
-    return " ".join(describe_all(wrongs, reveal=case.visibility == "public")) or _composed(arrays, hints)
+    return " ".join(describe_all(wrongs)) or _composed(arrays, hints)
 
 
 def _composed(arrays: Sequence[tuple[Case, Wrong | None]], hints: Mapping[str, str]) -> str:
@@ -79,7 +83,7 @@ def _is_factor(wrongs: Sequence[Wrong]) -> bool:
     """Whether all that is wrong is a sign or a factor: without it nothing else would be left."""
     tables = [{clue.kind: clue for clue in factor_clues(wrong)} for wrong in wrongs]
     found = [table["factor"] for table in tables if "factor" in table]
-    return bool(found) and bool(factor_words(found, [w for w, t in zip(wrongs, tables, strict=True) if t], True))
+    return bool(found) and bool(factor_words(found, [w for w, t in zip(wrongs, tables, strict=True) if t]))
 
 
 def _but_for_a_factor(wrongs: Sequence[Wrong]) -> str:
@@ -110,17 +114,27 @@ def wrong_array(case: Case, observation: Observation, name: str, named: Mapping[
     return Wrong(*found, sizes=_sizes(case, found[0], named), more=tuple(gradients))
 
 
-def describe_all(wrongs: Sequence[Wrong], *, reveal: bool) -> tuple[str, ...]:
-    """What all of these show, told about the first of them."""
-    if not wrongs:
+def describe_all(wrongs: Sequence[Wrong]) -> tuple[str, ...]:
+    """What all of these show, told about the first of them.
+
+    Where a coarse tolerance, or numbers of many sizes, let nothing be seen at all, a case has no say.
+    """
+    tables = [({(clue.kind, clue.detail): clue for clue in clues(wrong)}, wrong) for wrong in wrongs]
+    if not tables or not tables[0][0]:
         return ()
-    tables = [{(clue.kind, clue.detail): clue for clue in clues(wrong)} for wrong in wrongs]
-    shared = [key for key in tables[0] if all(key in table for table in tables)]
-    for key in sorted(shared, key=lambda key: KINDS.index(key[0])):
-        sentence = sentence_of([table[key] for table in tables], wrongs, reveal)
+    speaking = [(table, wrong) for table, wrong in tables if table or _is_right(wrong)]
+    shared = [key for key in speaking[0][0] if all(key in table for table, _ in speaking)]
+    for key in sorted(shared if 2 * len(speaking) >= len(tables) else (), key=lambda key: KINDS.index(key[0])):
+        sentence = sentence_of([table[key] for table, _ in speaking], [wrong for _, wrong in speaking])
         if sentence:
             return (sentence,)
     return ()
+
+
+def _is_right(wrong: Wrong) -> bool:
+    """Whether this is no wrong array after all: its case fails for another cause."""
+    expected = expected_array(wrong.expectation)
+    return wrong.observed.shape == expected.shape and bool(right_places(wrong.expectation, wrong.observed).all())
 
 
 def _sizes(case: Case, expectation: Expectation, named: Mapping[str, Axes]) -> dict[str, int]:

@@ -1,21 +1,22 @@
 """What is uploaded to a platform so that it grades by itself: the engine, the stored cases, a few lines to start them.
 
-A bundle for a platform's own container holds hidden cases; a repository for GitHub Classroom, which students clone, is
-the handout and a workflow. No bundle holds the solution, the oracle or the mistakes.
+A bundle for a platform's own container holds hidden cases; a repository on GitHub, which students clone, is the
+handout and a workflow. No bundle holds the solution, the oracle or the mistakes.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 from autograder.authoring.handout.leaks import refuse_leaks
-from autograder.authoring.handout.release import Files, handout_files
-from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
+from autograder.authoring.handout.release import ATTRIBUTES, GIT_ATTRIBUTES, Files, handout_files
+from autograder.authoring.handout.requirements import needed_with, requirements
 from autograder.authoring.handout.stubs import stub
 from autograder.grading.fixtures import MANIFEST, read_fixtures
-from autograder.grading.items import UNTOUCHED, Assignment
+from autograder.grading.items import PACKAGES, UNTOUCHED, Assignment
 from autograder.platforms.gradescope.results import Visibility
 from autograder.vocabulary.places import ENGINE
 
@@ -29,11 +30,15 @@ set -euo pipefail
 base=$(cd "$(dirname "$0")/.." && pwd)
 export DEBIAN_FRONTEND=noninteractive
 apt-get update && apt-get install -y --no-install-recommends python3 python3-venv
-python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {{
-  echo "This image has $(python3 --version); 3.11 or newer is needed. Choose Ubuntu 24.04 as base image." >&2
-  exit 1
-}}
-python3 -m venv "$base/venv"
+python=python3
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+  python=python3.11  # Ubuntu 22.04 has it beside its own
+  apt-get install -y --no-install-recommends python3.11 python3.11-venv || {{
+    echo "This image has $(python3 --version); 3.11 or newer is needed. Choose Ubuntu 24.04 as base image." >&2
+    exit 1
+  }}
+fi
+"$python" -m venv "$base/venv"
 "$base/venv/bin/python" -m pip install --no-cache-dir --extra-index-url {index} -r "$base/source/requirements.txt"
 """
 
@@ -80,20 +85,17 @@ QUESTION = """\
 """
 
 WORKFLOW = """\
-# Runs the public cases at each push and reports their points to GitHub Classroom. Hidden cases never come here.
-name: Autograding Tests
+# Runs the public cases at each push, in any organisation. Hidden cases never come here.
+name: Public cases
 "on":
   - push
   - workflow_dispatch
 permissions:
-  checks: write
-  actions: read
   contents: read
 jobs:
-  run-autograding-tests:
+  public-cases:
     runs-on: ubuntu-24.04
     timeout-minutes: {minutes}
-    if: github.actor != 'github-classroom[bot]'
     steps:
       - name: Check out the code
         uses: actions/checkout@v4
@@ -106,12 +108,8 @@ jobs:
       - name: Public cases
         id: public-cases
         run: python -m autograder.checking.classroom
-      - name: Report to GitHub Classroom
-        uses: classroom-resources/autograding-grading-reporter@v1
-        env:
-          PUBLIC-CASES_RESULTS: "${{{{steps.public-cases.outputs.result}}}}"
-        with:
-          runners: public-cases
+      - name: All of them pass
+        run: test "${{{{steps.public-cases.outputs.points}}}}" = "${{{{steps.public-cases.outputs.max_points}}}}"
 """
 
 
@@ -122,7 +120,7 @@ def gradescope_files(
     return {
         "setup.sh": SETUP.format(index=TORCH_INDEX).encode(),
         "run_autograder": RUN.format(hidden_cases=hidden_cases).encode(),
-        "requirements.txt": container_requirements().encode(),
+        "requirements.txt": container_requirements(assignment.packages).encode(),
         **_below("kit", kit_files(assignment, fixtures)),
     }
 
@@ -150,16 +148,17 @@ def prairielearn_files(assignment: Assignment, image: str, fixtures: Path | None
         "info.json": (json.dumps(info, indent=2) + "\n").encode(),
         "question.html": QUESTION.format(module=assignment.module).encode(),
         "tests/run.sh": PRAIRIELEARN_RUN.encode(),
+        f"tests/{GIT_ATTRIBUTES}": ATTRIBUTES.encode(),  # a course of PrairieLearn is a git repository
         "tests/Dockerfile": DOCKERFILE.format(index=TORCH_INDEX).encode(),
-        "tests/requirements.txt": container_requirements().encode(),
+        "tests/requirements.txt": container_requirements(assignment.packages).encode(),
         **_below("tests/kit", kit_files(assignment, fixtures)),
     }
 
 
-def classroom_files(assignment: Assignment) -> Files:
-    """A template repository for GitHub Classroom: handout, workflow and what it runs. Raises ReleaseError on a leak."""
+def github_files(assignment: Assignment) -> Files:
+    """A template repository on GitHub: handout, workflow and what it runs. Raises ReleaseError on a leak."""
     files = handout_files(assignment)
-    files[".github/workflows/classroom.yml"] = WORKFLOW.format(index=TORCH_INDEX, minutes=MINUTES).encode()
+    files[".github/workflows/check.yml"] = WORKFLOW.format(index=TORCH_INDEX, minutes=MINUTES).encode()
     solution = (assignment.solution / f"{assignment.module}.py").read_text(encoding="utf-8")
     refuse_leaks(files, solution, read_fixtures(assignment))
     return dict(sorted(files.items()))
@@ -186,9 +185,9 @@ def kit_files(assignment: Assignment, fixtures: Path | None = None) -> Files:
     return dict(sorted(files.items()))
 
 
-def container_requirements() -> str:
+def container_requirements(packages: Iterable[str] = PACKAGES) -> str:
     """What grading needs to import, notebooks included, with the versions of pyproject.toml."""
-    lines = requirements(STUDENT_REQUIREMENTS).splitlines(keepends=True)
+    lines = requirements(needed_with(packages)).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("pytest"))
 
 

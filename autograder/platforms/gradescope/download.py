@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.platforms.hand_in import HandIn, is_folder, parse_time
+from autograder.platforms.hand_in import HandIn, Wanted, is_folder
 from autograder.submissions.class_zips import MAX_METADATA, METADATA
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.moments import moment_or_none
 
 FOLDER_NAME = re.compile(r"submission_(\d+)")
 MAX_DEPTH = 50
@@ -31,7 +32,7 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     return [*folders, *metadata] if folders and metadata else []
 
 
-def hand_ins(entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
+def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     """What was handed in as the folders of an export, which are `recognised`."""
     *folders, metadata = entries
     described = read_metadata(Path(metadata.path))
@@ -39,7 +40,7 @@ def hand_ins(entries: Sequence[os.DirEntry[str]], module: str) -> list[HandIn]:
     for entry in folders:
         about = described.get(entry.name)
         owners = tuple(_owner(*submitter, entry.name) for submitter in about.submitters) if about else ()
-        submitted = parse_time(about.created_at) if about else None
+        submitted = moment_or_none(about.created_at) if about else None
         owners = tuple(owner for owner in owners if owner) or ((entry.name,),)
         found.append(HandIn(owners, Path(entry.path), shown_name(entry.name), submitted=submitted))
     return found

@@ -1,4 +1,11 @@
-"""Grades as Gradescope's results.json: a test for each item, or two where hidden cases are shown later."""
+"""Grades as Gradescope's results.json: a test for each item, or two where hidden cases are shown later.
+
+The fields are those of gradescope-autograders.readthedocs.io, Autograder Specifications: `score` overrides the sum of
+the tests; `visibility` and `stdout_visibility` are visible, after_due_date, after_published or hidden, and what is
+printed is for staff unless it says otherwise; texts are text, html, md, ansi or simple_format; a test's `status` is
+passed or failed. As long as a test is to be shown later, students see no total; one that is `hidden` for good does not
+hold it back.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +15,7 @@ from typing import Any, Literal, get_args
 from autograder.gradebook.class_reports import FinalReport, why_not_graded
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import CaseResult, ItemResult, Report
-from autograder.vocabulary.report_text import fenced, item_markdown
+from autograder.vocabulary.report_text import counterexample_markdown, fenced, item_markdown, notes_beside
 from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 Visibility = Literal["visible", "after_due_date", "after_published", "hidden"]
@@ -22,16 +29,16 @@ def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility 
     notes          what is said above the tests; then comes why the final grade is another than their sum
     hidden_cases   visible: one test an item, and students see their points at once. Anything else: the public cases of
                    an item are one visible test and its hidden cases another, shown when this says; Gradescope shows no
-                   total as long as a test is hidden
+                   total until then, but with `hidden`, where that never comes, at once
     raises         GraderFault for a report that is not graded: no file is better than one that says 0
     """
     if report.points is None:
         raise GraderFault(f"{visible(report.student, 80)} is not graded: {visible(why_not_graded(report), 300)}")
     reasons = report.reasons if isinstance(report, FinalReport) else ()
+    causes = report.cause.splitlines()  # how long it took is not told: hidden cases could say something by it
     return {
         "score": report.points,
-        "execution_time": round(sum(item.seconds for item in report.items), 2),
-        "output": "\n".join(visible(note) for note in (*notes, *reasons)),
+        "output": "\n".join(visible(note) for note in (*causes, *notes_beside(report, notes), *reasons)),
         "output_format": "text",
         "test_output_format": "md",
         "test_name_format": "text",
@@ -48,7 +55,7 @@ def _tests(item: ItemResult, at: int, hidden_cases: Visibility) -> list[dict[str
     hidden = [case for case in item.cases if case.visibility == "hidden"]
     if hidden_cases == "visible" or not public or not hidden:
         only: Visibility = "visible" if public or not hidden or hidden_cases == "visible" else hidden_cases
-        output = item_markdown(item) if only == "visible" or item.verdict == "passed" else _said(hidden)
+        output = item_markdown(item) if only == "visible" or item.verdict == "passed" else _said(item, hidden)
         return [_test(item, str(at), "", item.points or 0.0, item.max_points, output, only)]
     most = round(item.max_points * len(public) / len(item.cases), 2)
     passed = sum(case.verdict == "passed" for case in public)
@@ -57,7 +64,7 @@ def _tests(item: ItemResult, at: int, hidden_cases: Visibility) -> list[dict[str
     rest, rest_most = round((item.points or 0.0) - earned, 2), round(item.max_points - most, 2)
     return [
         _test(item, f"{at}.1", ", public cases", min(earned, most), most, shown, "visible"),
-        _test(item, f"{at}.2", ", hidden cases", min(rest, rest_most), rest_most, _said(hidden), hidden_cases),
+        _test(item, f"{at}.2", ", hidden cases", min(rest, rest_most), rest_most, _said(item, hidden), hidden_cases),
     ]
 
 
@@ -77,8 +84,9 @@ def _test(
     }
 
 
-def _said(cases: Sequence[CaseResult]) -> str:
-    """What was wrong with these cases: each message once, in the order of the cases."""
+def _said(item: ItemResult, cases: Sequence[CaseResult]) -> str:
+    """What was wrong with these cases of an item: each message once, in their order; then a call to paste, if any."""
     failed = [case for case in cases if case.verdict != "passed"]
     messages = dict.fromkeys(case.message or VERDICT_WORDS[case.verdict] for case in failed)
-    return "\n".join(fenced(message) for message in messages)
+    small = counterexample_markdown(item) if item.fails_unseen else ""
+    return "\n".join([*map(fenced, messages), *([small] if small else [])])

@@ -6,8 +6,9 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from autograder.platforms.hand_in import is_folder, parse_time
+from autograder.platforms.hand_in import is_folder
 from autograder.vocabulary.folders import entries_of, open_regular
+from autograder.vocabulary.moments import moment_or_none
 
 TIMESTAMP = "timestamp.txt"
 
@@ -30,6 +31,6 @@ def _safe_entries(folder: Path) -> list[os.DirEntry[str]]:
 def _timestamp(folder: os.DirEntry[str]) -> datetime | None:
     try:
         with open_regular(Path(folder.path) / TIMESTAMP) as stream:
-            return parse_time(stream.read(100).decode("utf-8", "replace"))
+            return moment_or_none(stream.read(100).decode("utf-8", "replace"))
     except OSError:
         return None

@@ -20,21 +20,25 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.handout.release import notebook_of
-from autograder.authoring.handout.source_notebook import TEXT_STUB, released, to_bytes
+from autograder.authoring.handout.source_notebook import TEXT_STUB, Notebook, released, to_bytes
+from autograder.authoring.handout.words import is_answer, questions, words_in
 from autograder.grading.items import Assignment
-from autograder.platforms.nbgrader.shown_notebook import Handed, filled, is_answer, questions, written_in
-from autograder.submissions.reading import read, written_answers
+from autograder.platforms.nbgrader.collected import TIMESTAMP
+from autograder.platforms.nbgrader.shown_notebook import Handed, filled, written_in
+from autograder.submissions.reading import read, written_cells
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.folders import open_regular
-from autograder.vocabulary.report import ItemResult, Report, read_report
+from autograder.vocabulary.moments import moment
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, read_report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 
 CONFIG = "nbgrader_config.py"
 NO_RESPONSE = "No response."  # nbgrader's own words
-MAX_TIMESTAMP = 100  # bytes
+SECRET = "submission_secret.txt"
+MAX_TIMESTAMP, MAX_SECRET = 100, 1_000  # bytes
 LONGEST_STUDENT = 128  # nbgrader's column
 
 
@@ -43,13 +47,17 @@ class Exported:
     """What one export did.
 
     waiting   students with answers in words that nobody has marked yet
+    unnamed   student → the questions that were answered in cells without nbgrader's name, so far as it can be told
     changed   students whose files are not those that were graded
+    failed    student → why nothing of theirs was exported
     """
 
     database: str
     students: int = 0
     waiting: list[str] = field(default_factory=list)
+    unnamed: dict[str, Sequence[str]] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
@@ -64,14 +72,12 @@ def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
 
 
 def export(reports: Sequence[Report], assignment: Assignment, course: Path, database: str = "") -> Exported:
-    """Write every report into the gradebook of the course.
+    """Write every report into the gradebook of the course. One that cannot be written stops no other.
 
     course      the folder that holds nbgrader_config.py
     database    a file or a URL; nbgrader's settings say which where it is ""
     raises      UsageError where the gradebook does not know the assignment as it is now
     """
-    for report in reports:
-        _refuse_name(report.student)
     with _settings(course, database) as app:
         from nbgrader.api import Gradebook
 
@@ -80,8 +86,22 @@ def export(reports: Sequence[Report], assignment: Assignment, course: Path, data
         with Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook, _quiet_database():
             _refuse_other_cells(gradebook, assignment)
             for report in reports:
-                _Entry(app, gradebook, assignment, report).write(exported)
+                if reason := _written(app, gradebook, assignment, report, exported):
+                    exported.failed[report.student] = reason
     return exported
+
+
+def _written(app: Any, gradebook: Any, assignment: Assignment, report: Report, exported: Exported) -> str:
+    """Write one report; why it could not be, "" where it was."""
+    try:
+        _refuse_name(report.student)
+        _Entry(app, gradebook, assignment, report).write(exported)
+    except UsageError as error:
+        return str(error)
+    except Exception as error:  # whatever a student's files make nbgrader or its database raise
+        gradebook.db.rollback()
+        return f"{type(error).__name__}: {visible(str(error), 200)}"
+    return ""
 
 
 def _refuse_name(student: str) -> None:
@@ -158,8 +178,8 @@ class _Entry:
 
     def write(self, exported: Exported) -> None:
         """Write the grades, the comments and the notebook to look at; what a person has given stays."""
-        handed = self._handed()
         template = released(notebook_of(self._assignment))
+        handed = self._handed(template)
         self._gradebook.update_or_create_student(self._report.student)
         when = self._timestamp()
         more = {} if when is None else {"timestamp": when}
@@ -170,29 +190,35 @@ class _Entry:
         self._gradebook.db.commit()
         self._penalize(submission, notebook)
         write_atomically(self._shown, to_bytes(filled(template, self._report, handed)))
+        self._pass_on()
         exported.students += 1
         if any(grade.needs_manual_grade for grade in notebook.grades):
             exported.waiting.append(self._report.student)
+        if handed.words.unnamed:
+            exported.unnamed[self._report.student] = handed.words.unnamed
         if handed.changed:
             exported.changed.append(self._report.student)
 
-    def _handed(self) -> Handed:
+    def _handed(self, template: Notebook) -> Handed:
         if not self._submitted.is_dir() or self._submitted.is_symlink():
             return Handed()
         candidate = Candidate(self._report.student, self._submitted, self._report.student)
         submission = read(candidate, self._assignment.module, self._assignment.untouched_source())
         if submission.sha256 != self._report.submission.sha256:
             return Handed(changed=True)
-        return Handed(submission.source, written_answers(candidate, self._assignment.module))
+        return Handed(submission.source, words_in(written_cells(candidate, self._assignment.module), template))
+
+    def _pass_on(self) -> None:
+        """Put beside it what nbgrader's exchange knows a submission by: without these no feedback can be released."""
+        for name in (TIMESTAMP, SECRET):
+            with contextlib.suppress(OSError), open_regular(self._submitted / name) as stream:
+                write_atomically(self._shown.parent / name, stream.read(MAX_SECRET))
 
     def _timestamp(self) -> datetime.datetime | None:
-        """When the work was handed in, as the file says that nbgrader puts beside it."""
-        from nbgrader.utils import parse_utc
-
-        path = self._submitted / "timestamp.txt"
-        with contextlib.suppress(OSError, ValueError, OverflowError), open_regular(path) as stream:
-            when: datetime.datetime = parse_utc(stream.read(MAX_TIMESTAMP).decode().strip())
-            return when
+        """When the work was handed in, as the file beside it says: in UTC without saying so, as nbgrader keeps it."""
+        with contextlib.suppress(OSError, ValueError), open_regular(self._submitted / TIMESTAMP) as stream:
+            when = moment(stream.read(MAX_TIMESTAMP).decode().strip(), datetime.UTC)
+            return when.astimezone(datetime.UTC).replace(tzinfo=None)
         return None
 
     def _grade(self, notebook: Any, handed: Handed, questions: Mapping[str, str]) -> None:
@@ -203,7 +229,7 @@ class _Entry:
                 score = results[grade.name].points
                 new = grade.auto_score != score
             else:
-                answer = handed.written.get(grade.name, TEXT_STUB)
+                answer = handed.words.written.get(grade.name, TEXT_STUB)
                 score = None if is_answer(answer) else 0.0
                 new = grade.name in before and before[grade.name] != answer
             if grade.manual_score is None:
@@ -213,12 +239,12 @@ class _Entry:
             grade.auto_score = score
 
     def _comment(self, notebook: Any, handed: Handed) -> None:
+        told = comments_on(self._report, [comment.name for comment in notebook.comments])
         for comment in notebook.comments:
-            results = [result for result in self._report.items if result.function == comment.name]
-            if results:
-                comment.auto_comment = comment_on(results) or None
+            if comment.name in told:
+                comment.auto_comment = told[comment.name] or None
             else:
-                answered = is_answer(handed.written.get(comment.name, TEXT_STUB))
+                answered = is_answer(handed.words.written.get(comment.name, TEXT_STUB))
                 comment.auto_comment = None if answered else NO_RESPONSE
 
     def _penalize(self, submission: Any, notebook: Any) -> None:
@@ -234,8 +260,21 @@ class _Entry:
         self._gradebook.db.expire_all()
 
 
-def comment_on(results: Sequence[ItemResult]) -> str:
-    """What is wrong with one function, as Markdown: "" where nothing is.
+def comments_on(report: Report, names: Sequence[str]) -> dict[str, str]:
+    """The comment on each of these functions that has items, by its name; a cause stands at the first it concerns."""
+    told: dict[str, str] = {}
+    cause = report.cause
+    for name in names:
+        results = [result for result in report.items if result.function == name]
+        concerned = any(result.message.startswith(NOT_REACHED) for result in results)
+        if results:
+            told[name] = comment_on(results, cause if concerned else "")
+        cause = "" if concerned else cause
+    return told
+
+
+def comment_on(results: Sequence[ItemResult], cause: str = "") -> str:
+    """What is wrong with one function, as Markdown: "" where nothing is; first what kept all from being reached.
 
     nbgrader renders a comment as Markdown with HTML in it. So what may hold a student's words is indented by four
     spaces, which makes it code: it shows as it is.
@@ -247,4 +286,5 @@ def comment_on(results: Sequence[ItemResult]) -> str:
             message = textwrap.dedent("\n".join(item_lines(result, again="")[1:]))
             code = textwrap.indent(visible(message, newlines=True), "    ")
             parts.append(f"{result.item}, {points}{number(result.max_points)}:\n\n{code}")
-    return "\n\n".join(parts)
+    first = [textwrap.indent(visible(cause, newlines=True), "    ")] if cause and parts else []
+    return "\n\n".join([*first, *parts])

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.handout.source_notebook import TEXT_STUB, Cell, Notebook
+from autograder.authoring.handout.source_notebook import Cell, Notebook
+from autograder.authoring.handout.words import Words
+from autograder.platforms.nbgrader.harmless import as_written, harmless
 from autograder.submissions.syntax import MAX_CODE, UNPARSABLE, parsed
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines
@@ -20,23 +22,11 @@ from autograder.vocabulary.text import visible
 
 @dataclass(frozen=True)
 class Handed:
-    """What a student handed in, as text: the module that was graded, and the answers in words by their cells."""
+    """What a student handed in, as text: the module that was graded, and the answers in words."""
 
     source: str = ""
-    written: Mapping[str, str] = field(default_factory=dict)
+    words: Words = field(default_factory=Words)
     changed: bool = False
-
-
-def is_answer(text: str) -> bool:
-    """Whether somebody has written something."""
-    return text.strip() not in ("", TEXT_STUB)
-
-
-def questions(template: Notebook) -> dict[str, str]:
-    """The cells that a person marks, and what they hold before anybody answers."""
-    roles = {cell["id"]: cell["metadata"].get("nbgrader", {}) for cell in template["cells"]}
-    asked = {name for name, role in roles.items() if role.get("grade") and role.get("solution")}
-    return {cell["id"]: cell["source"] for cell in template["cells"] if cell["id"] in asked}
 
 
 def written_in(path: Path, questions: Mapping[str, str]) -> dict[str, str]:
@@ -47,7 +37,7 @@ def written_in(path: Path, questions: Mapping[str, str]) -> dict[str, str]:
         cells = nbformat.read(path, as_version=4).cells  # type: ignore[no-untyped-call]
     except (OSError, ValueError):
         return {}
-    return {cell["id"]: cell["source"] for cell in cells if cell.get("id") in questions}
+    return {cell["id"]: as_written(cell["source"]) for cell in cells if cell.get("id") in questions}
 
 
 def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
@@ -58,8 +48,11 @@ def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
         name = cell["id"]
         if name in results:
             cell["outputs"] = _outputs(results[name])
-        elif name in handed.written:
-            cell["source"] = handed.written[name]
+        elif name in handed.words.written:
+            pictures = handed.words.pictures.get(name, {})
+            cell["source"] = harmless(handed.words.written[name], pictures)
+            if pictures:
+                cell["attachments"] = {picture: dict(bundle) for picture, bundle in pictures.items()}
         elif name in answers:
             cell["source"] = answers[name]
     if handed.source:
@@ -80,7 +73,12 @@ def _definitions(source: str) -> dict[str, str]:
         return {}
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     lines = source.splitlines(keepends=True)
-    return {node.name: "".join(lines[node.lineno - 1 : node.end_lineno]).rstrip() for node in functions}
+    return {node.name: "".join(lines[_first_line(node) - 1 : node.end_lineno]).rstrip() for node in functions}
+
+
+def _first_line(function: ast.FunctionDef) -> int:
+    """Where a function begins with what decorates it."""
+    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
 
 
 def _outputs(result: ItemResult) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ MAGIC = b"PGF1"
 PREFIX = struct.Struct(">4sIQ")
 MAX_HEADER = 4 * 2**20
 MAX_BLOB = 64 * 2**20
+MAX_ANSWER = (256 * 2**10, 16 * 2**20)  # header and blob of what a worker says: a hundred times what honest ones do
 
 
 class FrameError(Exception):
@@ -63,22 +64,29 @@ def encode(header: dict[str, Any], blob: bytes = b"") -> bytes:
 
 def read(stream: Readable) -> tuple[dict[str, Any], bytes] | None:
     """The next frame, or None where the stream ends between frames; raises FrameError on anything else."""
+    parts = read_parts(stream, (MAX_HEADER, MAX_BLOB))
+    return None if parts is None else (parse_header(parts[0]), parts[1])
+
+
+def read_parts(stream: Readable, caps: tuple[int, int]) -> tuple[bytes, bytes] | None:
+    """The next frame as bytes: header and blob, neither longer than its cap; or None, or FrameError, as `read`."""
     prefix = _read_up_to(stream, PREFIX.size)
     if not prefix:
         return None
     if len(prefix) < PREFIX.size:
         raise FrameError("the stream ended inside a frame")
     magic, header_length, blob_length = PREFIX.unpack(prefix)
-    if magic != MAGIC or header_length > MAX_HEADER or blob_length > MAX_BLOB:
+    if magic != MAGIC or header_length > caps[0] or blob_length > caps[1]:
         raise FrameError("not a frame, or one over the cap")
     encoded = _read_up_to(stream, header_length)
     blob = _read_up_to(stream, blob_length)
     if len(encoded) < header_length or len(blob) < blob_length:
         raise FrameError("the stream ended inside a frame")
-    return _parse_header(encoded), blob
+    return encoded, blob
 
 
-def _parse_header(encoded: bytes) -> dict[str, Any]:
+def parse_header(encoded: bytes) -> dict[str, Any]:
+    """What a header says; raises FrameError where it says nothing."""
     try:
         header = json.loads(encoded, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:

@@ -6,6 +6,7 @@ Only the standard library and ctypes: this runs inside the worker. Sources: capa
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import struct
 import sys
@@ -22,15 +23,18 @@ def give_up(readable: Sequence[str]) -> None:
     if os.geteuid() != 0:
         return
     give_up_bounding_set()
-    if all(_others_may_enter(path) for path in (sys.base_prefix, *readable) if os.path.isdir(path)):  # noqa: PTH112
+    if others_reach(tuple(readable)):
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
     give_up_capabilities()
 
 
-def _others_may_enter(path: str) -> bool:
-    places = [Path(path).resolve(), *Path(path).resolve().parents]
+@functools.cache  # a warm server asks before it forks
+def others_reach(readable: tuple[str, ...]) -> bool:
+    """Whether a user who owns nothing can read all this, as far as folders tell."""
+    folders = [Path(path).resolve() for path in (sys.base_prefix, *readable) if os.path.isdir(path)]  # noqa: PTH112
+    places = {place for folder in folders for place in (folder, *folder.parents)}
     return all(place.stat().st_mode & 0o005 == 0o005 for place in places)
 
 

@@ -18,8 +18,17 @@ _TCP = 0x3  # bind, connect
 _SCOPES = 0x3  # abstract sockets, signals
 
 
-def apply(readable: Sequence[str]) -> None:
-    """Put it on this process; raises OSError where the kernel has none."""
+def restrict(ruleset: int) -> None:
+    """Put prepared rules on this process."""
+    syscall(_RESTRICT, ruleset, 0)
+
+
+def prepare(readable: Sequence[str], listed: Sequence[str] = ()) -> int:
+    """The rules as a descriptor, which many processes can put on; raises OSError where the kernel has none.
+
+    readable   what may be read and executed
+    listed     folders of which the names may be seen, all that is in them
+    """
     version = _version()
     if version < 1:
         raise OSError(38, "this kernel has no Landlock, or it is switched off")
@@ -30,24 +39,26 @@ def apply(readable: Sequence[str]) -> None:
     descriptor = syscall(_RULESET, ruleset, size, 0)
     try:
         for path in readable:
-            _allow(descriptor, path)
-        syscall(_RESTRICT, descriptor, 0)
-    finally:
+            kind = _READ_DIR if os.path.isdir(path) else _WRITE_FILE if path == os.devnull else 0  # noqa: PTH112
+            _allow(descriptor, path, _EXECUTE | _READ_FILE | kind)
+        for path in listed:
+            _allow(descriptor, path, _READ_DIR)
+    except OSError:
         os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _version() -> int:
     return -1 if LIBC is None else int(LIBC.syscall(_RULESET, None, 0, 1))
 
 
-def _allow(ruleset: int, path: str) -> None:
+def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        kind = _READ_DIR if os.path.isdir(path) else _WRITE_FILE if path == os.devnull else 0  # noqa: PTH112
-        rights = _EXECUTE | _READ_FILE | kind
         syscall(_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0)
     finally:
         os.close(opened)

@@ -32,15 +32,20 @@ def kill_children() -> None:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def seen_from_outside() -> int:
-    """The number of this process where /proc was mounted; in a namespace of processes it is not os.getpid()."""
-    with contextlib.suppress(OSError, ValueError):
-        return int(os.readlink("/proc/self"))  # noqa: PTH115
+def newest_child() -> int:
+    """The number of this process's youngest child where /proc was mounted; 0 where nobody tells."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        own = os.readlink("/proc/self")  # in a namespace of processes it is not os.getpid()  # noqa: PTH115
+        with open(f"/proc/{own}/task/{own}/children", encoding="ascii") as stream:  # noqa: PTH123
+            return int(stream.read().split()[-1])
     return 0
 
 
 class Usage(NamedTuple):
-    """How many threads a process has, how many bytes of memory it holds, its seconds of processor time."""
+    """How many threads a process has, how many bytes of memory it holds, its seconds of processor time.
+
+    Of all its threads, the first of which may have ended; memory with swap and with the tables of its pages.
+    """
 
     threads: int
     resident: int
@@ -50,14 +55,24 @@ class Usage(NamedTuple):
 def usage(pid: int) -> Usage:
     """What a process uses; nothing where nobody tells."""
     try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
-            fields = dict(line.split(":", 1) for line in stream)
+        fields = _status(pid)
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
             user, system = stream.read().rpartition(")")[2].split()[11:13]
-        resident = 1024 * sum(int(fields[name].split()[0]) for name in ("VmRSS", "VmSwap"))
+        resident = 1024 * sum(int(fields[name].split()[0]) for name in ("VmRSS", "VmSwap", "VmPTE"))
         return Usage(int(fields["Threads"]), resident, (int(user) + int(system)) / os.sysconf("SC_CLK_TCK"))
     except (OSError, KeyError, ValueError):  # gone, a zombie, or not Linux
         return Usage(0, 0, 0.0)
+
+
+def _status(pid: int) -> dict[str, str]:
+    """The fields of /proc/<pid>/status; of another thread where the first has ended and tells of no memory."""
+    fields: dict[str, str] = {}
+    for folder in (f"/proc/{pid}", *(f"/proc/{pid}/task/{name}" for name in os.listdir(f"/proc/{pid}/task"))):  # noqa: PTH208
+        with contextlib.suppress(OSError), open(f"{folder}/status", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
+            fields = dict(line.split(":", 1) for line in stream)
+        if "VmRSS" in fields:
+            break
+    return fields
 
 
 def say_ending(code: int) -> str:

@@ -5,36 +5,42 @@ Only the standard library, `isolation`, `processes` and the worker itself: this 
 
 from __future__ import annotations
 
+import _imp
 import contextlib
 import functools
 import importlib
+import inspect
+import itertools
 import json
 import os
 import signal
 import socket
+import sys
 import traceback
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Callable, Iterator, Sequence
 
-from autograder.sandbox.inside import isolation, processes, worker
+from autograder.sandbox.inside import identity, isolation, landlock, namespaces, processes, worker
 
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
 
-def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
+def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused: int | None = None) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
-    Messages are JSON:
+    Messages are JSON; "outside" is a worker's number where /proc was mounted, which it does not learn itself:
 
-        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …}
+        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …, "outside": …}
         {"end": pid}         kills that worker and all that it started, and waits for it       ← {"status": wait status}
         {"warm": module}     imports a module that the next submission names                  ← {}
         {"compile": true} and one descriptor, a file of {file name: source}: see worker.compile_once  ← {}
 
-    `layers` and `readable` are for `isolation.apply`.
+    `layers`, `readable` and `refused`, a descriptor for its reports, are for `isolation.apply`.
     """
     processes.guard()
     processes.adopt()
     worker.warm()
+    rules = _rules(layers, readable)
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
         while True:
@@ -43,11 +49,16 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 return
             request = json.loads(message)
             if "fork" in request:
-                isolate = functools.partial(isolation.apply, layers, readable=readable, **request["fork"])
-                pid = _fork(channel, descriptors, isolate)
+                if "namespaces" in layers:
+                    namespaces.number_as_ever()
+                isolate = functools.partial(
+                    isolation.apply, layers, readable=readable, report=refused, rules=rules, **request["fork"]
+                )
+                pid = _fork(descriptors, isolate, [*descriptors, *(one for one in (refused, rules) if one is not None)])
                 for descriptor in descriptors:
                     os.close(descriptor)
-                channel.send(json.dumps({"pid": pid}).encode())
+                outside = processes.newest_child() if "namespaces" in layers else pid
+                channel.send(json.dumps({"pid": pid, "outside": outside}).encode())
             elif "compile" in request:
                 with os.fdopen(descriptors[0], "rb") as file:
                     worker.compile_once(json.load(file))
@@ -60,15 +71,45 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
                 channel.send(json.dumps({"status": _end(request["end"])}).encode())
 
 
-def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], None]) -> int:
+def forget_places(root: str) -> None:
+    """Let the kit's modules not tell where on this machine they lie, and no further one be imported."""
+    for name, module in sys.modules.items():
+        if name.partition(".")[0] == "autograder":
+            file = (module.__file__ or "").removeprefix(root).lstrip(os.sep)
+            for code in _codes_of(module):
+                _imp._fix_co_filename(code, file)  # type: ignore[attr-defined]  # with all that is defined in it
+            vars(module).update(__file__=file, __cached__=file, __spec__=None, __loader__=None)
+            if hasattr(module, "__path__"):
+                module.__path__ = []
+
+
+def _codes_of(module: types.ModuleType) -> Iterator[types.CodeType]:
+    classes = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+    for one in (value for place in (module, *classes) for value in vars(place).values()):
+        function = inspect.unwrap(getattr(one, "__func__", None) or getattr(one, "fget", None) or one)
+        if isinstance(function, types.FunctionType) and function.__module__ == module.__name__:
+            yield function.__code__
+
+
+def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
+    """What takes hundreds of system calls, done once: Landlock's rules, and what `identity` has to know."""
+    if "identity" in layers:
+        identity.others_reach(tuple(readable))
+    if "landlock" not in layers:
+        return None
+    root = namespaces.place_for(tuple(readable)) if "namespaces" in layers else ""
+    return landlock.prepare(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
+
+
+def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[int]) -> int:
     pid = os.fork()
     if pid:
         return pid
     status = 1
     try:
         os.setsid()
-        channel.close()
         requests, answers, output = descriptors
+        _close_all_but(kept)
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123
             os.dup2(nothing.fileno(), 0)
         os.dup2(output, 1)
@@ -76,14 +117,19 @@ def _fork(channel: socket.socket, descriptors: list[int], isolate: Callable[[], 
         os.close(output)
         os.chdir("/")
         os.environ.pop("MPLCONFIGDIR", None)  # it names the user
-        pid = processes.seen_from_outside()
         isolate()
-        worker.main((requests, answers), pid)
+        worker.main((requests, answers))
         status = 0
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    """Close what the server has open: a place in a file that two workers share is a message."""
+    for first, last in itertools.pairwise([2, *sorted(kept), 2**16]):
+        os.closerange(first + 1, last)
 
 
 def _end(pid: int) -> int:

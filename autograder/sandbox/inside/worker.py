@@ -1,11 +1,12 @@
 """The worker: runs inside the sandbox, calls student code, returns what came back as data. It judges nothing.
 
-It stands apart from the engine. It imports torch, numpy, einops and safetensors and of the kit only what runs beside
-it: `frames`, `postponed`. No expected value ever enters it. A warm server (see `server`) has imported all that once and
-forks a worker for each submission; where fork is missing, a fresh interpreter runs `main` instead.
+It stands apart from the engine. It imports numpy and safetensors, torch and einops where the assignment needs them (see
+`tensors`), and of the kit only what runs beside it. No expected value ever enters it. A warm server (see `server`) has
+imported all that once and forks a worker for each submission; where fork is missing, a fresh interpreter runs `main`
+instead.
 
 A conversation, one frame each:
-                                                                          ← ready {pid}
+                                                                          ← ready
     → load   {module, source, given: {name: source}, probes: source}      ← loaded | raised
     → run    {function, probe, params} + inputs as safetensors            ← observed + tensors | raised | missing
 
@@ -16,44 +17,42 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import linecache
 import os
 import random
+import re
 import sys
 import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
-import einops
 import numpy
 import safetensors.numpy
-import safetensors.torch
-import torch
 
-from autograder.sandbox.inside import frames, postponed
+from autograder.sandbox.inside import calling, frames
 
 MAX_TEXT = 2_000
-MAX_FACTS = 256 * 2**10
+MAX_TYPES = 20
+MAX_FACTS = 128 * 2**10
 MAX_TENSOR_BYTES = 8 * 2**20
-SENDABLE = {
-    getattr(torch, name)
-    for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
-}
+MAX_BYTES = frames.MAX_ANSWER[1] - 2**20  # of all tensors of an answer, beside their table
+SENDABLE = "biuf"  # kinds of numbers that an array may hold
+MAX_NUMBER = 8  # bytes of one
+TENSORS = "autograder.sandbox.inside.tensors"
 PROBES = "probes"
+CALL = calling.call  # imported before isolation: what most probes take over
 COMPILED: dict[tuple[str, str], types.CodeType] = {}  # by file name and source: by the text itself, not its name alone
-GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
 
 
-def main(descriptors: tuple[int, int], pid: int = 0) -> None:
-    """Serve one submission in this process: requests from the first descriptor, answers to the second.
-
-    pid   this process, as the grader sees it, where that is another number
-    """
+def main(descriptors: tuple[int, int]) -> None:
+    """Serve one submission in this process: requests from the first descriptor, answers to the second."""
     with os.fdopen(descriptors[0], "rb") as requests, os.fdopen(descriptors[1], "wb") as answers:
-        _quiet_torch()
-        frames.write(answers, {"op": "ready", "pid": pid})
+        if torch_side := _torch_side():
+            torch_side.on_one_thread()
+        frames.write(answers, {"op": "ready"})
         Worker().converse(requests, answers)
 
 
@@ -63,14 +62,27 @@ def main_on_stdio() -> None:
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
-    postponed.postpone()
+    if torch_side := _torch_side():
+        torch_side.postpone()
     main(descriptors)
+
+
+def know_torch() -> None:
+    """Import what knows of tensors, and torch with it: before isolation, after which nothing of the kit is found."""
+    importlib.import_module(TENSORS)
+
+
+def _torch_side() -> Any:
+    """What knows of tensors; None where no torch is needed."""
+    return sys.modules.get(TENSORS)
 
 
 def warm() -> None:
     """Touch everything that a worker will need, so that its children find it done."""
-    _quiet_torch()
-    postponed.postpone()
+    torch_side = _torch_side()
+    if torch_side:
+        torch_side.on_one_thread()
+        torch_side.postpone()
     with _usual_state():
         touch()
     gc.collect()
@@ -78,18 +90,10 @@ def warm() -> None:
 
 
 def touch() -> None:
-    """Do once what takes long the first time only.
-
-    torch reads the processor's features at its first operation, and imports sympy for the first gradient that starts
-    from given ones.
-    """
-    weight = torch.nn.Parameter(einops.rearrange(torch.arange(6.0), "(a b) -> a b", a=2))
-    torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()  # type: ignore[no-untyped-call]
-    torch.optim.Adam([weight]).step()
-    torch.autograd.grad(weight * 2, weight, torch.ones_like(weight))
-    torch.multinomial(torch.softmax(weight.detach(), dim=-1), 2, replacement=True)
-    safetensors.torch.load(safetensors.torch.save({"weight": weight.detach()}))
-    numpy.asarray(weight.detach())
+    """Do once what takes long the first time only."""
+    safetensors.numpy.load(safetensors.numpy.save({"numbers": numpy.linspace(0.0, 1.0, 6).reshape(2, 3)}))
+    if torch_side := _torch_side():
+        torch_side.touch()
 
 
 def compile_once(sources: Mapping[str, str]) -> None:
@@ -97,12 +101,6 @@ def compile_once(sources: Mapping[str, str]) -> None:
     for filename, source in sources.items():
         COMPILED[filename, source] = compile(source, filename, "exec", dont_inherit=True)
     gc.freeze()
-
-
-def _quiet_torch() -> None:
-    torch.set_num_threads(1)
-    with contextlib.suppress(RuntimeError):  # may be set only once, before any parallel work
-        torch.set_num_interop_threads(1)
 
 
 class Worker:
@@ -150,8 +148,9 @@ class Worker:
         probe: Callable[..., Any] = getattr(self._probes, header["probe"])
         with _usual_state():
             try:
-                returned, facts = probe(self._module, safetensors.torch.load(blob), header["params"])
-                return _observed(returned, facts)
+                of_arrays = _is_of_arrays(header["params"])
+                returned, facts = probe(self._module, _inputs(blob, of_arrays=of_arrays), header["params"])
+                return _observed(returned, facts, of_arrays=of_arrays)
             except stopped_by:
                 raise
             except BaseException as error:
@@ -160,7 +159,8 @@ class Worker:
 
 def _define(module: types.ModuleType, source: str, filename: str, *, listed: bool = True) -> types.ModuleType:
     """Run `source` as `module`, importable by its name where `listed`, with its lines known to tracebacks."""
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    lines = re.split(r"\r\n|\r|\n", source)  # as Python counts them: `str.splitlines` also splits at a form feed
+    linecache.cache[filename] = (len(source), None, [f"{line}\n" for line in lines], filename)
     module.__file__ = filename
     if listed:
         sys.modules[module.__name__] = module
@@ -172,11 +172,8 @@ def _define(module: types.ModuleType, source: str, filename: str, *, listed: boo
 @contextlib.contextmanager
 def _usual_state() -> Iterator[None]:
     """The state that a fresh interpreter would have, whatever an earlier call left behind."""
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
-    torch.set_default_device(None)
-    torch.set_deterministic_debug_mode("default")  # as use_deterministic_algorithms(False), which loads the compiler
-    GENERATOR.manual_seed(0)
+    if torch_side := _torch_side():
+        torch_side.set_usual_state()
     numpy.random.seed(0)
     random.seed(0)
     yield
@@ -185,67 +182,88 @@ def _usual_state() -> Iterator[None]:
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Leave generators and switches as they were: in a notebook they are the student's own. One thread meanwhile."""
-    generators = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
-    dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
-    deterministic, threads = torch.get_deterministic_debug_mode(), torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-        torch.set_rng_state(generators[0])
-        numpy.random.set_state(generators[1])
-        random.setstate(generators[2])
-        torch.set_default_dtype(dtype)
-        torch.set_default_device(None if device == torch.device("cpu") else device)
-        torch.set_grad_enabled(grad)
-        torch.set_deterministic_debug_mode(deterministic)
+    generators = numpy.random.get_state(), random.getstate()
+    torch_side = _torch_side()
+    with torch_side.undisturbed() if torch_side else contextlib.nullcontext():
+        try:
+            yield
+        finally:
+            numpy.random.set_state(generators[0])
+            random.setstate(generators[1])
 
 
-def _observed(returned: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+def _is_of_arrays(params: Mapping[str, Any]) -> bool:
+    """Whether a call is of NumPy or plain Python: its case says so, or the whole assignment needs no torch."""
+    return _torch_side() is None or params.get("values", calling.TORCH) != calling.TORCH
+
+
+def _inputs(blob: bytes, *, of_arrays: bool) -> dict[str, Any]:
+    """The inputs of a call: tensors, or arrays that may be written to."""
+    if not of_arrays:
+        return dict(_torch_side().load(blob))
+    return {name: array.copy() for name, array in safetensors.numpy.load(blob).items()}
+
+
+def _observed(
+    returned: Mapping[str, Any], facts: Mapping[str, Any], *, of_arrays: bool = False
+) -> tuple[dict[str, Any], bytes]:
     described: dict[str, Any] = {}
+    left = MAX_BYTES
     arrays: dict[str, numpy.ndarray[Any, Any]] = {}
-    with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
-        for name, value in returned.items():
-            described[name] = _describe(value)
-            if described[name]["kind"] == "tensor" and described[name]["sent"]:
-                plain = torch.Tensor.detach(value).as_subclass(torch.Tensor).clone().contiguous()
-                arrays[name] = plain.resolve_conj().resolve_neg().numpy()
+    for name, value in returned.items():
+        described[name], array = _describe(value, min(left, MAX_TENSOR_BYTES), of_arrays=of_arrays)
+        if array is not None:
+            arrays[name] = array
+            left -= array.nbytes
     if len(json.dumps(facts, allow_nan=False)) > MAX_FACTS:
         facts = {}
     return {"op": "observed", "returned": described, "facts": dict(facts)}, safetensors.numpy.save(arrays)
 
 
-def _describe(value: Any) -> dict[str, Any]:
+def _describe(value: Any, most: int, *, of_arrays: bool) -> tuple[dict[str, Any], numpy.ndarray[Any, Any] | None]:
+    torch_side = _torch_side()
     if value is None:
-        return {"kind": "none"}
-    if not isinstance(value, torch.Tensor):
-        return {"kind": "other", "type": type(value).__name__[:80]}
-    dense = value.layout == torch.strided and value.device.type == "cpu"
-    small = dense and value.numel() * value.element_size() <= MAX_TENSOR_BYTES
-    return {
+        return {"kind": "none"}, None
+    if of_arrays and isinstance(value, numpy.ndarray | numpy.generic):
+        return _describe_array(value, most)
+    if not of_arrays and torch_side.is_tensor(value):
+        described, array = torch_side.describe(value, most)
+        return described, array
+    return {"kind": "other", "type": type(value).__name__[:80]}, None
+
+
+def _describe_array(array: Any, most: int) -> tuple[dict[str, Any], numpy.ndarray[Any, Any] | None]:
+    """What is said of an array, as of a tensor without a graph, and its values where they can be sent."""
+    plain = numpy.array(array, order="C", subok=False)
+    plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
+    sent = plain.nbytes <= most and plain.dtype.kind in SENDABLE and plain.itemsize <= MAX_NUMBER
+    described = {
         "kind": "tensor",
-        "dtype": str(value.dtype).removeprefix("torch."),
-        "shape": [int(size) for size in value.shape],
-        "requires_grad": bool(value.requires_grad),
-        "sent": small and value.dtype in SENDABLE,
+        "dtype": plain.dtype.name,
+        "shape": list(plain.shape),
+        "requires_grad": False,
+        "sent": sent,
     }
+    return described, plain if sent else None
 
 
 def _describe_exception(error: BaseException, filename: str) -> dict[str, Any]:
     """What of an exception may leave the sandbox: type names, a capped message, the student's own line."""
-    line = None
+    line = probe_line = None
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename == filename:
             line = number
+        if frame.f_code.co_filename == f"{PROBES}.py":
+            probe_line = number
     if isinstance(error, SyntaxError) and error.filename == filename:
         line = error.lineno
     text = linecache.getline(filename, line).strip() if line else ""
     return {
-        "types": [kind.__name__[:80] for kind in type(error).__mro__],
+        "types": [kind.__name__[:80] for kind in type(error).__mro__[:MAX_TYPES]],
         "message": _text_of(error),
         "line": line,
         "code": text[:200],
+        "probe_line": probe_line,
     }
 
 

@@ -1,0 +1,4 @@
+"""A solution file → a complete assignment: what `autograder new` reads, tries and writes.
+
+`new_assignment` is the way in.
+"""

@@ -1,0 +1,187 @@
+"""A solution file → a complete assignment in a course: written, tried, its mistakes chosen, its fixtures made."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.authoring.beginning import texts
+from autograder.authoring.beginning.entries import Allowances, cases_text, entries
+from autograder.authoring.beginning.likely_mistakes import Candidate, candidates
+from autograder.authoring.beginning.signatures import Solution, marked
+from autograder.authoring.beginning.trial import Bench, Tried
+from autograder.authoring.catalogue import Correct, Mistake
+from autograder.authoring.declarations import OPEN_SECRET
+from autograder.authoring.fixtures.agreement import with_mistakes
+from autograder.authoring.fixtures.generator import Generator, regenerate
+from autograder.authoring.handout.release import handout_files, write_handout, write_source_notebook
+from autograder.grading.cases import Case
+from autograder.grading.items import Assignment, load_assignment
+from autograder.sandbox.apart import apart
+from autograder.sandbox.observation import Observation, Raised
+from autograder.sandbox.sandbox import Sandbox
+from autograder.vocabulary.errors import FixtureError, UsageError
+
+MOST_MISTAKES = 5  # of one function
+IDLE = re.compile(r"(?P<case>[\w.-]+): (?:given\.)?(?P<name>\w+) does not matter")
+CASE = re.compile(r"(?P<case>[a-z0-9.-]+-(?:large|other)): ")
+MOST_REPAIRS = 40
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What was written: how many items, cases and mistakes; and of which functions no mistake is known."""
+
+    items: int
+    cases: int
+    mistakes: int
+    without: tuple[str, ...]
+
+
+def check_name(root: Path, name: str) -> None:
+    """Raise UsageError where an assignment cannot be called that, or something is there already."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+        raise UsageError(f"{name!r} cannot be a module's name: small letters, digits and _, such as linear_algebra.")
+    for folder in (root / "fixtures" / name, root / "solution" / name, root / "handout" / name):
+        if folder.exists():
+            raise UsageError(f"{folder} is there already: nothing was written. Give another name.")
+
+
+def new_assignment(root: Path, name: str, title: str, solution: Solution) -> Begun:
+    """Write the assignment into the course `root`, whole or not at all; its handout is a draft."""
+    check_name(root, name)
+    root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root, prefix=".new-") as folder:
+        begun = apart(_begin, Path(folder), name, title, solution)
+        for part in ("solution", "fixtures"):
+            (root / part).mkdir(exist_ok=True)
+            (Path(folder) / part / name).replace(root / part / name)
+    assignment = load_assignment(root / "fixtures" / name)
+    write_source_notebook(assignment)
+    write_handout(handout_files(assignment), assignment.handout)
+    return begun
+
+
+def _begin(root: Path, name: str, title: str, solution: Solution) -> Begun:
+    sys.dont_write_bytecode = True  # files are written again within a second
+    with Sandbox() as sandbox:
+        bench = Bench(solution, sandbox)
+        writing = _Writing(root, name, title, solution, [bench.tried(one) for one in solution.functions], sandbox)
+        chosen, cases = writing.all()
+        without = tuple(function for function, several in chosen.items() if not several)
+        items = len(load_assignment(root / "fixtures" / name).items)
+        return Begun(items, cases, sum(map(len, chosen.values())), without)
+
+
+@dataclass(frozen=True)
+class _Writing:
+    root: Path
+    name: str
+    title: str
+    solution: Solution
+    tried: Sequence[Tried]
+    sandbox: Sandbox
+
+    def all(self) -> tuple[Mapping[str, Sequence[Candidate]], int]:
+        """Write everything and make the fixtures; the mistakes that were chosen, and the number of cases."""
+        text = marked(self.solution)
+        own = {one.function.name: Correct.from_solution(text, one.function.name).source for one in self.tried}
+        allowed = Allowances()
+        self._write(allowed, {})
+        cases = self._cases(allowed)
+        assignment = self._assignment
+        chosen = {
+            one.function.name: choose(assignment, cases, own[one.function.name], one, self.sandbox)
+            for one in self.tried
+        }
+        self._write(allowed, {name: several for name, several in chosen.items() if several})
+        return chosen, regenerate(self._assignment, self._assignment.folder, sandbox=self.sandbox)
+
+    @property
+    def _assignment(self) -> Assignment:
+        return load_assignment(self.root / "fixtures" / self.name)
+
+    def _cases(self, allowed: Allowances) -> list[Case]:
+        """The cases, once those that cannot grade are gone and arguments that need not matter are said to be free."""
+        for _ in range(MOST_REPAIRS):
+            try:
+                return Generator.of(self._assignment, self.sandbox).complete(OPEN_SECRET)[1]
+            except FixtureError as error:
+                if not _allow(str(error), allowed):
+                    raise
+            self._write(allowed, {})
+        raise FixtureError(f"{self.name}: no set of cases was found that could grade.")
+
+    def _write(self, allowed: Allowances, mistakes: Mapping[str, Sequence[Candidate]]) -> None:
+        listed = entries(self.tried, allowed)
+        functions = [one.function for one in self.tried]
+        fixtures, solution = (self.root / part / self.name for part in ("fixtures", "solution"))
+        for path, text in (
+            (fixtures / "items.toml", texts.items_text(self.name, self.title, listed, self.solution)),
+            (fixtures / "cases.py", cases_text(listed, self.solution)),
+            (fixtures / "oracle.py", texts.oracle_text(self.tried, self.solution)),
+            (fixtures / "probes.py", texts.probes_text()),
+            (fixtures / "mistakes.py", texts.mistakes_text(self.name, mistakes)),
+            (solution / f"{self.name}.py", marked(self.solution)),
+            (solution / "README.md", texts.readme_text(self.name, self.title, functions)),
+        ):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def _allow(refusal: str, allowed: Allowances) -> bool:
+    """Make room for what a build refused; False where nothing can be done about it."""
+    if idle := IDLE.match(refusal):
+        names = allowed.free.setdefault(idle["case"], [])
+        known = idle["name"] in names
+        names.append(idle["name"])
+        return not known
+    if (case := CASE.match(refusal)) and case["case"] not in allowed.dropped:
+        allowed.dropped.add(case["case"])
+        return True
+    return False
+
+
+# Mistakes
+
+
+def choose(
+    assignment: Assignment, cases: Sequence[Case], correct: str, tried: Tried, sandbox: Sandbox
+) -> list[Candidate]:
+    """Of the likely mistakes those that some case tells from a right answer, and from each other."""
+    found: list[Candidate] = []
+    seen: list[object] = []
+    for one in candidates(correct, tried.function):
+        mistake = Mistake(one.slug, "", one.function, one.hint, one.text(correct))
+        signature = _signature(assignment, cases, mistake, sandbox)
+        if signature and signature not in seen:
+            seen.append(signature)
+            found.append(one)
+        if len(found) == MOST_MISTAKES:
+            break
+    return found
+
+
+def _signature(assignment: Assignment, cases: Sequence[Case], mistake: Mistake, sandbox: Sandbox) -> list[object]:
+    """What the mistake does in each case where that is not right; nothing where it is no mistake, or more than one."""
+    try:
+        told = with_mistakes(assignment, cases, [mistake], sandbox)
+    except FixtureError:
+        return []  # it does not end, or ends the worker
+    seen = [(case.id, _shown(case.mistakes[mistake.slug])) for case in told if mistake.slug in case.mistakes]
+    is_crash = all(isinstance(case.mistakes.get(mistake.slug), Raised | None) for case in told)
+    return [] if is_crash else list(seen)
+
+
+def _shown(seen: Observation | Raised) -> object:
+    if isinstance(seen, Raised):
+        return seen.types
+    arrays = {
+        n: (r.shape, r.dtype, r.array.tobytes() if r.array is not None else b"") for n, r in seen.returned.items()
+    }
+    return arrays, seen.facts

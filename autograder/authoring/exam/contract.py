@@ -1,0 +1,228 @@
+"""The contract as data: every sentence that binds a student is a clause of the assignment's `contract.toml`.
+
+    [[clause]]
+    id = "deltas-max-ties"
+    function = "compute_deltas"        # "" where it is about all of them
+    where = "docstring"                # or "README", the assignment's text
+    sentence = "…"                     # verbatim; white space may differ
+    items = ["deltas-max"]
+    mistakes = ["first-maximum-only", "habit:isclose-for-eq"]
+    separates = "two equal maxima in one row"
+
+or, in place of the last three, `not_graded = "the reason"`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from autograder.grading.items import Assignment
+from autograder.vocabulary.errors import FixtureError
+
+CONTRACT = "contract.toml"
+README = "README.md"
+WHERE = ("docstring", "README")
+TEXTS = frozenset({"id", "function", "where", "sentence", "separates", "not_graded"})
+LISTS = frozenset({"items", "mistakes"})
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+NUMBERED = re.compile(r"(?:\d+\.|-)\s+")
+SENTENCE_END = re.compile(r"(?<![.\d])\.(?=\s|$)|:(?=\s|$)")
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One sentence that binds a student, and what holds the grader to it.
+
+    line       where the clause begins in contract.toml
+    items      the items that are about it
+    mistakes   what violates it: slugs of the catalogue, `habit:…` and `parameter:…` of generated mutants
+    """
+
+    id: str
+    function: str
+    where: str
+    sentence: str
+    line: int
+    items: tuple[str, ...] = ()
+    mistakes: tuple[str, ...] = ()
+    separates: str = ""
+    not_graded: str = ""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The clauses of an assignment, and the file that they stand in."""
+
+    path: Path
+    clauses: tuple[Clause, ...]
+
+    def place(self, clause: Clause) -> str:
+        """File, line and id, as a complaint begins."""
+        return f"{self.path.parent.name}/{self.path.name}:{clause.line}: {clause.id}"
+
+
+def read_contract(assignment: Assignment) -> Contract | None:
+    """The contract of an assignment; None where it has none yet.
+
+    Raises FixtureError, one sentence with file and line, where the file cannot be used.
+    """
+    path = assignment.folder / CONTRACT
+    if not path.is_file():
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise FixtureError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FixtureError(f"{path} is not TOML: {error}.") from error
+    listed = data.get("clause", [])
+    if strange := sorted(data.keys() - {"clause"}):
+        raise FixtureError(f"{path} has the unknown entry {strange[0]!r}; clauses are [[clause]] tables.")
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+        raise FixtureError(f"{path} lists no [[clause]].")
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith("[[clause]]")]
+    numbers = lines if len(lines) == len(listed) else [1] * len(listed)
+    clauses = tuple(_clause(entry, path, line) for entry, line in zip(listed, numbers, strict=True))
+    _refuse_twice(clauses, path)
+    return Contract(path, clauses)
+
+
+def _clause(entry: Mapping[str, Any], path: Path, line: int) -> Clause:
+    def refuse(what: str) -> NoReturn:
+        raise FixtureError(f"{path}:{line}: {what}.")
+
+    name = entry.get("id")
+    if not isinstance(name, str) or not SLUG.fullmatch(name):
+        refuse(f"'id' of a clause should be a slug such as deltas-max-ties, but is {name!r}")
+    if unknown := sorted(entry.keys() - TEXTS - LISTS):
+        refuse(f"{name} has the unknown entry {unknown[0]!r}")
+    for key in TEXTS & entry.keys():
+        if not isinstance(entry[key], str) or not (entry[key].strip() or key == "function"):
+            refuse(f"{key!r} of {name} should be text, but is {entry[key]!r}")
+    for key in LISTS & entry.keys():
+        if not isinstance(entry[key], list) or not all(isinstance(one, str) for one in entry[key]):
+            refuse(f"{key!r} of {name} should be a list of text, but is {entry[key]!r}")
+    if missing := sorted({"function", "where", "sentence"} - entry.keys()):
+        refuse(f"{name} has no {missing[0]!r}")
+    if entry["where"] not in WHERE:
+        refuse(f"'where' of {name} should be one of {', '.join(WHERE)}, but is {entry['where']!r}")
+    lists = {key: tuple(entry.get(key, ())) for key in LISTS}
+    texts = {key: entry.get(key, "") for key in TEXTS}
+    return Clause(**{**texts, **lists}, line=line)
+
+
+def _refuse_twice(clauses: Sequence[Clause], path: Path) -> None:
+    seen: dict[str, int] = {}
+    for clause in clauses:
+        if clause.id in seen:
+            raise FixtureError(
+                f"{path}:{clause.line}: {clause.id} is the id of the clause in line {seen[clause.id]} too."
+            )
+        seen[clause.id] = clause.line
+
+
+# Sentences
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a docstring, white space collapsed.
+
+    In running text and in lists a sentence ends at a full stop, a colon or the end of its paragraph; a row of a table
+    (indented, or with a gap between columns) is one sentence, with the lines that are indented below it.
+    """
+    blocks = re.split(r"\n\s*\n", text.strip("\n"))
+    return [sentence for block in blocks for sentence in _of_block(block.splitlines())]
+
+
+def _of_block(lines: Sequence[str]) -> Iterator[str]:
+    if not lines or not any(line.strip() for line in lines):
+        return
+    margin = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    if margin == 0 and NUMBERED.match(lines[0]):
+        for entry in _paragraphs(lines, NUMBERED):
+            yield from _cut(NUMBERED.sub("", entry, count=1))
+    elif margin > 0 or _has_columns(lines):
+        yield from (collapsed(row) for row in _rows(lines, margin))
+    else:
+        yield from _cut(" ".join(lines))
+
+
+def _has_columns(lines: Sequence[str]) -> bool:
+    """Whether the lines that begin a row have a gap of two blanks or more."""
+    starts = [line for line in lines if not line.startswith(" ")]
+    return all(re.search(r"\S {2,}\S", line) for line in starts)
+
+
+def _paragraphs(lines: Sequence[str], start: re.Pattern[str]) -> list[str]:
+    entries: list[str] = []
+    for line in lines:
+        if start.match(line) or not entries:
+            entries.append(line)
+        else:
+            entries[-1] += f" {line}"
+    return entries
+
+
+def _rows(lines: Sequence[str], margin: int) -> list[str]:
+    rows: list[str] = []
+    for line in lines:
+        if len(line) - len(line.lstrip()) > margin and rows:
+            rows[-1] += f" {line}"
+        else:
+            rows.append(line)
+    return rows
+
+
+def _cut(paragraph: str) -> Iterator[str]:
+    for piece in SENTENCE_END.split(paragraph):
+        if re.search(r"\w", piece):
+            yield collapsed(piece)
+
+
+def collapsed(text: str) -> str:
+    """The text with each run of white space as one blank."""
+    return " ".join(text.split())
+
+
+# The texts that clauses quote
+
+
+def docstrings(solution: str, functions: Sequence[str]) -> dict[str, str]:
+    """The docstring of each graded function, and of the module under the name ""."""
+    module = ast.parse(solution)
+    found = {"": ast.get_docstring(module) or ""}
+    nodes = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name in functions]
+    return found | {node.name: ast.get_docstring(node) or "" for node in nodes}
+
+
+def unquoted(contract: Contract, texts: Mapping[str, str], readme: str) -> list[str]:
+    """A complaint for each sentence in no clause, and for each clause whose sentence stands nowhere.
+
+    `texts` are the docstrings by function, "" the module's; the module's own sentences need no clause.
+    """
+    found = []
+    for function, text in texts.items():
+        quotes = [collapsed(c.sentence) for c in contract.clauses if c.where == "docstring" and c.function == function]
+        for sentence in sentences(text) if function else ():
+            if not any(_stands_in(sentence, quote) or _stands_in(quote.rstrip(".:;"), sentence) for quote in quotes):
+                found.append(f"{contract.path.parent.name}/{CONTRACT}: no clause of {function} quotes: {sentence!r}.")
+    for clause in contract.clauses:
+        quoted = readme if clause.where == "README" else " ".join([texts.get(clause.function, ""), texts.get("", "")])
+        if clause.where == "docstring" and not clause.function:
+            quoted = " ".join(texts.values())
+        if not _stands_in(collapsed(clause.sentence), collapsed(quoted)):
+            place = README if clause.where == "README" else f"the docstring of {clause.function or 'any function'}"
+            found.append(f"{contract.place(clause)} quotes what does not stand in {place}: {clause.sentence!r}.")
+    return found
+
+
+def _stands_in(part: str, whole: str) -> bool:
+    """Whether the one text stands in the other, and no word of the other is cut by it."""
+    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", whole) is not None

@@ -1,0 +1,83 @@
+"""The contract held against what was graded: every clause has a mistake, and an item of the clause catches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from autograder.authoring.exam.contract import Clause, Contract
+from autograder.authoring.exam.findings import Fate, Finding
+from autograder.grading.items import Assignment
+
+Name = tuple[str, str]  # of a mistake or a generated change, and its function
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many clauses there are, how many of them a mistake tests, and how many are not graded, with the reason."""
+
+    clauses: int
+    tested: int
+    not_graded: int
+
+
+def clause_complaints(contract: Contract, assignment: Assignment, names: Iterable[Name]) -> list[str]:
+    """What clauses lack or name wrongly, before anything is graded; `names` are all mistakes that there are."""
+    items = {item.id: item.function for item in assignment.items}
+    known = set(names)
+    found = [(clause, what) for clause in contract.clauses for what in _lacks(clause, assignment, items, known)]
+    return [f"{contract.place(clause)} {what}." for clause, what in found]
+
+
+def coverage(contract: Contract, lost_on: Mapping[Name, Sequence[Mapping[str, float]]]) -> tuple[Coverage, list[str]]:
+    """The figures, and a complaint for each clause none of whose mistakes loses points on its items.
+
+    `lost_on` says of each mistake that was graded, and of each place of a generated change, what it lost by item.
+    """
+    graded = [clause for clause in contract.clauses if not clause.not_graded]
+    uncaught = [clause for clause in graded if not _is_caught(clause, lost_on)]
+    counts = Coverage(len(contract.clauses), len(graded) - len(uncaught), len(contract.clauses) - len(graded))
+    told = [
+        f"{contract.place(clause)} is not tested: none of its mistakes ({', '.join(clause.mistakes)}) loses points on "
+        f"{', '.join(clause.items)}."
+        for clause in uncaught
+        if clause.mistakes and clause.items
+    ]
+    return counts, told
+
+
+def losses(findings: Iterable[Finding], fates: Iterable[Fate]) -> dict[Name, list[Mapping[str, float]]]:
+    """What each mistake and each generated change lost, by name and function."""
+    found: dict[Name, list[Mapping[str, float]]] = {}
+    for finding in findings:
+        found.setdefault((finding.known.slug, finding.known.function), []).append(finding.lost_on)
+    for fate in fates:
+        if fate.mutant.slug:
+            found.setdefault((fate.mutant.name, fate.mutant.function), []).append(fate.lost_on)
+    return found
+
+
+def _lacks(clause: Clause, assignment: Assignment, items: Mapping[str, str], known: set[Name]) -> list[str]:
+    if clause.function and clause.function not in assignment.functions:
+        return [f"is about {clause.function}, which is no graded function"]
+    if clause.not_graded:
+        return ["names mistakes, and says why it is not graded"] if clause.mistakes else []
+    if not clause.mistakes:
+        return ["has neither mistakes nor not_graded"]
+    lacks = [f"names mistakes but no {what}" for what in ("items", "separates") if not getattr(clause, what)]
+    own = {name for name, function in known if function == clause.function or not clause.function}
+    lacks += [f"names the unknown mistake {name!r}" for name in clause.mistakes if name not in own]
+    for item in clause.items:
+        if item not in items:
+            lacks.append(f"names the unknown item {item!r}")
+        elif clause.function and items[item] != clause.function:
+            lacks.append(f"names the item {item}, which is about {items[item]}")
+    return lacks
+
+
+def _is_caught(clause: Clause, lost_on: Mapping[Name, Sequence[Mapping[str, float]]]) -> bool:
+    for (name, function), lost in lost_on.items():
+        own = name in clause.mistakes and clause.function in ("", function)
+        if own and any(items.get(item) for items in lost for item in clause.items):
+            return True
+    return False

@@ -1,0 +1,136 @@
+"""What became of each thing that the exam tried: a known mistake, a right answer, a mutant; and what to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autograder.authoring.exam.mutants import Mutant
+from autograder.vocabulary.report import Report
+
+
+@dataclass(frozen=True)
+class Known:
+    """A mistake of the catalogue."""
+
+    slug: str
+    function: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one mistake.
+
+    lost      points lost on its own function
+    spilt     points lost on other functions
+    named     every name that the report gave
+    lost_on   item → points lost on it
+    """
+
+    known: Known
+    lost: float
+    spilt: float
+    named: frozenset[str]
+    lost_on: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, known: Known, report: Report) -> Finding:
+        """What a report on all items says of a mistake."""
+        lost_on = lost_points(report)
+        own = {item.item for item in report.items if item.function == known.function}
+        lost = sum(points for item, points in lost_on.items() if item in own)
+        named = frozenset(slug for item in report.items for slug in item.mistakes)
+        return cls(known, round(lost, 2), round(sum(lost_on.values()) - lost, 2), named, lost_on)
+
+    @property
+    def naming(self) -> str:
+        """`rightly`, `wrongly` or `not`: a name that is not its own, beside its own, means one behaviour."""
+        if not self.named:
+            return "not"
+        return "rightly" if self.known.slug in self.named else "wrongly"
+
+    @property
+    def complaints(self) -> list[str]:
+        """What should not be: that it costs nothing, or costs elsewhere, or is called something else."""
+        slug = self.known.slug
+        found = []
+        if self.lost == 0:
+            found.append(f"{slug} is not caught.")
+        if self.spilt:
+            found.append(f"{slug} loses {self.spilt:g} points on other functions than {self.known.function}.")
+        if self.naming == "wrongly":
+            found.append(f"{slug} is called {', '.join(sorted(self.named))}.")
+        return found
+
+
+@dataclass(frozen=True)
+class RightAnswer:
+    """A right answer in another style, from the assignment's `right_answers/`, and what it was given."""
+
+    name: str
+    report: Report
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it earned all, and was told nothing."""
+        silent = not any(item.hint or item.mistakes for item in self.report.items)
+        return silent and self.report.points == self.report.max_points
+
+    @property
+    def complaints(self) -> list[str]:
+        """What it lost first, where it was not accepted."""
+        if self.is_accepted:
+            return []
+        first = next(item for item in self.report.items if item.verdict != "passed" or item.hint or item.mistakes)
+        return [f"{self.name} is a right answer, but {first.item} is {first.verdict}: {first.message.splitlines()[0]}"]
+
+
+@dataclass(frozen=True)
+class Fate:
+    """A mutant, and whether it kept all points of its function.
+
+    lost_on   item → points lost on it; of public cases only, where the mutant is an operator's
+    """
+
+    mutant: Mutant
+    survived: bool
+    lost_on: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, mutant: Mutant, report: Report) -> Fate:
+        """What a report on the items of its function says of a mutant."""
+        return cls(mutant, report.points == report.max_points, lost_points(report))
+
+    @property
+    def lost(self) -> float:
+        """Points lost on its function, as far as it was graded."""
+        return round(sum(self.lost_on.values()), 2)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it loses nothing and nobody has said why."""
+        return self.survived and not self.mutant.reason
+
+    @property
+    def is_generated_and_open(self) -> bool:
+        """Whether it is open, and a parameter's change or a habit."""
+        return self.is_open and bool(self.mutant.slug)
+
+    @property
+    def complaints(self) -> list[str]:
+        """That it loses nothing and is not listed, or is listed and loses something."""
+        mutant = self.mutant
+        kind = f" ({mutant.name})" if mutant.slug else ""
+        change = f"{mutant.function}{kind}: {mutant.before} → {mutant.after}"
+        if self.is_open:
+            return [f"This change of the solution loses nothing, and is not listed as equivalent. {change}"]
+        if mutant.reason and not self.survived:
+            return [f"This change of the solution is listed as equivalent, but loses points. {change}"]
+        return []
+
+
+def lost_points(report: Report) -> dict[str, float]:
+    """Item → points lost on it, for those that lost any."""
+    lost = {item.item: round(item.max_points - (item.points or 0.0), 2) for item in report.items}
+    return {item: points for item, points in lost.items() if points}

@@ -1,0 +1,132 @@
+"""Habits of arithmetic: guards "for stability", nearly equal for equal, one-pass variance, truncation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import product
+
+from autograder.authoring.exam.graded_text import Change, GradedText, called
+
+BOUNDS = ("-10, 10", "-20, 20")
+LOGARITHMS = ("log", "log_softmax")
+TRUNCATED = ("float", "item")
+
+
+def clamped(graded: GradedText) -> Iterator[Change]:
+    """`exp` of what is kept within bounds, logarithms and denominators kept from the extreme."""
+    for node in graded.nodes:
+        if called(node) == "exp":
+            for inside, bounds in product(_argument(node), BOUNDS):
+                yield (graded.replace(inside, f"{graded.atom(inside)}.clamp({bounds})"),)
+        if called(node) in LOGARITHMS:
+            yield (graded.replace(node, f"{graded.text(node)}.clamp(min=-20)"),)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _is_tensor(node.right):
+            yield (graded.replace(node.right, f"{graded.atom(node.right)}.clamp(min=1e-3)"),)
+
+
+def constant_in_logarithm(graded: GradedText) -> Iterator[Change]:
+    """A small constant under a logarithm, the softmax taken apart for it."""
+    for node in graded.nodes:
+        if called(node) == "log":
+            for inside in _argument(node):
+                yield (graded.replace(inside, f"({graded.text(inside)} + 1e-8)"),)
+        if called(node) == "log_softmax" and isinstance(node, ast.Call):
+            given = ", ".join(graded.text(one) for one in (*node.args, *node.keywords))
+            yield (graded.replace(node, f"torch.log(torch.softmax({given}) + 1e-8)"),)
+
+
+def nan_to_num(graded: GradedText) -> Iterator[Change]:
+    """Not-a-number and infinity replaced: in a quotient, an exponential, a result."""
+    for node in graded.nodes:
+        quotient = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _is_tensor(node.right)
+        if quotient or called(node) == "exp":
+            yield (graded.replace(node, f"torch.nan_to_num({graded.text(node)})"),)
+    for node in _results(graded):
+        yield (graded.replace(node, f"torch.nan_to_num({graded.text(node)})"),)
+
+
+def isclose_for_equal(graded: GradedText) -> Iterator[Change]:
+    """Nearly equal where equal is meant."""
+    for node in graded.nodes:
+        if not isinstance(node, ast.Compare) or isinstance(node.comparators[0], ast.Constant | ast.Tuple):
+            continue
+        left, right = graded.text(node.left), graded.text(node.comparators[0])
+        near = f"torch.isclose(torch.as_tensor({left}), torch.as_tensor({right}))"
+        if isinstance(node.ops[0], ast.Eq):
+            yield (graded.replace(node, near),)
+        if isinstance(node.ops[0], ast.NotEq):
+            yield (graded.replace(node, f"~{near}"),)
+
+
+def one_pass_variance(graded: GradedText) -> Iterator[Change]:
+    """The mean of the squares less the square of the mean."""
+    for node in graded.nodes:
+        if called(node) in ("std", "var") and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield (graded.replace(node, _one_pass(graded, node, node.func)),)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            yield from _one_pass_expectation(graded, node)
+
+
+def truncated(graded: GradedText) -> Iterator[Change]:
+    """Whole numbers where fractions are meant."""
+    for node in graded.nodes:
+        if called(node) in TRUNCATED:
+            yield (graded.replace(node, f"int({graded.text(node)})"),)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            yield (graded.replace(node, f"{graded.text(node.left)} // {graded.atom(node.right)}"),)
+    for name in graded.tensors:
+        optional = f"{name} if {name} is None else " if "None" in graded.parameters[name][0] else ""
+        yield (graded.before(graded.body[0], f"{name} = {optional}{name}.trunc()"),)
+    for name in (name for name, (kind, _) in graded.parameters.items() if kind == "float"):
+        yield (graded.before(graded.body[0], f"{name} = int({name})"),)
+
+
+def _argument(node: ast.AST) -> list[ast.expr]:
+    """What a function of one tensor is applied to, called as `torch.exp(x)` or as `x.exp()`."""
+    assert isinstance(node, ast.Call)
+    if node.args:
+        return node.args[:1]
+    return [node.func.value] if isinstance(node.func, ast.Attribute) else []
+
+
+def _is_tensor(node: ast.expr) -> bool:
+    """Whether a denominator is computed from tensors, as far as its text shows."""
+    reductions = any(called(one) in ("std", "var", "sum", "mean", "exp", "sqrt") for one in ast.walk(node))
+    return reductions and called(node) != "clamp"
+
+
+def _results(graded: GradedText) -> Iterator[ast.expr]:
+    """What a function that returns a tensor returns."""
+    if graded.node.returns is not None and ast.unparse(graded.node.returns) == "Tensor":
+        for statement, _ in graded.statements:
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                yield statement.value
+
+
+def _one_pass(graded: GradedText, node: ast.Call, function: ast.Attribute) -> str:
+    """A sample's variance of one pass; population's where the call says so."""
+    given = {one.arg: graded.text(one.value) for one in node.keywords}
+    correction = given.pop("correction", "1")
+    options = ", ".join([*map(graded.text, node.args), *(f"{name}={value}" for name, value in given.items())])
+    values = graded.atom(function.value)
+    count = f"{values}.shape[{given.get('dim', '-1')}]"
+    spread = f"({values}.square().mean({options}) - {values}.mean({options}).square()).clamp(min=0)"
+    variance = f"({spread} * {count} / ({count} - ({correction})))"
+    return f"{variance}.sqrt()" if function.attr == "std" else variance
+
+
+def _one_pass_expectation(graded: GradedText, node: ast.BinOp) -> Iterator[Change]:
+    """`probs @ (x - mean).square()` as the expected square less the square of the mean."""
+    for one in ast.walk(node):
+        if called(one) != "square" or not isinstance(one, ast.Call) or not isinstance(one.func, ast.Attribute):
+            continue
+        apart = one.func.value
+        if not isinstance(apart, ast.BinOp) or not isinstance(apart.op, ast.Sub):
+            continue
+        mean = apart.right.value if isinstance(apart.right, ast.Subscript) else apart.right
+        whole, inside = graded.text(node), graded.text(apart)
+        assert whole.count(f"({inside})") == 1
+        squares = whole.replace(f"({inside})", graded.atom(apart.left))
+        total = ".sum()" if ".sum(" in whole else ""
+        yield (graded.replace(node, f"({squares} - {graded.atom(mean)}.square(){total})"),)

@@ -1,0 +1,298 @@
+"""What is wrong in items.toml, each with its line."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.authoring.handout.masking import without_hidden
+from autograder.authoring.proofreading.fault import CASE, SLUG, Fault, likely
+from autograder.grading.items import ASSIGNMENT_KEYS, BUDGETS, CURVE_KEYS, ITEM_KEYS, PACKAGES
+
+SLUG_RIGHT = "small letters, digits and single dashes, such as deltas-max"
+NUMBER_RIGHT = "a number above 0"
+
+
+@dataclass(frozen=True)
+class ItemsFile:
+    """items.toml as text and as data, which finds the line of an entry.
+
+    functions   those that the solution's module defines; None where it cannot be read
+    """
+
+    path: Path
+    text: str
+    data: Mapping[str, Any]
+    functions: tuple[str, ...] | None = None
+
+    def line(self, table: str = "", place: int = 0, key: str = "") -> int:
+        """The line of a key in the `place`-th table of that name, or of the table; of the top where it is ""."""
+        lines = self.text.splitlines()
+        headers = [number for number, line in enumerate(lines) if re.match(r"\s*\[\[?\s*[\w.]+\s*\]", line)]
+        start, tables = 0, [n for n in headers if table and re.match(rf"\s*\[\[\s*{table}\s*\]\]", lines[n])]
+        if table:
+            if place >= len(tables):
+                return 1
+            start = tables[place]
+        end = next((number for number in headers if number > start), len(lines))
+        if not table:
+            end = headers[0] if headers else len(lines)
+        within = range(start, end)
+        return 1 + next(
+            (n for n in within if key and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", lines[n])), start
+        )
+
+    def fault(self, what: str, right: str, table: str = "", place: int = 0, key: str = "") -> Fault:
+        """A fault at that line."""
+        return Fault(self.path, self.line(table, place, key), what, right)
+
+    @property
+    def tables(self) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+        """Every item and curve: its kind, its place among those, its entries."""
+        for table in ("item", "curve"):
+            listed = self.data.get(table, [])
+            for place, entry in enumerate(listed if isinstance(listed, list) else []):
+                if isinstance(entry, dict):
+                    yield table, place, entry
+
+    def line_of_case(self, case: str) -> int:
+        """The line of the list that names this case; of the first item where none does."""
+        for table, place, entry in self.tables:
+            for key in ("public", "hidden"):
+                if isinstance(entry.get(key), list) and case in entry[key]:
+                    return self.line(table, place, key)
+        return self.line("item")
+
+
+def read_items(path: Path, functions: tuple[str, ...] | None) -> ItemsFile | Fault:
+    """The file, or why it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return ItemsFile(path, text, tomllib.loads(text), functions)
+    except OSError as error:
+        return Fault(path, 1, f"cannot be read: {error.strerror}", "a file that says what is graded")
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+)", str(error))
+        return Fault(
+            path, int(place[1]) if place else 1, f"not TOML: {error}", 'key = "text", key = 1, key = ["a", "b"]'
+        )
+    except UnicodeDecodeError as error:
+        return Fault(path, 1, f"not UTF-8: {error.reason} at byte {error.start}", "text that is saved as UTF-8")
+
+
+def item_faults(file: ItemsFile, solution: Path) -> Iterator[Fault]:
+    """All that is wrong in the file itself; `solution` is the folder with the assignment's module."""
+    yield from _about_assignment(file, solution)
+    if not file.data.get("item"):
+        yield file.fault("there is no item", "at least one [[item]]")
+    for table, place, entry in file.tables:
+        yield from _about_entry(file, table, place, entry)
+    yield from _about_twice(file)
+    yield from _about_points(file)
+    yield from _about_masking(file)
+
+
+def _about_assignment(file: ItemsFile, solution: Path) -> Iterator[Fault]:
+    data, folder = file.data, file.path.parent.name
+    for key in data.keys() - ASSIGNMENT_KEYS - BUDGETS:
+        yield file.fault(f"unknown entry {key!r}", likely(key, sorted(ASSIGNMENT_KEYS | BUDGETS)), key=key)
+    for key in ("assignment", "title", "module"):
+        yield from _text(file, data, key, "", 0)
+    name, module = data.get("assignment"), data.get("module")
+    if isinstance(name, str) and name.strip() and name != folder:
+        yield file.fault(
+            f"the assignment is called {name!r} in a folder called {folder!r}", "the same name", key="assignment"
+        )
+    if isinstance(module, str) and module.strip():
+        if not _is_name(module):
+            yield file.fault(f"module {module!r} is no name in Python", "letters, digits and _", key="module")
+        elif not (solution / f"{module}.py").is_file():
+            others = [path.stem for path in sorted(solution.glob("*.py"))]
+            right = f"the solution's module: {likely(module, others)}"
+            yield file.fault(f"there is no {solution.name}/{module}.py in solution/", right, key="module")
+    for key, ending, what in (("given", ".py", "module"), ("also", "", "file")):
+        listed = data.get(key, [])
+        if not _is_texts(listed):
+            yield file.fault(f"{key} is {listed!r}", 'a list of text: ["a", "b"]', key=key)
+            continue
+        for one in listed:
+            if not (solution / f"{one}{ending}").is_file() and not (file.path.parent / f"{one}{ending}").is_file():
+                yield file.fault(
+                    f"the {what} {one!r} of {key} is not in solution/{solution.name}", "one that is", key=key
+                )
+    for one in data.get("packages", []) if _is_texts(data.get("packages", [])) else [data["packages"]]:
+        if one not in PACKAGES:
+            yield file.fault(f"packages names {one!r}", f"of these: {', '.join(PACKAGES)}", key="packages")
+    for key in {"load_timeout", "points"} & data.keys():
+        yield from _number(file, data, key, "", 0)
+
+
+def _about_entry(file: ItemsFile, table: str, place: int, entry: Mapping[str, Any]) -> Iterator[Fault]:
+    known = (ITEM_KEYS if table == "item" else CURVE_KEYS) | BUDGETS
+    for key in entry.keys() - known:
+        yield file.fault(f"unknown entry {key!r}", likely(key, sorted(known)), table, place, key)
+    for key in ("id", "function", "title", *(("hint",) if table == "item" else ())):
+        yield from _text(file, entry, key, table, place)
+    name, function = entry.get("id"), entry.get("function")
+    if isinstance(name, str) and name.strip() and not SLUG.fullmatch(name):
+        yield file.fault(f"the id {name!r} cannot be a file's name", SLUG_RIGHT, table, place, "id")
+    if isinstance(function, str) and function.strip():
+        if not _is_name(function):
+            yield file.fault(
+                f"function {function!r} is no name in Python", "letters, digits and _", table, place, "function"
+            )
+        elif file.functions is not None and function not in file.functions:
+            right = f"one that is: {likely(function, file.functions)}"
+            yield file.fault(f"the solution does not define {function}", right, table, place, "function")
+    if isinstance(title := entry.get("title"), str) and ("|" in title or "\n" in title):
+        yield file.fault("the title would break the table of points", "one line without |", table, place, "title")
+    for key in ("points", "timeout", *BUDGETS):
+        if key in entry or (key == "points" and table == "item"):
+            yield from _number(file, entry, key, table, place)
+    if table == "item":
+        yield from _about_cases(file, place, entry)
+
+
+def _about_cases(file: ItemsFile, place: int, entry: Mapping[str, Any]) -> Iterator[Fault]:
+    found: list[str] = []
+    for key in ("public", "hidden"):
+        listed = entry.get(key, [])
+        if not _is_texts(listed):
+            yield file.fault(f"{key} is {listed!r}", 'a list of cases: ["a", "b"]', "item", place, key)
+            continue
+        found += listed
+        for case in listed:
+            if not CASE.fullmatch(case):
+                yield file.fault(f"the case {case!r} cannot be stored", SLUG_RIGHT, "item", place, key)
+    if not found and all(_is_texts(entry.get(key, [])) for key in ("public", "hidden")):
+        yield file.fault(f"the item {entry.get('id', '')} has no case", 'public = ["…"]', "item", place)
+
+
+def _about_twice(file: ItemsFile) -> Iterator[Fault]:
+    ids: set[str] = set()
+    cases: set[str] = set()
+    for table, place, entry in file.tables:
+        name = entry.get("id")
+        if isinstance(name, str) and name in ids:
+            yield file.fault(f"the id {name!r} stands twice", "an id of its own", table, place, "id")
+        ids |= {name} if isinstance(name, str) else set()
+        for key in ("public", "hidden"):
+            for case in entry.get(key, []) if _is_texts(entry.get(key, [])) else []:
+                if case in cases:
+                    yield file.fault(f"the case {case!r} stands twice", "one item for each case", table, place, key)
+                cases.add(case)
+
+
+def _about_points(file: ItemsFile) -> Iterator[Fault]:
+    wanted: Any = file.data.get("points")
+    points: list[Any] = [entry.get("points") for table, _, entry in file.tables if table == "item"]
+    if not _is_number(wanted) or not all(map(_is_number, points)):
+        return
+    total = round(sum(points), 2)
+    if not math.isclose(total, wanted):
+        right = f"points = {total:g} here, or items that are worth {wanted - total:+g} together"
+        yield file.fault(f"the items are worth {total:g} points, not {wanted:g}", right, key="points")
+
+
+def _about_masking(file: ItemsFile) -> Iterator[Fault]:
+    """Students get this file without its hidden cases: `hidden` is taken out line by line."""
+    kept = {key: entry for key, entry in file.data.items() if key != "item"}
+    items = file.data.get("item", [])
+    if not isinstance(items, list):
+        yield file.fault(f"item is {items!r}", "tables: [[item]]", key="item")
+        return
+    wanted = {
+        **kept,
+        "item": [{k: v for k, v in one.items() if k != "hidden"} for one in items if isinstance(one, dict)],
+    }
+    try:
+        is_masked = not items or tomllib.loads(without_hidden(file.text)) == wanted
+    except tomllib.TOMLDecodeError:
+        is_masked = False
+    if not is_masked:
+        place = next((p for t, p, e in file.tables if t == "item" and "hidden" in e), 0)
+        what = "the hidden cases cannot be taken out of the students' copy of this file"
+        yield file.fault(what, 'hidden = ["a", "b"] in each [[item]], the key without quotes', "item", place, "hidden")
+
+
+def _text(file: ItemsFile, entry: Mapping[str, Any], key: str, table: str, place: int) -> Iterator[Fault]:
+    found = entry.get(key)
+    if not isinstance(found, str) or not found.strip():
+        what = f"{key} is missing" if key not in entry else f"{key} is {found!r}"
+        yield file.fault(what, f'text: {key} = "…"', table, place, key)
+
+
+def _number(file: ItemsFile, entry: Mapping[str, Any], key: str, table: str, place: int) -> Iterator[Fault]:
+    found = entry.get(key)
+    if not _is_number(found):
+        what = f"{key} is missing" if key not in entry else f"{key} is {found!r}"
+        yield file.fault(what, NUMBER_RIGHT, table, place, key)
+
+
+def _is_number(found: object) -> bool:
+    return isinstance(found, int | float) and not isinstance(found, bool) and 0 < found < math.inf
+
+
+def _is_texts(found: object) -> bool:
+    return isinstance(found, list) and all(isinstance(one, str) for one in found)
+
+
+def _is_name(name: str) -> bool:
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+
+
+def repaired(file: ItemsFile) -> dict[str, Any]:
+    """The data with what is wrong left out or made up, so that all other files can be read beside it."""
+    data = file.data
+    items = [_repaired_item(place, entry) for table, place, entry in file.tables if table == "item"]
+    own = [entry for table, _, entry in file.tables if table == "curve"]
+    curves = [{"title": "…", **entry} for entry in own if all(_is_filled(entry.get(key)) for key in ("id", "function"))]
+    seen: set[str] = set()
+    for item in items:
+        for key in ("public", "hidden"):
+            item[key] = [case for case in item[key] if not (case in seen or seen.add(case))]  # type: ignore[func-returns-value]
+    return {
+        "assignment": file.path.parent.name,
+        "title": "…",
+        "module": data["module"] if _is_filled(data.get("module")) else file.path.parent.name,
+        "item": [item for item in items if item["public"] or item["hidden"]],
+        "curve": curves,
+    }
+
+
+def _repaired_item(place: int, entry: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {key: entry[key] if _is_filled(entry.get(key)) else f"{key}-{place}" for key in ("id", "function")}
+    cases = {key: _cases(entry.get(key, [])) for key in ("public", "hidden")}
+    return {**texts, **cases, "id": f"{texts['id']}-{place}", "title": "…", "hint": "…", "points": 1}
+
+
+def _cases(listed: object) -> list[str]:
+    """The cases that a list names, or that was meant to be one."""
+    return (
+        [listed]
+        if isinstance(listed, str)
+        else [case for case in listed if isinstance(case, str)]
+        if isinstance(listed, list)
+        else []
+    )
+
+
+def _is_filled(found: object) -> bool:
+    return isinstance(found, str) and bool(found.strip())
+
+
+def listed_names(file: ItemsFile, keys: Iterable[str] = ("public", "hidden")) -> list[str]:
+    """Every case that an item lists."""
+    return [
+        case
+        for table, _, entry in file.tables
+        for key in keys
+        if table == "item"
+        for case in _cases(entry.get(key, []))
+    ]

@@ -1,0 +1,168 @@
+"""An assignment's files, read as a whole: everything that is wrong, whatever else is."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from autograder.authoring.declarations import OPEN_SECRET
+from autograder.authoring.fixtures.agreement import check_solution, with_mistakes
+from autograder.authoring.fixtures.generator import Drawing, case_of, listed_cases
+from autograder.authoring.proofreading.case_files import (
+    Placed,
+    UndrawnError,
+    branch_faults,
+    draft_faults,
+    placed_drafts,
+)
+from autograder.authoring.proofreading.catalogue_files import catalogue_faults, collecting_refusals
+from autograder.authoring.proofreading.fault import Fault, Faults, fault_of
+from autograder.authoring.proofreading.items_file import ItemsFile, item_faults, read_items, repaired
+from autograder.authoring.proofreading.python_files import Sources, imported
+from autograder.authoring.proofreading.text_files import (
+    functions_of,
+    module_faults,
+    notebook_faults,
+    notebook_path,
+    readme_faults,
+)
+from autograder.grading.items import Assignment, assignment_of, load_assignment
+from autograder.sandbox.apart import apart
+from autograder.sandbox.sandbox import Sandbox
+from autograder.vocabulary.errors import FixtureError, KitError
+
+R = TypeVar("R")
+
+
+def refuse_faults(folder: Path) -> None:
+    """Raise Faults where a file of the assignment in `folder` is wrong in a way that reading it shows."""
+    if reading_faults(folder):
+        raise Faults.of(apart(proofread, folder))
+
+
+def authored(root: Path, name: str | None, find: Callable[[Path, str | None], R]) -> R:
+    """What `find` finds of an author's own course; where an assignment cannot be read, all that is wrong in it."""
+    try:
+        return find(root, name)
+    except FixtureError:
+        for folder in sorted(path.parent for path in (root / "fixtures").glob("*/items.toml")):
+            if name in (None, folder.name):
+                refuse_faults(folder)
+        raise
+
+
+def explained(error: Exception, folder: Path, sandbox: Sandbox) -> Exception:
+    """What to raise where making the fixtures failed with `error`: all that is wrong with file and line, if found."""
+    faults = proofread(folder, sandbox)
+    if faults:
+        return Faults.of(faults)
+    if isinstance(error, KitError):
+        return error
+    return Faults.of([fault_of(error, folder, (folder / "cases.py", 1), "code that runs to its end")])
+
+
+def reading_faults(folder: Path) -> list[Fault]:
+    """What is wrong in items.toml, in the text and in Python that cannot be parsed; nothing of theirs is run."""
+    folder = folder.resolve()
+    items, faults = _read(folder)
+    return [*faults, *Sources.of(folder).faults] if items is None else [*faults, *_syntax(Sources.of(folder))]
+
+
+def proofread(folder: Path, sandbox: Sandbox | None = None) -> list[Fault]:
+    """All that is wrong, their Python run; with a sandbox the solution and the mistakes are, too."""
+    folder = folder.resolve()
+    items, faults = _read(folder)
+    sources = Sources.of(folder)
+    faults += _syntax(sources)
+    if items is None:
+        return faults
+    try:
+        assignment = load_assignment(folder) if not faults else assignment_of(repaired(items), folder)
+    except FixtureError as error:
+        return [Fault(folder / "items.toml", 1, str(error), "what the guide says of items.toml")]
+    except ValueError:
+        return faults
+    (modules, unimported), refused = collecting_refusals(lambda: imported(assignment), sources)
+    faults += [*unimported, *refused] if not sources.faults else refused
+    if "mistakes" in modules and not refused:
+        faults += catalogue_faults(modules["mistakes"], sources, _graded(items))
+    if "cases" not in modules or "oracle" not in modules:
+        return faults
+    draw = Drawing(assignment, sandbox) if sandbox else _NoDrawing()
+    placed, ended, whole = placed_drafts(modules["cases"], OPEN_SECRET, draw, sources)
+    faults += ended
+    faults += draft_faults(placed, items, sources, whole=whole)
+    if faults:
+        return faults
+    faults += branch_faults(modules["oracle"], placed, items, sources)
+    if sandbox is not None:
+        faults += _run_faults(assignment, placed, modules["mistakes"].MISTAKES, sources, sandbox)
+    return faults
+
+
+def _read(folder: Path) -> tuple[ItemsFile | None, list[Fault]]:
+    """items.toml and what is wrong in it and in the solution's folder."""
+    solution = folder.parent.parent / "solution" / folder.name
+    first = read_items(folder / "items.toml", None)
+    if isinstance(first, Fault):
+        return None, [first]
+    module = solution / f"{first.data.get('module')}.py"
+    file = ItemsFile(first.path, first.text, first.data, functions_of(module))
+    graded = _graded(file)
+    readme = solution / "README.md"
+    faults = [*item_faults(file, solution), *module_faults(module, graded), *readme_faults(readme)]
+    text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
+    return file, [*faults, *notebook_faults(notebook_path(solution), text, graded)]
+
+
+def _graded(file: ItemsFile) -> list[str]:
+    """The functions that items and curves are of."""
+    return [entry["function"] for _, _, entry in file.tables if isinstance(entry.get("function"), str)]
+
+
+def _syntax(sources: Sources) -> list[Fault]:
+    return [*sources.faults, *sources.probe_faults()]
+
+
+class _NoDrawing:
+    """What stands in for a sandbox where there is none."""
+
+    def __call__(self, *_: object, **__: object) -> Mapping[str, Any]:
+        raise UndrawnError
+
+    solution = __call__
+
+
+# What the solution and the mistakes do
+
+
+def _run_faults(
+    assignment: Assignment, placed: Sequence[Placed], mistakes: Sequence[Any], sources: Sources, sandbox: Sandbox
+) -> Iterator[Fault]:
+    drafts = {one.draft.case: one.draft for one in placed}
+    places = {one.draft.case: one.place for one in placed}
+    cases = [case_of(item, drafts[name], visibility) for item, name, visibility in listed_cases(assignment)]
+    wrong = False
+    for case in cases:
+        told = _refused(functools.partial(check_solution, assignment, [case], drafts, sandbox))
+        if told:
+            wrong = True
+            yield Fault(*places[case.id], told, "a case, an oracle and a solution that agree")
+    if wrong:
+        return
+    separated = {slug for case in with_mistakes(assignment, cases, mistakes, sandbox) for slug in case.mistakes}
+    for mistake in mistakes:
+        if mistake.slug not in separated:
+            place = sources.place_of(mistake.slug, ("mistakes",))
+            what = f"no case separates {mistake.slug} from a right answer"
+            yield Fault(*place, what, "a case that does, or no such mistake")
+
+
+def _refused(call: Callable[[], None]) -> str:
+    try:
+        call()
+    except FixtureError as error:
+        return str(error).rstrip(".")
+    return ""

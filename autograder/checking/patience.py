@@ -1,0 +1,116 @@
+"""A sandbox as a student waits for it: what runs is told, and one function that hangs costs seconds, not minutes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TextIO
+
+from autograder.checking.terminal import CLEAR_LINE, has_colours
+from autograder.grading.items import Assignment
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.sandbox import Sandbox
+
+LONGEST = 12.0  # seconds of one call: in grading some may take longer, and no right answer does
+TOLD_AFTER = 3.0
+LOOK = 0.2
+
+
+class PatientSandbox:
+    """Runs as `sandbox` does. After a call that did not end in time, the other cases of that function are not tried."""
+
+    def __init__(self, sandbox: Sandbox, stream: TextIO | None = None) -> None:
+        """Tell of what runs on `stream`, stderr without one."""
+        self._sandbox = sandbox
+        self._telling = Telling(stream or sys.stderr)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers of isolation that the program runs under."""
+        return self._sandbox.layers
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """The outcome of each request, in order.
+
+        All cases of a function are lost with one of them; those that were lost to a crash are tried on their own.
+        """
+        shared = [replace(one, item=one.function) for one in requests]
+        with self._telling.of(len(requests)):
+            self._sandbox.begun = self._telling.begun
+            outcomes = self._sandbox.run(program, shared, load_timeout=load_timeout)
+            again = _worth_trying(requests, outcomes)
+            found = self._sandbox.run(program, [requests[at] for at in again], load_timeout=load_timeout)
+        for at, outcome in zip(again, found, strict=True):
+            outcomes[at] = outcome
+        return outcomes
+
+
+def impatient(assignment: Assignment) -> Assignment:
+    """The assignment with no call that may take longer than a student waits."""
+    return replace(
+        assignment, items=tuple(replace(item, timeout=min(item.timeout, LONGEST)) for item in assignment.items)
+    )
+
+
+def _worth_trying(requests: Sequence[Request], outcomes: Sequence[Outcome]) -> list[int]:
+    """Which requests were not run though nothing of their function, and of their item nothing at all, took too long."""
+    slow = {one.function for one, outcome in zip(requests, outcomes, strict=True) if outcome.status == "timed_out"}
+    gone = {one.item for one, outcome in zip(requests, outcomes, strict=True) if outcome.status == "crashed"}
+    return [
+        at
+        for at, (one, outcome) in enumerate(zip(requests, outcomes, strict=True))
+        if outcome.status == "not_run" and one.function not in slow and one.item not in gone
+    ]
+
+
+class Telling:
+    """Says which function runs: in a terminal a line that goes away, anywhere a sentence on one that takes long."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Say nothing yet."""
+        self._stream, self._fleeting = stream, has_colours(stream)
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._now, self._since, self._done, self._total = "", 0.0, 0, 0
+        self._told: set[str] = set()
+
+    def of(self, total: int) -> Telling:
+        """The same, for so many calls."""
+        self._done, self._total, self._now, self._told = 0, total, "", set()
+        self._ended = threading.Event()
+        return self
+
+    def __enter__(self) -> None:
+        """Begin to look at the clock."""
+        self._thread = threading.Thread(target=self._watch, args=(self._ended,), daemon=True)
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Look no more, and leave no line behind."""
+        self._ended.set()
+        self._thread.join()
+        if self._fleeting:
+            self._say(CLEAR_LINE)
+
+    def begun(self, request: Request) -> None:
+        """Note a call that is about to be made."""
+        with self._lock:
+            self._now, self._since, self._done = request.function, time.monotonic(), self._done + 1
+        if self._fleeting:
+            self._say(f"{CLEAR_LINE}{request.function} ({min(self._done, self._total)} of {self._total}) …")
+
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(LOOK):
+            with self._lock:
+                function, seconds = self._now, time.monotonic() - self._since
+            if function and seconds >= TOLD_AFTER and function not in self._told:
+                self._told.add(function)
+                clear = CLEAR_LINE if self._fleeting else ""
+                self._say(f"{clear}{function} has been running for {seconds:.0f} s: does a loop in it ever end?\n")
+
+    def _say(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

@@ -1,0 +1,214 @@
+"""The pages of a folder of grades: which address shows what, and what a form does.
+
+    index.html  grades.csv  feedback/<student>.html     as they lie on disk, live
+    questions/<question>                                the answers in words, beside the guide
+    version                                             what a page asks, to know whether it has changed
+    decide                                              where forms go
+
+Of a course, the same below the folder of each assignment. Nothing else of the folder can be asked for.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from autograder.course.serving.desk import Desk, Question
+from autograder.course.serving.gate import Asked, Gate, Refused, Request, form_of
+from autograder.course.serving.live_page import live
+from autograder.course.serving.reply import Reply, data, moved
+from autograder.pages.class_page import ClassPage
+from autograder.pages.html import page_template, render_page
+from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.folders import open_regular
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.text import visible
+
+NO_PAGE = "There is no such page."
+
+
+@dataclass(frozen=True)
+class Said:
+    """What to tell above a form: what was done, or what was wrong and with what."""
+
+    text: str = ""
+    wrong: bool = False
+    fields: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is served: the desks by their folder's name, or the only one by ""."""
+
+    folder: Path
+    desks: Mapping[str, Desk]
+
+    def answer(self, gate: Gate, request: Request) -> Reply:
+        """The reply to a request; raises Refused where it is refused."""
+        asked = gate.admit(request)
+        parts, root = asked.parts, f"/{gate.token}/"
+        if "" in self.desks:
+            return _answer(self.desks[""], parts, asked, request, root)
+        if parts and parts[0] in self.desks:
+            root = f"{root}{urllib.parse.quote(parts[0], safe='')}/"
+            return _answer(self.desks[parts[0]], parts[1:], asked, request, root)
+        if parts in ((), ("index.html",)) and request.method != "POST":
+            return live(_file(self.folder / "index.html").decode(), _bar("", "", {}, ""))
+        raise Refused(404, NO_PAGE)
+
+
+def _answer(desk: Desk, parts: tuple[str, ...], asked: Asked, request: Request, root: str) -> Reply:
+    if request.method == "POST":
+        if parts != ("decide",):
+            raise Refused(405, "Nothing can be written there.")
+        return _decide(desk, form_of(request), root)
+    match parts:
+        case () | ("index.html",):
+            return _class_page(desk, root)
+        case ("grades.csv",):
+            return Reply(200, _file(desk.folder / "grades.csv"), "text/csv; charset=utf-8")
+        case ("version",):
+            stem = asked.query.get("student", "")
+            return data({"version": desk.version(_stem(stem)), "grading": desk.is_grading()})
+        case ("feedback", name) if name.endswith(".html"):
+            return _student_page(
+                desk, name.removesuffix(".html"), root, Said("Saved." if "saved" in asked.query else "")
+            )
+        case ("questions", name):
+            return _question_page(desk, name, root, Said())
+    raise Refused(404, NO_PAGE)
+
+
+def _class_page(desk: Desk, root: str) -> Reply:
+    """The page of the class: as it lies on disk, or of the reports so far while a run is going on."""
+    version, grading = desk.version(), desk.is_grading()
+    if not grading and (desk.folder / "index.html").is_file():
+        page = _file(desk.folder / "index.html").decode()
+    else:
+        made, reports = ClassPage(), _reports(desk)
+        for report in reports:
+            made.add(report)
+        page = "".join(made.html(reports, {"assignment": desk.assignment.name}))
+    said = "Grading goes on: this is what there is so far." if grading else ""
+    return live(page, _bar(root, version, {one.id: one for one in desk.questions}, "", said))
+
+
+def _student_page(desk: Desk, stem: str, root: str, said: Said, status: int = 200) -> Reply:
+    report = desk.report_of(_stem(stem))
+    if report is None:
+        raise Refused(404, NO_PAGE)
+    version = desk.version(stem) if not said.wrong else ""
+    page = _file(desk.folder / "feedback" / f"{stem}.html").decode()
+    panel = _rendered("marking.html", **_marking(desk, report, root, said))
+    return live(page, _bar(root, version, {one.id: one for one in desk.questions}, stem), panel, status)
+
+
+def _marking(desk: Desk, report: Report, root: str, said: Said) -> dict[str, object]:
+    """What the form on a student's page needs."""
+    trouble = ""
+    try:
+        own = [row for row in desk.decided().values() if row.student == report.student]
+    except KitError as error:
+        own, trouble = [], str(error)
+    return {
+        "action": f"{root}decide",
+        "student": report.student,
+        "choices": desk.choices(report),
+        "decided": own,
+        "said": Said(trouble, True) if trouble else said,
+        "fields": {"item": "", "points": "", "comment": "", **(said.fields or {})},
+    }
+
+
+def _question_page(desk: Desk, name: str, root: str, said: Said, status: int = 200) -> Reply:
+    question = next((one for one in desk.questions if one.id == name), None)
+    if question is None:
+        raise Refused(404, NO_PAGE)
+    rows = [_answered(desk, question, report) for report in _reports(desk)]
+    page = render_page(
+        "questions.html",
+        question=question,
+        rows=rows,
+        marked=sum(row["points"] != "" for row in rows),
+        first_open=next((row["anchor"] for row in rows if row["points"] == ""), ""),
+        has_answers=bool(desk.answers),
+        action=f"{root}decide",
+        feedback=f"{root}feedback/",
+        said=said,
+    )
+    return live(page, _bar(root, "", {one.id: one for one in desk.questions}, ""), status=status)
+
+
+def _answered(desk: Desk, question: Question, report: Report) -> dict[str, object]:
+    """A student's answer with what was decided on it."""
+    row = desk.decided().get((report.student, question.id))
+    answer = desk.answers.get(report.student, {}).get(question.id)
+    stem = file_stem(report.student)
+    return {
+        "student": report.student,
+        "page": f"{urllib.parse.quote(stem, safe='')}.html",
+        "anchor": f"answer-{urllib.parse.quote(stem, safe='')}",
+        "answer": answer,
+        "other": answer is not None and answer.sha256 != report.submission.sha256,
+        "points": "" if row is None or row.points is None else f"{row.points:g}",
+        "comment": "" if row is None else row.comment,
+    }
+
+
+def _decide(desk: Desk, fields: Mapping[str, str], root: str) -> Reply:
+    """Take a form; back to the page that it stands on."""
+    student, item, back = (fields.get(name, "") for name in ("student", "item", "back"))
+    stem = file_stem(student)
+    try:
+        if fields.get("remove"):
+            desk.take_back(student, item)
+        else:
+            desk.decide(student, item, fields.get("points", ""), fields.get("comment", ""))
+    except KitError as error:
+        said = Said(visible(str(error)), True, fields)
+        if back == "question":
+            return _question_page(desk, item, root, said, 400)
+        return _student_page(desk, stem, root, said, 400)
+    quoted = urllib.parse.quote(stem, safe="")
+    if back == "question":
+        return moved(f"{root}questions/{urllib.parse.quote(item, safe='')}#answer-{quoted}")
+    return moved(f"{root}feedback/{quoted}.html?saved=1")
+
+
+def _reports(desk: Desk) -> list[Report]:
+    try:
+        return desk.reports()
+    except KitError as error:
+        raise Refused(503, str(error)) from None
+
+
+def _bar(root: str, version: str, questions: Mapping[str, Question], stem: str, said: str = "") -> Markup:
+    poll = f"{root}version" + (f"?student={urllib.parse.quote(stem, safe='')}" if stem else "")
+    return _rendered("live.html", root=root, version=version, poll=poll, questions=questions, said=said)
+
+
+def _rendered(template: str, **context: object) -> Markup:
+    return Markup(page_template(template).render(**context))  # autoescaped as every template is
+
+
+def _stem(stem: str) -> str:
+    """The name of a student's files as it came; Refused where it would be a path."""
+    if any(mark in stem for mark in "/\\\0") or stem in (".", ".."):
+        raise Refused(404, NO_PAGE)
+    return stem
+
+
+def _file(path: Path) -> bytes:
+    """The bytes of a regular file in a folder that is no link; Refused where there is none."""
+    try:
+        if path.parent.is_symlink() and path.parent.name == "feedback":
+            raise Refused(404, NO_PAGE)
+        with open_regular(path) as stream:
+            return stream.read()
+    except (OSError, ValueError):
+        raise Refused(404, NO_PAGE) from None

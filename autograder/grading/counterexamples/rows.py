@@ -1,0 +1,111 @@
+"""Counterexamples without an oracle: a public case that fails, cut to one of its rows.
+
+`rows.toml` beside the stored cases says of which probes a row of the answer depends on that row of the inputs alone:
+
+    [deltas]
+    inputs = ["rewards"]                            # whose first axis is the rows'
+    call = 'compute_deltas({rewards}, "{mode}")'    # what to paste: inputs as tensors, parameters as they are
+
+So what is stored of a row decides a call with that row and no other.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autograder.grading.cases import Case, Expectation
+from autograder.grading.counterexamples.search import Runner, is_lost, wrong
+from autograder.grading.counterexamples.telling import told
+from autograder.grading.counterexamples.trials import Trial
+from autograder.grading.feedback.wording import Place, in_file
+from autograder.grading.items import Assignment, Item
+from autograder.sandbox.calls import Outcome, Program
+from autograder.vocabulary.errors import FixtureError
+
+FILE = "rows.toml"
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+MOST_ROWS = 12  # of a case; one call each
+
+
+@dataclass(frozen=True)
+class RowSearch:
+    """One submission's search among the rows of public cases."""
+
+    declared: Mapping[str, Mapping[str, Any]]
+    cases: Sequence[Case]
+    program: Program
+    runner: Runner
+    load_timeout: float
+    place: Place = in_file
+
+    def counterexamples(self, items: Sequence[Item]) -> dict[str, str]:
+        """Item → the text of its counterexample: of the first case with a row that is wrong by itself."""
+        trials = [(item, trial) for item in items for trial in self._trials(item)]
+        asked = [(item, trial, case) for item, trial in trials if (case := trial.as_case(item)) is not None]
+        first: dict[str, tuple[Item, Trial, Case]] = {}
+        for (item, trial, case), outcome in zip(asked, self._run(asked), strict=True):
+            if item.id not in first and not is_lost(outcome) and wrong(case, outcome) is not None:
+                first[item.id] = item, trial, case
+        return {item: text for item, found in first.items() if (text := self._confirmed(*found))}
+
+    def _trials(self, item: Item) -> Iterator[Trial]:
+        """Each row of the item's public cases that has others beside it, in order."""
+        for case in self.cases:
+            if case.item == item.id and case.visibility == "public" and case.probe in self.declared:
+                yield from rows_of(case, self.declared[case.probe])
+
+    def _run(self, asked: Sequence[tuple[Item, Trial, Case]]) -> list[Outcome]:
+        requests = [case.request(item) for item, _, case in asked]
+        return self.runner.run(self.program, requests, load_timeout=self.load_timeout) if requests else []
+
+    def _confirmed(self, item: Item, trial: Trial, case: Case) -> str:
+        outcome = self._run([(item, trial, case)])[0]
+        found = None if is_lost(outcome) else wrong(case, outcome)
+        return "" if found is None else told(trial, case, found, self.place)
+
+
+def read_rows(assignment: Assignment) -> dict[str, Any]:
+    """What rows.toml declares, by probe; nothing where there is no such file. Raises FixtureError on anything else."""
+    path = assignment.folder / FILE
+    try:
+        declared = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise FixtureError(f"{path} cannot be used: {error}.") from error
+    for probe, entry in declared.items():
+        if not isinstance(entry, dict) or entry.keys() != {"inputs", "call"}:
+            raise FixtureError(f"{path} should say `inputs` and `call` of {probe}, and nothing else.")
+    return declared
+
+
+def rows_of(case: Case, declared: Mapping[str, Any]) -> list[Trial]:
+    """The case cut to each of its rows; none where it has only one, or anything in it is not by rows."""
+    count = {len(array) if array.ndim else 0 for array in case.inputs.values()}
+    if set(case.inputs) != set(declared["inputs"]) or len(count) != 1 or not 1 < (rows := count.pop()) <= MOST_ROWS:
+        return []
+    if set(PLACEHOLDER.findall(declared["call"])) - set(case.inputs) - set(case.params):
+        return []
+    if any(one.kind not in ("value", "unchanged") or not _has_rows(one, rows) for one in case.expected):
+        return []
+    return [_row(case, declared, row) for row in range(rows)]
+
+
+def _has_rows(expectation: Expectation, rows: int) -> bool:
+    array = expectation.array
+    return array is not None and array.ndim > 0 and len(array) == rows
+
+
+def _row(case: Case, declared: Mapping[str, Any], row: int) -> Trial:
+    def cut(expectation: Expectation) -> Expectation:
+        array = expectation.array
+        return replace(expectation, array=None if array is None else array[row : row + 1])
+
+    expected = [cut(one) for one in case.expected if one.kind == "value"]
+    inputs = {name: array[row : row + 1] for name, array in case.inputs.items()}
+    text = str(declared["call"])
+    for name, setting in case.params.items():
+        text = text.replace(f"{{{name}}}", str(setting))
+    return Trial(case.probe, inputs, case.params, lambda inputs, params: expected, {"": text})

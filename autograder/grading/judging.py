@@ -1,0 +1,101 @@
+"""One case and what became of it → a verdict and a message; and what kept a whole submission from being reached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autograder.grading.cases import Case
+from autograder.grading.compare import Mismatch, compare
+from autograder.grading.feedback.wording import about_exception, about_mismatch, about_outcome, is_unfinished
+from autograder.sandbox.calls import Outcome
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import NOT_REACHED, CaseResult, Verdict
+
+NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one case; `mismatch` is what it returned and should not have."""
+
+    case: Case
+    result: CaseResult
+    mismatch: Mismatch | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was wrong."""
+        return self.result.verdict == "passed"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What every case of a submission is judged with.
+
+    load_failure   why the module could not be imported; "" where it could
+    """
+
+    module: str
+    submission: Submission
+    load_failure: str = ""
+
+    def judge(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
+        """The verdict on a case that ran, or was to run."""
+        if outcome.observation is None:
+            return self._without_answer(case, outcome, timeout)
+        mismatch = compare(case.expected, outcome.observation)
+        if mismatch is None:
+            return _judged(case, "passed", "")
+        if mismatch.rung == "error" and _is_stub(mismatch.observed):
+            return self._missing(case, f"{case.function} is not implemented yet.")
+        return _judged(case, "failed", about_mismatch(case, mismatch), mismatch)
+
+    def causes(self, judged: Sequence[Judged]) -> str:
+        """What kept cases from being reached, told once for all of them; "" where all were."""
+        if self.load_failure:
+            return self.load_failure
+        lost = {one.case.function for one in judged if one.result.verdict == "not_run"}
+        notes = dict.fromkeys(note for name, note in self.submission.unread.items() if name in lost)
+        return "\n".join(f"{note[:1].upper()}{note[1:]}." for note in notes)
+
+    def _without_answer(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
+        verdict: Verdict = "raised" if outcome.status == "observed" else outcome.status
+        if self.load_failure:
+            return _judged(case, verdict, f"{NOT_REACHED}: {self.module}.py could not be imported.")
+        message = about_outcome(case, outcome, timeout, self.submission.place)
+        if verdict == "missing" or is_unfinished(outcome.raised):
+            return self._missing(case, message)
+        return _judged(case, verdict, message)
+
+    def _missing(self, case: Case, message: str) -> Judged:
+        """A function that is not there, or a stub still, unless a cell that may hold it could not be read."""
+        if case.function in self.submission.unread:
+            return _judged(case, "not_run", f"{NOT_REACHED}: its cell could not be read.")
+        return _judged(case, "missing", message)
+
+
+def load_failure(module: str, submission: Submission, outcomes: Sequence[Outcome]) -> str:
+    """What kept the module from loading; "" where it loaded."""
+    failed = next((outcome for outcome in outcomes if outcome.loading), None)
+    if failed is None:
+        return ""
+    name = f"{module}.py"
+    if failed.raised is not None:
+        how = about_exception("Importing it", failed.raised, submission.place)
+        return f"{name} could not be imported. {how}"
+    if failed.exceeded:
+        return f"{name} could not be imported: importing it {failed.exceeded}."
+    if failed.status == "timed_out":
+        return f"{name} had not finished importing in time. Does code at its top level train a model or wait?"
+    return f"{name} could not be imported: it ended the Python process ({failed.detail})."
+
+
+def _judged(case: Case, verdict: Verdict, message: str, mismatch: Mismatch | None = None) -> Judged:
+    return Judged(case, CaseResult(case.id, case.visibility, verdict, message), mismatch)
+
+
+def _is_stub(error: object) -> bool:
+    """Whether an error that a probe caught is the stub's own."""
+    types = error.get("types") if isinstance(error, dict) else None
+    return isinstance(types, list) and types[:1] == ["NotImplementedError"]

@@ -1,0 +1,145 @@
+"""Which known mistakes an answer is: hold what was observed against what each of them returns. Pure.
+
+An answer that is none of them gets a fingerprint, by which staff see who gave the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autograder.grading.cases import Expectation
+from autograder.grading.compare import NOTHING, compare, compare_one, error_holds, widened
+from autograder.grading.witnesses import fault_of
+from autograder.sandbox.observation import Observation, Raised, Returned
+
+STEP = 8.0  # tolerances: closer sums are one, and rounding seldom falls between two that differ by float noise alone
+WAVES = (0.0, 1.0, 5**0.5)  # three sums over all values, each with other weights: no two answers share them by chance
+LARGEST = 1e30
+
+Seen = tuple[Sequence[Expectation], Mapping[str, Observation | Raised], Observation | Raised]
+
+
+def is_mistake(
+    expected: Sequence[Expectation], mistake: Observation | Raised | None, seen: Observation | Raised
+) -> bool:
+    """Whether `seen` is what the mistake returns in this case; None means that the mistake passes it.
+
+    A stored mistake holds only what differs from the truth, so whatever it does not hold must be right.
+    """
+    if mistake is None:
+        return isinstance(seen, Observation) and compare(expected, seen) is None
+    if isinstance(mistake, Raised) or isinstance(seen, Raised):
+        return isinstance(mistake, Raised) and isinstance(seen, Raised) and mistake.types == seen.types
+    return all(_agrees(expectation, mistake, seen) for expectation in expected if not expectation.diagnosis)
+
+
+def same_trace(
+    expected: Sequence[Expectation], mistake: Observation | Raised | None, seen: Observation | Raised
+) -> bool:
+    """Whether the diagnoses agree too: they tell apart mistakes that return the same numbers."""
+    if not isinstance(seen, Observation) or not isinstance(mistake, Observation):
+        return True
+    diagnoses = [expectation for expectation in expected if expectation.diagnosis]
+    return all(mistake.facts.get(d.name, d.value) == seen.facts.get(d.name) for d in diagnoses)
+
+
+def _agrees(expectation: Expectation, mistake: Observation, seen: Observation) -> bool:
+    name = expectation.name
+    if name in mistake.facts:
+        found = fact_seen(expectation, seen)
+        return _same_error(expectation, mistake.facts[name], found) or bool(mistake.facts[name] == found)
+    if name not in mistake.returned:
+        return compare_one(expectation, seen) is None
+    return _same_return(expectation, mistake.returned[name], seen.returned.get(name, NOTHING))
+
+
+def _same_error(expectation: Expectation, mistaken: Any, found: Any) -> bool:
+    """Whether two errors break the same part of what was asked for, in whatever words: the type, or what is named."""
+    if expectation.kind != "error" or not isinstance(mistaken, dict) or not isinstance(found, dict):
+        return False
+    return _kind_of(mistaken) == _kind_of(found) and not error_holds(expectation, found)
+
+
+def _kind_of(error: Mapping[str, Any]) -> Any:
+    types = error.get("types")
+    return types[0] if isinstance(types, list) and types else None
+
+
+def fact_seen(expectation: Expectation, seen: Observation) -> Any:
+    """The fact of that name: as the probe says, or, of a student's own example, as found here."""
+    if expectation.kind == "witness":
+        return fault_of(expectation.value, seen.returned)
+    return seen.facts.get(expectation.name)
+
+
+def _same_return(expectation: Expectation, mistaken: Returned, seen: Returned) -> bool:
+    if mistaken != seen:
+        return False
+    if mistaken.array is None or seen.array is None:
+        return mistaken.array is seen.array
+    wide, observed = widened(mistaken.array), widened(seen.array)
+    scale = max(1.0, float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0)))
+    return bool(np.allclose(observed, wide, rtol=expectation.rtol, atol=expectation.atol * scale, equal_nan=True))
+
+
+def matching_mistakes(cases: Iterable[Seen]) -> list[str]:
+    """The mistakes that return, in every one of these cases, what was seen; at least one case must be failed.
+
+    An exception alone names nothing: of a mistake's only the type is stored, which many mistakes share. Where traces
+    tell some of them apart, only those whose trace agrees are kept.
+    """
+    cases = list(cases)
+    returned = {slug for _, known, _ in cases for slug, one in known.items() if isinstance(one, Observation)}
+    slugs = sorted(returned)
+    found = [s for s in slugs if all(is_mistake(expected, known.get(s), seen) for expected, known, seen in cases)]
+    traced = [s for s in found if all(same_trace(expected, known.get(s), seen) for expected, known, seen in cases)]
+    return traced or found
+
+
+def fingerprint(cases: Iterable[tuple[str, Sequence[Expectation], Observation | Raised | None]]) -> str:
+    """One name for a wrong answer: of the cases (id, what is expected, what was seen), what is right and what is not.
+
+    Two answers share it that return the same values, as far as the cases' tolerances tell, in the same cases. It tells
+    no value to who cannot guess all of them; still it is for staff alone, since hidden cases count.
+    """
+    told = [[name, _told(expected, seen)] for name, expected, seen in cases]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _told(expected: Sequence[Expectation], seen: Observation | Raised | None) -> Any:
+    if seen is None:
+        return "no answer"
+    if isinstance(seen, Raised):
+        return ["raised", seen.types[0]]
+    return [[one.name, _mark(one, seen)] for one in expected if not one.diagnosis]
+
+
+def _mark(expectation: Expectation, seen: Observation) -> Any:
+    if compare_one(expectation, seen) is None:
+        return "right"
+    if expectation.kind in ("fact", "error", "witness"):
+        found = fact_seen(expectation, seen)
+        return _kind_of(found) if expectation.kind == "error" and isinstance(found, dict) else found
+    returned = seen.returned.get(expectation.name, NOTHING)
+    graph = returned.requires_grad if expectation.attached is not None else None
+    return [returned.kind, returned.dtype, list(returned.shape), graph, _values(expectation, returned)]
+
+
+def _values(expectation: Expectation, returned: Returned) -> list[Any]:
+    """Weighted sums of the values in steps of the tolerance, and which of them are not finite."""
+    if returned.array is None or returned.array.size == 0:
+        return []
+    wide = widened(returned.array).ravel()
+    finite = np.isfinite(wide)
+    values = np.clip(np.where(finite, wide, 0.0), -LARGEST, LARGEST)
+    scale = 2.0 ** np.ceil(np.log2(max(1e-30, float(np.abs(values).max()))))  # a power of 2, which noise leaves alone
+    step = STEP * (expectation.atol + expectation.rtol * scale) or 1e-6 * scale
+    places = np.arange(1, values.size + 1)
+    sums = [float(values @ np.cos(wave * places)) / np.sqrt(values.size) for wave in WAVES]
+    strange = hashlib.sha256(np.where(finite, 0, np.where(np.isnan(wide), 1, 2)).astype(np.int8).tobytes())
+    return [*(round(one / step) for one in sums), "" if finite.all() else strange.hexdigest()[:16]]

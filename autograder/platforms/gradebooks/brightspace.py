@@ -1,0 +1,101 @@
+"""Brightspace (D2L): its download of an assignment is read; of its exported grades, one item is filled in for import.
+
+A download holds a folder for each submission, `<number>-<number> - <name> - Mar 2, 2026 1128 PM`, or files whose names
+begin so and go on with ` - <file's name>`; `index.html` lies beside them. One of the numbers is the same for the whole
+class, the other is the student's.
+
+An import needs `OrgDefinedId` or `Username`, which an export writes with a `#` before it; a heading that ends in
+`Points Grade` with the item's settings in `<…>`; and `End-of-Line Indicator`, a `#` in every row. What is not to change
+is left out (community.d2l.com, Importing Grades, kb 3538).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from autograder.gradebook.roster import Roster
+from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
+from autograder.platforms.hand_in import HandIn, Wanted, is_folder, module_and_notebook, taken
+from autograder.submissions.submission import shown_name
+from autograder.vocabulary.moments import within_bounds
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import Table
+
+END_OF_LINE = "End-of-Line Indicator"
+ENTRY_NAME = re.compile(
+    r"(?P<first>\d+)-(?P<second>\d+) - (?P<name>.+?) ?- ?(?P<when>[^-]*\b(?:19|20)\d\d\b[^-]*?)( - (?P<rest>.+))?",
+    re.ASCII | re.DOTALL,
+)
+COLUMN = Column(
+    heading=re.compile(r".* Points Grade( <.*>)?\s*", re.DOTALL),
+    worth=re.compile(r"MaxPoints:\s*(\d+(?:[.,]\d+)?)"),
+    identities=("orgdefinedid", "username"),
+    what="Brightspace",
+    last=(END_OF_LINE, "#"),
+)
+
+
+def brightspace_csv(
+    reports: Sequence[Report], grades: Table, column: str, roster: Roster | None = None, *, scale: bool = False
+) -> Upload:
+    """The grades for Brightspace to import: who it is, and the item, for students with a grade of ours."""
+    return upload_of(reports, grades, COLUMN, column, roster, scale=scale)
+
+
+# The download of a class
+
+
+def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+    """The folders or files of a download that are among these."""
+    return [entry for entry in entries if (found := ENTRY_NAME.fullmatch(entry.name)) and _fits(entry, found)]
+
+
+def _fits(entry: os.DirEntry[str], found: re.Match[str]) -> bool:
+    return is_folder(entry) != bool(found["rest"])
+
+
+def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
+    """What was handed in: a folder each, or the loose files of one moment."""
+    named = [(found, entry) for entry in entries if (found := ENTRY_NAME.fullmatch(entry.name))]
+    shared = len({found["first"] for found, _ in named}) < len({found["second"] for found, _ in named})
+    together: dict[tuple[str, str, str], list[tuple[re.Match[str], os.DirEntry[str]]]] = {}
+    for found, entry in named:
+        together.setdefault((found["second" if shared else "first"], found["name"], found["when"]), []).append(
+            (found, entry)
+        )
+    return [
+        one for (number, name, when), of_one in together.items() for one in _all(number, name, when, of_one, wanted)
+    ]
+
+
+def _all(
+    number: str, name: str, when: str, entries: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted
+) -> list[HandIn]:
+    owners, submitted = ((f"{name}_{number}", number, name),), _moment(when)
+    order = int(submitted.timestamp()) if submitted else 0
+    folders = [Path(entry.path) for _, entry in entries if is_folder(entry)]
+    found = [HandIn(owners, path, shown_name(path.name), submitted=submitted, order=order) for path in folders]
+    loose = [(match["rest"], Path(entry.path)) for match, entry in entries if match["rest"]]
+    if not loose:
+        return found
+    chosen, beside = module_and_notebook(loose, wanted)
+    rests = {path: rest for rest, path in loose}
+    notes = tuple(note for path in (chosen, beside) if path for note in taken(rests[path], path, wanted))
+    return [*found, HandIn(owners, chosen, shown_name(chosen.name), beside, submitted, order=order, notes=notes)]
+
+
+def _moment(when: str) -> datetime | None:
+    """`Mar 2, 2026 1128 PM`, of the platform's time zone: taken as of this machine's. None in another language."""
+    found = re.fullmatch(r"([A-Z][a-z]{2})[a-z]* (\d{1,2}), (\d{4}) (\d{1,2}?)(\d\d) ([AP]M)", when.strip(), re.ASCII)
+    if found is None:
+        return None
+    month, day, year, hour, minute, half = found.groups()
+    try:
+        moment = datetime.strptime(f"{month} {day} {year} {hour}:{minute} {half}", "%b %d %Y %I:%M %p")
+        return within_bounds(moment).astimezone()
+    except ValueError:
+        return None

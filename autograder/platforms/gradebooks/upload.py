@@ -1,0 +1,115 @@
+"""One column of a platform's own gradebook, filled in for students with a grade of ours, and nothing else of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autograder.gradebook.class_reports import common_maximum, find_rows
+from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.roster import Roster, keys_of, plain_heading
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.rows import Table
+from autograder.vocabulary.text import number, visible
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a platform's gradebook looks like.
+
+    heading      of a column that can be filled in
+    worth        finds in it what the assignment is worth
+    identities   headings by which the platform finds a student
+    what         the platform's name
+    last         a column that every row must end in, and its cell
+    """
+
+    heading: re.Pattern[str]
+    worth: re.Pattern[str]
+    identities: tuple[str, ...]
+    what: str
+    last: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Upload:
+    """The file to upload.
+
+    unknown   students with a report whom the gradebook does not hold, or not clearly
+    """
+
+    text: str
+    graded: int
+    unknown: tuple[str, ...]
+
+
+def upload_of(
+    reports: Sequence[Report],
+    gradebook: Table,
+    column: Column,
+    heading: str,
+    roster: Roster | None = None,
+    *,
+    scale: bool = False,
+) -> Upload:
+    """The rows of students with a grade of ours: what the platform finds them by, and their points.
+
+    heading   of the column, whole, or so much of its beginning that no other has it
+    raises    UsageError where the gradebook is none, has no such column, or it is worth other points
+    """
+    at = _column(gradebook, column, heading)
+    headings = [plain_heading(cell) for cell in gradebook.header]
+    who = [place for place, name in enumerate(headings) if name in column.identities]
+    if not who:
+        known = " or ".join(column.identities[:2])
+        raise UsageError(f"The gradebook has no column {known}: export it from {column.what} as it is.")
+    factor = _factor(reports, gradebook.header[at], column, scale=scale)
+    found = find_rows(reports, [_keys(row, headings) for row in gradebook.rows], roster)
+    decimal = "," if gradebook.delimiter == ";" else "."
+    rows, skipped = [], []
+    for position, report in sorted(found.rows.items()):
+        cells = [gradebook.rows[position][place] for place in who]
+        if any(map(_would_run, cells)):
+            skipped.append(report.student)
+        elif report.points is not None:
+            rows.append([*cells, number(report.points * factor).replace(".", decimal)])
+    names, ends = ([column.last[0]], [column.last[1]]) if column.last else ([], [])
+    top = [*(gradebook.header[place] for place in who), gradebook.header[at], *names]
+    text = gradebook.text([top, *([*row, *ends] for row in rows)])
+    return Upload(text, len(rows), tuple(sorted([*found.unknown, *skipped])))
+
+
+def _would_run(cell: str) -> bool:
+    """Whether a spreadsheet would run a cell; one that the platform begins with `#` is none."""
+    return reads_as_formula(cell)
+
+
+def _keys(row: Sequence[str], headings: Sequence[str]) -> frozenset[str]:
+    """What a student may be called, without the `#` that Brightspace writes before ids."""
+    known = ("orgdefinedid", "username", "user name", "student id", "email", "last name", "first name")
+    cells = {name: cell.strip().lstrip("#") for name, cell in zip(headings, row, strict=True) if name in known}
+    last, first = cells.pop("last name", ""), cells.pop("first name", "")
+    return keys_of({*cells.values(), *([f"{last}, {first}"] if last and first else [])})
+
+
+def _column(gradebook: Table, column: Column, heading: str) -> int:
+    offered = [at for at, name in enumerate(gradebook.header) if column.heading.fullmatch(name)]
+    exact = [at for at in offered if gradebook.header[at].strip() == heading.strip()]
+    found = exact or [at for at in offered if heading and gradebook.header[at].startswith(heading)]
+    if len(found) != 1:
+        known = "; ".join(visible(gradebook.header[at], 80) for at in offered) or "none"
+        raise UsageError(
+            f"The gradebook has no single column {visible(heading, 80)!r} of {column.what}. It has: {known}."
+        )
+    return found[0]
+
+
+def _factor(reports: Sequence[Report], heading: str, column: Column, *, scale: bool) -> float:
+    ours, found = common_maximum(reports), column.worth.search(heading)
+    theirs = float(found[1].replace(",", ".")) if found else ours
+    if theirs != ours and not scale:
+        worth = f"{number(theirs)} points in {column.what} and {number(ours)} here"
+        raise UsageError(f"{visible(heading, 80)} is worth {worth}: change it there, or convert with --scale.")
+    return theirs / ours if ours else 1.0

@@ -1,0 +1,126 @@
+"""Submitty's download of a gradeable: each student's versions, and which of them the student chose.
+
+*Download Zip > all* gives `submissions/<user>/<version>/…` with `submissions/<user>/user_assignment_settings.json`,
+and where students hand in by git, `checkout/<user>/<version>/…`, which is what was pulled; *active* gives the chosen
+version alone, `submissions/<user>/…` and `checkout/<user>/…`; a grader's own sections lie in `<user>/…` at the top.
+`results/` may lie beside them. The settings hold `active_version`, 0 for a submission that was cancelled, and a
+`history` of versions and times; a team has a folder of its own name. (github.com/Submitty/Submitty:
+`downloadAssignedZips` in site/app/controllers/MiscController.php;
+submitty.org/instructor/autograding/directory_structure.)
+
+There is no upload: Submitty takes a CSV for numeric gradeables alone, and not for those that students hand in to
+(`UploadCSV` in SimpleGraderController.php).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from autograder.platforms.hand_in import HandIn, Wanted, is_folder
+from autograder.submissions.class_zips import MAX_SETTINGS, SETTINGS, SUBMISSIONS, VERSIONED
+from autograder.submissions.submission import shown_name
+from autograder.vocabulary.folders import entries_of, open_regular
+from autograder.vocabulary.moments import moment_or_none
+from autograder.vocabulary.text import visible
+
+CHECKOUT = "checkout"
+MOST_VERSIONS = 100_000
+
+Entries = Sequence[os.DirEntry[str]]
+
+
+def recognised(entries: Entries) -> list[os.DirEntry[str]]:
+    """The folders of students, or those that hold them, that are among these."""
+    if _is_whole(entries):
+        return [entry for entry in entries if is_folder(entry)]
+    return [entry for entry in entries if is_folder(entry) and (Path(entry.path) / SETTINGS).is_file()]
+
+
+def _is_whole(entries: Entries) -> bool:
+    """Whether it is a download with its folder `submissions`, and not the students' folders themselves."""
+    folders = {entry.name: entry for entry in entries if is_folder(entry)}
+    if SUBMISSIONS not in folders or not set(folders) <= VERSIONED:
+        return False
+    students = _folders_in(Path(folders[SUBMISSIONS].path))
+    described = [one for one in students if (one / SETTINGS).is_file()]
+    return bool(students) and (len(folders) > 1 or len(described) * 2 > len(students))
+
+
+def hand_ins(entries: Entries, wanted: Wanted) -> list[HandIn]:
+    """What each student handed in: the version that counts in Submitty."""
+    if not _is_whole(entries):
+        return [_of_student(Path(entry.path), ()) for entry in entries]
+    top = {entry.name: Path(entry.path) for entry in entries}
+    checkouts = {one.name: one for one in _folders_in(top[CHECKOUT])} if CHECKOUT in top else {}
+    students = _folders_in(top[SUBMISSIONS])
+    return [_of_student(one, [checkouts[one.name]] if one.name in checkouts else []) for one in students]
+
+
+def _of_student(folder: Path, checkouts: Sequence[Path]) -> HandIn:
+    owner, shown = ((folder.name,),), shown_name(folder.name)
+    if not (folder / SETTINGS).exists():  # only the version that counts was downloaded
+        return HandIn(owner, (*checkouts, folder)[0], shown)
+    chosen = _settings(folder)
+    if chosen is None:
+        reason = f"{visible(shown, 100)} is not graded: Submitty's {SETTINGS} does not say which version counts."
+        return HandIn(owner, folder, shown, refused=reason)
+    if chosen.version == 0:
+        return HandIn(owner, folder, shown, refused=f"{visible(shown, 100)} has cancelled the submission in Submitty.")
+    version = str(chosen.version)
+    work = next((one / version for one in (*checkouts, folder) if _is_folder(one / version)), None)
+    if work is None:
+        reason = f"{visible(shown, 100)} is not graded: version {version}, which counts in Submitty, is not there."
+        return HandIn(owner, folder, shown, refused=reason)
+    last = max((int(one.name) for one in _folders_in(folder) if _is_number(one.name)), default=0)
+    notes = (f"version {version} of {last} was graded, which counts in Submitty",) if last > chosen.version else ()
+    return HandIn(owner, work, f"{shown}/{version}", submitted=chosen.times.get(chosen.version), notes=notes)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Which version counts, and when each was handed in."""
+
+    version: int
+    times: dict[int, datetime] = field(default_factory=dict)
+
+
+def _settings(folder: Path) -> _Chosen | None:
+    """What a student's settings say; None where they say nothing that can be used."""
+    try:
+        with open_regular(folder / SETTINGS) as stream:
+            data: Any = json.loads(stream.read(MAX_SETTINGS))
+    except (OSError, ValueError, RecursionError):
+        return None
+    version = data.get("active_version") if isinstance(data, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or not 0 <= version <= MOST_VERSIONS:
+        return None
+    history = data.get("history")
+    listed = [one for one in history if isinstance(one, dict)] if isinstance(history, list) else []
+    times = {one["version"]: _moment(one.get("time")) for one in listed if isinstance(one.get("version"), int)}
+    return _Chosen(version, {number: when for number, when in times.items() if when is not None})
+
+
+def _moment(text: Any) -> datetime | None:
+    """`2027-03-01 22:10:11-0500`, behind which the zone may stand by its name as well."""
+    return moment_or_none(" ".join(text[:100].split()[:2])) if isinstance(text, str) else None
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in entries_of(folder) if is_folder(entry)]
+    except OSError:
+        return []
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= 6

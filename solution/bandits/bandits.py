@@ -1,0 +1,124 @@
+"""Bandits with NumPy alone. You complete the five functions; each computes many independent runs at once.
+
+Nothing here draws random numbers: what decides by chance is given uniform numbers, so that every answer is determined.
+No function changes its arguments.
+"""
+
+import numpy as np
+
+
+def epsilon_greedy(estimates: np.ndarray, epsilon: float, uniforms: np.ndarray) -> np.ndarray:
+    """Return the action that each run takes.
+
+    A run explores where its first uniform number is below `epsilon`. It then takes the action of index int(v k), where
+    v is its second uniform number and k the number of actions. Else it takes the action of the greatest estimate; of
+    equal ones the first.
+
+    estimates   float[run action]
+    epsilon     float               from 0 to 1
+    uniforms    float[run 2]        from [0, 1)
+    returns     int[run]
+    """
+    ### BEGIN SOLUTION
+    explores = uniforms[:, 0] < epsilon
+    anything = (uniforms[:, 1] * estimates.shape[1]).astype(np.int64)
+    return np.where(explores, anything, estimates.argmax(axis=1))
+    ### END SOLUTION
+
+
+def update_values(
+    estimates: np.ndarray, counts: np.ndarray, actions: np.ndarray, rewards: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the estimates and counts after each run took one more action and got its reward.
+
+    The estimate of an action is the mean of the rewards that it got:
+
+        Q' = Q + (reward - Q) / N'
+
+    where N' counts this time as well. All other actions keep theirs.
+
+    estimates   float[run action]
+    counts      int[run action]     how often each action was taken before
+    actions     int[run]
+    rewards     float[run]
+    returns     two new arrays: float[run action] and int[run action]
+    """
+    ### BEGIN SOLUTION
+    runs = np.arange(len(actions))
+    estimates, counts = estimates.copy(), counts.copy()
+    counts[runs, actions] += 1
+    estimates[runs, actions] += (rewards - estimates[runs, actions]) / counts[runs, actions]
+    return estimates, counts
+    ### END SOLUTION
+
+
+def ucb(estimates: np.ndarray, counts: np.ndarray, c: float) -> np.ndarray:
+    """Return the action with the greatest upper confidence bound of each run.
+
+        Q + c sqrt(ln t / N)
+
+    where t is the number of the step: one more than all actions of the run so far. An action that was never taken
+    comes before all others, the first of them before the rest.
+
+    estimates   float[run action]   Q
+    counts      int[run action]     N
+    c           float               above 0
+    returns     int[run]
+    """
+    ### BEGIN SOLUTION
+    steps = counts.sum(axis=1, keepdims=True) + 1
+    bonus = c * np.sqrt(np.log(steps) / np.maximum(counts, 1))
+    return np.where(counts == 0, np.inf, estimates + bonus).argmax(axis=1)
+    ### END SOLUTION
+
+
+def gradient_update(
+    preferences: np.ndarray, actions: np.ndarray, rewards: np.ndarray, baselines: np.ndarray, step_size: float
+) -> np.ndarray:
+    """Return the preferences after one step of the gradient bandit.
+
+        H' = H + step_size (reward - baseline) (1 - p)    for the action that was taken
+        H' = H - step_size (reward - baseline) p          for all others
+
+    where p is the softmax of the run's preferences, however large they are.
+
+    preferences   float[run action]   H
+    actions       int[run]
+    rewards       float[run]
+    baselines     float[run]
+    step_size     float               above 0
+    returns       float[run action]   a new array
+    """
+    ### BEGIN SOLUTION
+    weights = np.exp(preferences - preferences.max(axis=1, keepdims=True))
+    probs = weights / weights.sum(axis=1, keepdims=True)
+    taken = np.arange(preferences.shape[1]) == actions[:, None]
+    return preferences + step_size * (rewards - baselines)[:, None] * (taken - probs)
+    ### END SOLUTION
+
+
+def epsilon_greedy_run(rewards: np.ndarray, epsilon: float, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the actions that runs of the epsilon-greedy method take, and their estimates at the end.
+
+    All estimates begin at 0. At each step a run takes an action as `epsilon_greedy` says, gets the reward of this
+    action at this step, and updates its estimates as `update_values` says.
+
+    rewards     float[step run action]   what each action would earn
+    epsilon     float                    from 0 to 1
+    uniforms    float[step run 2]        from [0, 1)
+    returns     int[run step] and float[run action]
+    """
+    ### BEGIN SOLUTION
+    runs = np.arange(rewards.shape[1])
+    sums, counts = np.zeros((2, *rewards.shape[1:]))
+    actions = []
+    for step, offered in enumerate(rewards):
+        explores = uniforms[step, :, 0] < epsilon
+        anything = (uniforms[step, :, 1] * rewards.shape[2]).astype(np.int64)
+        best = (sums / np.maximum(counts, 1)).argmax(axis=1)
+        taken = np.where(explores, anything, best)
+        sums[runs, taken] += offered[runs, taken]
+        counts[runs, taken] += 1
+        actions.append(taken)
+    return np.stack(actions, axis=1), sums / np.maximum(counts, 1)
+    ### END SOLUTION

@@ -1,0 +1,298 @@
+"""Generated mutants: what becomes of parameters, and the habits of students, each where its pattern occurs."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent
+
+import pytest
+from all_assignments import ASSIGNMENTS, each_assignment
+
+from autograder.authoring.exam.mutants import HABITS, changed_lines, generated_mutants
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.items import Assignment
+
+
+def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:
+    """Lines before and after of all changes of that name that are made of a text."""
+    graded = functions or ("f",)
+    found = [one for one in generated_mutants(dedent(text), graded) if one.name == name]
+    for one in found:
+        ast.parse(one.source)
+    return [(one.before, one.after) for one in found]
+
+
+def afters(name: str, text: str, *functions: str) -> list[str]:
+    return [after for _, after in changes(name, text, *functions)]
+
+
+# Texts
+
+
+@pytest.mark.long
+@each_assignment
+def test_every_change_parses_differs_and_touches_its_own_function_only(assignment: Assignment) -> None:
+    solution = solution_source(assignment)
+    mutants = generated_mutants(solution, assignment.functions)
+    assert len({mutant.source for mutant in mutants} | {solution}) == len(mutants) + 1
+    before = {node.name: ast.dump(node) for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)}
+    for mutant in mutants:
+        tree = ast.parse(mutant.source)
+        after = {node.name: ast.dump(node) for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert {name for name in before if before[name] != after[name]} == {mutant.function}, mutant.after
+
+
+@each_assignment
+def test_no_two_changes_of_a_function_are_told_in_the_same_lines(assignment: Assignment) -> None:
+    """Equivalents are listed by these lines: two of one key would be excused together."""
+    mutants = generated_mutants(solution_source(assignment), assignment.functions)
+    keys = [(mutant.function, mutant.before, mutant.after) for mutant in mutants]
+    assert sorted({key for key in keys if keys.count(key) > 1}) == []
+
+
+def test_every_habit_finds_its_pattern_in_some_assignment() -> None:
+    made = [one for a in ASSIGNMENTS for one in generated_mutants(solution_source(a), a.functions)]
+    assert {one.slug for one in made if one.family == "habit"} == set(HABITS)
+
+
+@each_assignment
+def test_every_optional_parameter_is_ignored_once(assignment: Assignment) -> None:
+    solution = solution_source(assignment)
+    made = {(one.function, one.name) for one in generated_mutants(solution, assignment.functions)}
+    for node in ast.parse(solution).body:
+        if isinstance(node, ast.FunctionDef) and node.name in assignment.functions:
+            given = node.args
+            defaults = list(zip(reversed(given.args), reversed(given.defaults), strict=False))
+            defaults += [
+                (one, default) for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default
+            ]
+            for one, _ in defaults:
+                assert (node.name, f"parameter:{one.arg}-ignored") in made
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("a\nb  # why\nc\n", "a\n  B\nc\n", ("b", "B")),
+        ("a\nb\n", "a\nnew\nb\n", ("b", "new ⏎ b")),
+        ("a\n\nb\n", "a\nnew\n\nb\n", ("b", "new ⏎ b")),
+        ("a\nb\nc\n", "b\nc\na\n", ("a ⏎ b ⏎ c", "b ⏎ c ⏎ a")),
+        ("a\n" + "x\n" * 9 + "b\n", "A\n" + "x\n" * 9 + "B\n", ("a ⏎ b", "A ⏎ B")),
+    ],
+)
+def test_a_change_is_told_by_its_lines(before: str, after: str, told: tuple[str, str]) -> None:
+    assert changed_lines(before, after) == told
+
+
+# Parameters
+
+
+def test_a_parameter_is_ignored_by_its_default_or_by_what_a_student_might_write_in() -> None:
+    text = """
+        def f(x: Tensor, mode: str, n: int, size: float = 0.2):
+            if mode == "a" or mode in ("b", "c"):
+                return x * n * size
+    """
+    assert afters("parameter:size-ignored", text) == ['size = 0.2 ⏎ if mode == "a" or mode in ("b", "c"):']
+    assert [after.partition(" ⏎")[0] for after in afters("parameter:mode-ignored", text)] == [
+        "mode = 'a'",
+        "mode = 'b'",
+        "mode = 'c'",
+    ]
+    assert [after.partition(" ⏎")[0] for after in afters("parameter:n-ignored", text)] == ["n = 1", "n = 2", "n = 3"]
+    assert len(afters("parameter:x-ignored", text)) == 2
+
+
+@pytest.mark.parametrize(
+    ("signature", "others"),
+    [
+        ("n: int = 5", ["n: int = 6"]),
+        ("x: float = 0.0", ["x: float = 0.1"]),
+        ("x: float = 0.2", ["x: float = 0.4"]),
+        ("on: bool = True", ["on: bool = False"]),
+        ("n: int | None = None", ["n: int | None = 8"]),
+        ("n: int = MOST", ["n: int = MOST + 1"]),
+        ("rows: list[int] = ROWS", ["rows: list[int] = ROWS[:1]"]),
+        ("reward_fn: Reward = own", ["reward_fn: Reward = lambda *given, **named: 0.0"]),
+        ("mode: str = 'a'", ["mode: str = 'b'", "mode: str = 'c'"]),
+        ("x: Tensor | None = None", []),
+    ],
+)
+def test_a_default_is_another(signature: str, others: list[str]) -> None:
+    text = f"def g(mode):\n    return mode == 'a' or mode in ('b', 'c')\n\n\ndef f({signature}):\n    return 1\n"
+    name = signature.partition(":")[0]
+    assert afters(f"parameter:{name}-default", text) == [f"def f({other}):" for other in others]
+
+
+def test_is_not_0_becomes_above_0_but_for_tensors() -> None:
+    text = """
+        def f(weight: float, mask: Tensor):
+            if weight != 0 and weight == 0.0 and weight != 1:
+                return mask == 0
+    """
+    assert afters("parameter:weight-above-0", text) == [
+        "if weight > 0 and weight == 0.0 and weight != 1:",
+        "if weight != 0 and weight <= 0.0 and weight != 1:",
+    ]
+    assert afters("parameter:mask-above-0", text) == []
+
+
+# Habits
+
+
+@pytest.mark.parametrize(
+    ("habit", "line", "made"),
+    [
+        (
+            "clamp",
+            "y = torch.exp(a - b)",
+            ["y = torch.exp((a - b).clamp(-10, 10))", "y = torch.exp((a - b).clamp(-20, 20))"],
+        ),
+        ("clamp", "y = x / x.std()", ["y = x / x.std().clamp(min=1e-3)"]),
+        ("clamp", "y = x / (n - 1)", []),
+        ("constant-in-logarithm", "y = x.log()", ["y = (x + 1e-8).log()"]),
+        ("constant-in-logarithm", "y = F.log_softmax(x, dim=-1)", ["y = torch.log(torch.softmax(x, dim=-1) + 1e-8)"]),
+        ("nan-to-num", "y = x / x.sum()", ["y = torch.nan_to_num(x / x.sum())"]),
+        ("isclose-for-eq", "y = x == best", ["y = torch.isclose(torch.as_tensor(x), torch.as_tensor(best))"]),
+        ("isclose-for-eq", "y = x == 0", []),
+        ("one-pass-variance", "y = p @ (x - m).square()", ["y = (p @ x.square() - m.square())"]),
+        ("one-pass-variance", "y = (x - m[:, None]).square() @ p", ["y = (x.square() @ p - m.square())"]),
+        ("truncation", "y = a / b", ["y = a // b"]),
+        ("truncation", "y = loss.item()", ["y = int(loss.item())"]),
+        ("dtype-dropped", "y = torch.tensor(rows, dtype=torch.float32)", ["y = torch.tensor(rows)"]),
+        ("dtype-dropped", "y = torch.zeros_like(x)", ["y = torch.zeros(x.shape)"]),
+        ("in-place", "y = z.clamp(0, 1)", ["y = z.clamp_(0, 1)"]),
+        ("in-place", "y = y + 2", ["y += 2"]),
+        ("not-cloned", "y = x.clone()", ["y = x"]),
+        ("reshape-for-permute", "y = x.permute(1, 0)", ["y = x.reshape(x.permute(1, 0).shape)"]),
+        ("reshape-for-permute", 'y = rearrange(x, "a b -> b a")', ['y = x.reshape(rearrange(x, "a b -> b a").shape)']),
+        ("reshape-for-permute", 'y = rearrange(x, "a b -> a b 1")', []),
+        ("axis-dropped", "y = x.mean(dim=-1, keepdim=True)", ["y = x.mean(dim=-1)"]),
+        ("axis-dropped", "y = x[:, None]", ["y = x"]),
+        ("axis-dropped", "y = x.unsqueeze(-1)", ["y = x"]),
+        ("size-written-in", "y = int(x.max()) + 1", ["y = int(x[0].max()) + 1", "y = int(x[..., 0].max()) + 1"]),
+        ("detach-dropped", "y = x.detach()", ["y = x"]),
+        ("another-optimizer", "y = torch.optim.SGD(p)", None),
+        ("shallow-copy", "y = copy.deepcopy(x)", ["y = x", "y = copy.copy(x)"]),
+    ],
+)
+def test_a_habit_is_made_where_its_pattern_stands(habit: str, line: str, made: list[str] | None) -> None:
+    found = afters(f"habit:{habit}", f"def f(x, y, z):\n    {line}\n    return y\n")
+    if made is None:
+        assert [text.partition("(")[0] for text in found][:3] == [
+            f"y = torch.optim.{n}" for n in ("Adam", "AdamW", "RMSprop")
+        ]
+        made = found
+    assert found == made
+
+
+def test_tensors_are_cast_truncated_and_written_into_but_not_those_that_the_docstring_calls_int() -> None:
+    text = '''
+        def f(x: Tensor, ids: Tensor, w: Tensor | None = None) -> Tensor:
+            """Return it.
+
+            x     float[a]
+            ids   int[a]
+            """
+            return x - 1
+    '''
+    casts = [after.partition(" ⏎")[0] for after in afters("habit:cast", text)]
+    assert casts[:4] == ["x = x.float()", "x = x.double()", "x = x.half()", "w = w if w is None else w.float()"]
+    assert casts[-1] == "return (x - 1).half()"
+    assert not [after for after in casts if after.startswith("ids")]
+    assert "x = x.trunc() ⏎ return x - 1" in afters("habit:truncation", text)
+    assert afters("habit:in-place", text) == ["return x.sub_(1)"]
+
+
+MODEL = """
+    def f(model, ids):
+        with torch.no_grad():
+            old = score(model, ids)
+        for step in range(3):
+            new = score(model, ids)
+        return new - old.detach()
+"""
+
+
+def test_the_mode_of_a_model_is_changed_around_its_calls() -> None:
+    made = afters("habit:mode-around-call", MODEL)
+    assert "model.eval() ⏎ new = score(model, ids) ⏎ model.train()" in made
+    assert "was_training = model.training; model.eval() ⏎ old = score(model, ids) ⏎ model.train(was_training)" in made
+    assert len(made) == 10
+
+
+def test_no_grad_becomes_detach_or_nothing() -> None:
+    assert afters("habit:detach-for-no-grad", MODEL) == [
+        "if True: ⏎ old = score(model, ids).detach()",
+        "if True:",
+    ]
+
+
+def test_a_model_is_called_twice_and_a_result_kept_for_all_rounds() -> None:
+    assert "new = score(model, ids) ⏎ return new - old.detach()" in afters("habit:second-pass", MODEL)
+    assert "return new - score(model, ids).detach()" in afters("habit:second-pass", MODEL)
+    (kept,) = afters("habit:calls-remembered", MODEL)
+    assert kept.startswith("kept = {} ⏎ with torch.no_grad():")
+    assert "new = kept['new'] if 'new' in kept else kept.setdefault('new', score(model, ids))" in kept
+
+
+def test_a_function_that_was_given_and_is_called_in_a_loop_remembers_its_answers() -> None:
+    (after,) = afters(
+        "habit:calls-remembered", "def f(rows, reward_fn):\n    return [reward_fn(row) for row in rows]\n"
+    )
+    names: dict[str, object] = {}
+    text = "def f(rows, reward_fn):\n    return [reward_fn(row) for row in rows]\n"
+    exec(generated_mutants(text, ["f"])[0].source, names)
+    asked: list[list[int]] = []
+    assert names["f"]([[1], [1], [2]], lambda row: asked.append(row) or len(asked)) == [1, 1, 2]  # type: ignore[operator]
+    assert asked == [[1], [2]]
+    assert after.endswith("reward_fn = remembered ⏎ return [reward_fn(row) for row in rows]")
+
+
+LOOP = """
+    def f(rewards: Tensor) -> float:
+        model = Model()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            deltas = g(rewards)
+            loss = g(deltas)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def test_an_optimizer_is_made_anew_scheduled_clipped_and_cleared_late() -> None:
+    assert afters("habit:optimizer-anew", LOOP) == [
+        "optimizer = torch.optim.Adam(model.parameters(), lr=0.1) ⏎ deltas = g(rewards)"
+    ]
+    assert "for group in optimizer.param_groups: group['lr'] *= 0.9" in afters("habit:learning-rate-schedule", LOOP)[0]
+    assert "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) ⏎ optimizer.step()" in afters(
+        "habit:gradients-clipped", LOOP
+    )
+    cleared = changes("habit:gradients-cleared-late", LOOP)
+    assert cleared[0] == (
+        "optimizer.zero_grad() ⏎ loss.backward() ⏎ optimizer.step()",
+        "loss.backward() ⏎ optimizer.step() ⏎ optimizer.zero_grad()",
+    )
+    assert ("optimizer.zero_grad()", "model.zero_grad()") in cleared
+
+
+def test_a_clip_that_is_asked_for_is_left_out_or_another() -> None:
+    clip = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+    text = f"def f(model, optimizer):\n    {clip}\n    optimizer.step()\n"
+    assert changes("habit:gradients-clipped", text) == [(clip, ""), (clip, clip.replace("norm", "value"))]
+
+
+def test_training_is_left_where_nothing_seems_to_be_learned() -> None:
+    made = [after.partition(" ⏎")[0] for after in afters("habit:stopped-early", LOOP, "f", "g")]
+    assert made[:2] == [
+        "if not deltas.any(): continue",
+        "if deltas.dim() > 1 and (deltas == deltas[..., :1]).all(): continue",
+    ]
+    assert "if not deltas.any(): break" in made
+    assert not [after for after in made if after.startswith("if not loss")]
+    step = "def f(x: Tensor) -> float:\n    loss = g(x)\n    loss.backward()\n    return loss.item()\n"
+    assert afters("habit:stopped-early", step, "f", "g") == [
+        "if x.dim() > 1 and (x == x[..., :1]).all(): return 0.0 ⏎ loss = g(x)"
+    ]

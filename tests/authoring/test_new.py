@@ -1,0 +1,401 @@
+"""From a solution file to a graded assignment: what `new` reads, writes and refuses; the walk-through, followed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from places import KIT
+
+from autograder.authoring.beginning import example
+from autograder.authoring.beginning.likely_mistakes import candidates
+from autograder.authoring.beginning.signatures import marked, read_solution, solution_of
+from autograder.authoring.catalogue import Correct
+from autograder.authoring.independence import not_independent
+from autograder.authoring.proofreading.proofread import reading_faults
+from autograder.cli.authoring import _asked
+from autograder.grading.assignments import find_assignment
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.report import read_report
+
+GUIDE = (KIT / "fixtures" / "README.md").read_text(encoding="utf-8")
+WALK = GUIDE.partition("\n## Your own, in ten minutes\n")[2].partition("\n## ")[0]
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```\n", WALK, re.DOTALL | re.MULTILINE)
+NAME = example.NAME
+TORCH = '''\
+import torch
+
+
+def energy(x, weight=0.5):
+    """Return the weighted sum of squares of each row.
+
+    x        float[row column]
+    weight   float   above 0
+    """
+    if weight <= 0:
+        raise ValueError("weight should be above 0")
+    return weight * (x * x).sum(dim=1)
+'''
+PLAIN = '''\
+def bisection(f, low, high, steps=30):
+    """Return a zero of f between low and high, after so many halvings.
+
+    f      function
+    low    float   from -1 to 0
+    high   float   from 2 to 3
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2
+        if f(middle) * f(high) <= 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def summary(values: list[float]):
+    """Return mean and range."""
+    return {"mean": sum(values) / len(values), "range": max(values) - min(values)}
+
+
+def shouted(text: str):
+    """Return the text in capitals."""
+    return text.upper()
+'''
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    environment |= {"COLUMNS": "120", "PYTHONPATH": str(KIT)}
+    command = [sys.executable, "-m", "autograder", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which `new --example` ran, and nothing else."""
+    root = tmp_path_factory.mktemp("new")
+    done = run(root, "new", "--example")
+    assert done.returncode == 0, done.stderr
+    assert "4 items" in done.stdout
+    assert (
+        "is A DRAFT: the oracle of softmax, discounted_return, incremental_mean is the solution itself" in done.stdout
+    )
+    return root
+
+
+@pytest.fixture
+def course(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "course")
+
+
+# What is written
+
+
+def test_what_new_writes_has_no_fault_and_is_nothing_but_its_three_folders(made: Path) -> None:
+    assert sorted(path.name for path in made.iterdir()) == ["fixtures", "handout", "solution"]
+    assert reading_faults(made / "fixtures" / NAME) == []
+    assert sum(item.points for item in find_assignment(made).items) == 100
+
+
+def test_the_example_takes_220_own_lines_at_most_without_solution_and_oracle(made: Path) -> None:
+    names = ["items.toml", "cases.py", "mistakes.py", "probes.py"]
+    texts = [(made / "fixtures" / NAME / name).read_text() for name in names]
+    texts.append((made / "solution" / NAME / "README.md").read_text())
+    assert sum(len(text.splitlines()) for text in texts) <= 220
+
+
+def test_students_write_what_stood_in_the_bodies_of_the_solution(made: Path) -> None:
+    text = (made / "handout" / NAME / f"{NAME}.py").read_text()
+    assert text.count("raise NotImplementedError") == 3
+    assert "Return the probabilities that logits stand for." in text
+    assert "np.exp" not in text
+
+
+def test_a_draft_is_not_released_to_students_until_each_oracle_is_said_to_be_independent(course: Path) -> None:
+    assert not_independent(find_assignment(course)) == ("softmax", "discounted_return", "incremental_mean")
+    done = run(course, "release")
+    assert done.returncode == 3
+    assert "The oracle of softmax, discounted_return, incremental_mean is the solution itself" in done.stderr
+    done = run(course, "release", "--draft", "--zip", "handout.zip")
+    assert (done.returncode, (course / "handout.zip").exists()) == (2, False)
+    done = run(course, "release", "--draft")
+    assert "A DRAFT, not for students" in done.stdout
+    (course / "fixtures" / NAME / "oracle.py").write_text("NOT_INDEPENDENT = {'softmax'}\n")
+    assert not_independent(find_assignment(course)) == ("softmax",)
+    (course / "fixtures" / NAME / "oracle.py").write_text("")
+    assert not_independent(find_assignment(course)) == ()
+
+
+def test_it_grades_at_once(course: Path) -> None:
+    for student, source in (("ada", "solution"), ("bela", "handout")):
+        (course / "class" / student).mkdir(parents=True)
+        shutil.copy(course / source / NAME / f"{NAME}.py", course / "class" / student)
+    wrong = (
+        (course / "class" / "ada" / f"{NAME}.py").read_text().replace("logits / temperature", "logits * temperature")
+    )
+    (course / "class" / "chidi").mkdir()
+    (course / "class" / "chidi" / f"{NAME}.py").write_text(wrong)
+    done = run(course, "grade", "class", "--out", "grades", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    reports = {name: read_report(course / "grades" / "reports" / f"{name}.json") for name in ("ada", "bela", "chidi")}
+    assert [report.points for report in reports.values() if report] == [100, 0, 71]
+    assert reports["chidi"].items[0].mistakes == ("softmax-multiplied",)
+
+
+def test_items_prints_a_row_for_each_item(course: Path) -> None:
+    rows = [line.split() for line in run(course, "items").stdout.splitlines()]
+    assert ["softmax-values", "softmax", "what", "it", "returns", "29", "1", "1"] in rows
+    assert ["all", "100", "4", "5"] in rows
+
+
+# Renaming
+
+
+@pytest.mark.long
+def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
+    (course / "class" / "ada").mkdir(parents=True)
+    shutil.copy(course / "solution" / NAME / f"{NAME}.py", course / "class" / "ada")
+    assert run(course, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
+    done = run(course, "rename", "softmax-values", "softmax-rows", "--grades", "grades")
+    assert done.returncode == 0, done.stderr
+    assert find_assignment(course).item("softmax-rows").points == 29
+    assert not (course / "fixtures" / NAME / "public" / "softmax-values.safetensors").exists()
+    report = read_report(course / "grades" / "reports" / "ada.json")
+    assert report is not None
+    assert report.items[0].item == "softmax-rows"
+    assert "softmax-rows" in (course / "grades" / "grades.csv").read_text().splitlines()[0]
+    assert run(course, "release", "--draft").returncode == 0
+    assert run(course, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
+
+
+@pytest.mark.long
+def test_a_function_is_renamed_in_solution_cases_oracle_and_catalogue(course: Path) -> None:
+    done = run(course, "rename", "softmax", "soft_maximum")
+    assert done.returncode == 0, done.stderr
+    assert "Grades that were exported before this name it softmax still" in done.stdout
+    assert find_assignment(course).functions[0] == "soft_maximum"
+    assert "def soft_maximum(" in (course / "solution" / NAME / f"{NAME}.py").read_text()
+    assert reading_faults(course / "fixtures" / NAME) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("old", "to", "told"),
+    [
+        ("unheard-of", "other", "There is no item and no graded function 'unheard-of'"),
+        ("softmax-values", "softmax-errors", "is the name of another one"),
+        ("softmax-values", "soft max", "An item's id is made of small letters"),
+        ("softmax", "soft-max", "no name of a function"),
+        ("softmax", "incremental_mean", "is the name of another one"),
+    ],
+)
+def test_a_name_that_will_not_do_is_refused_before_anything_is_written(
+    made: Path, old: str, to: str, told: str
+) -> None:
+    before = (made / "fixtures" / NAME / "items.toml").read_bytes()
+    done = run(made, "rename", old, to)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert (made / "fixtures" / NAME / "items.toml").read_bytes() == before
+
+
+# What is read
+
+
+def test_docstrings_annotations_and_defaults_say_what_arguments_are(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text(
+        "import numpy as np\n"
+        "def f(a, b: int, c=0.5, d=True, e: np.ndarray = None, g=None, h='text'):\n"
+        '    """Return.\n\n    a   float[batch trial]\n    e : ndarray of shape (n, m)\n'
+        '    g   function\n    c   from 0 to 1\n    """\n'
+        "    return a\n"
+    )
+    (function,) = read_solution(tmp_path / "s.py").functions
+    assert [(one.kind, one.axes) for one in function.arguments] == [
+        ("array", ("batch", "trial")), ("whole", ()), ("number", ()), ("flag", ()), ("array", ("n", "m")),
+        ("function", ()), ("text", ()),
+    ]  # fmt: skip
+    assert function.arguments[2].range == (0.1, 0.9)
+
+
+def test_what_the_body_does_with_an_argument_and_what_its_paragraph_says_of_its_numbers_is_read() -> None:
+    text = (
+        "def f(g, n, i, h, p):\n"
+        '    """Return.\n\n    i   int[step]\n    h : float\n        must be positive\n'
+        '    p   probabilities[action]\n    """\n'
+        "    return sum(g(k) for k in range(n))\n"
+    )
+    (function,) = solution_of(text, Path("s.py")).functions
+    assert [one.kind for one in function.arguments] == ["function", "whole", "array", "number", "array"]
+    assert [one.likely for one in function.arguments] == ["", "", "whole", "positive", "probabilities"]
+
+
+def test_bodies_without_markers_are_marked_below_their_docstring() -> None:
+    text = marked(solution_of('def f(x):\n    """Return x."""\n    y = x\n    return y\n\n\nA = 1\n', Path("s.py")))
+    assert text == (
+        'def f(x):\n    """Return x."""\n'
+        "    ### BEGIN SOLUTION\n    y = x\n    return y\n    ### END SOLUTION\n\n\nA = 1\n"
+    )
+    assert marked(solution_of(text, Path("s.py"))) == text
+
+
+def test_likely_mistakes_are_each_one_line_that_python_can_read() -> None:
+    solution = solution_of(example.SOLUTION, Path("s.py"))
+    for function in solution.functions:
+        correct = Correct.from_solution(example.SOLUTION, function.name)
+        found = list(candidates(correct.source, function))
+        assert len({one.slug for one in found}) == len(found) > 3
+        for one in found:
+            compile(one.text(correct.source), "mistake", "exec")
+            assert one.text(correct.source) != correct.source
+
+
+def test_a_person_is_asked_one_question_at_a_time_with_what_is_taken_otherwise() -> None:
+    solution = solution_of("def f(a, n):\n    return a * n\n\n\ndef g(x):\n    return x\n", Path("s.py"))
+    with CliRunner().isolation(input="A title\ng h\nf\n\nwhole\n\n") as (out, *_):
+        found, title = _asked(solution, "S")
+    assert title == "A title"
+    assert [[(one.kind, one.axes) for one in f.arguments] for f in found.functions] == [
+        [("array", ("entry",)), ("whole", ())]
+    ]
+    asked = out.getvalue().decode()
+    assert "Title [S]" in asked
+    assert "Functions to grade [f g]" in asked
+    assert "Some of: f g." in asked
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = 1\n", "defines no function"),
+        ("def f(:\n", "s.py:1: not Python"),
+        ("def f(*x):\n    return x\n", "f takes arguments by name alone, or as many as one likes"),
+    ],
+)
+def test_a_file_that_cannot_be_an_assignment_is_refused(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)):
+        solution_of(text, Path("s.py"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("new",), "Give a name and a solution"),
+        (("new", "Great Name", "--from", "s.py"), "'Great Name' cannot be a module's name"),
+        (("new", NAME, "--from", "s.py"), "is there already: nothing was written"),
+        (("new", "other", "--from", "nowhere.py"), "nowhere.py cannot be read"),
+    ],
+)
+def test_what_new_cannot_begin_is_refused_in_a_sentence(made: Path, words: tuple[str, ...], told: str) -> None:
+    done = run(made, *words)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+@pytest.mark.long
+def test_a_function_that_answers_nothing_is_refused_with_what_it_said_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text("def f(x):\n    return x.unheard_of\n")
+    done = run(tmp_path, "new", "lost", "--from", "s.py")
+    assert done.returncode == 2
+    assert "f answers nothing that was tried: AttributeError" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["s.py"]
+
+
+# Other values
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("source", "items"),
+    [
+        (TORCH, ["energy-values", "energy-gradient", "energy-errors"]),
+        (PLAIN, ["bisection-values", "summary-values", "shouted-values"]),
+    ],
+    ids=["torch", "plain Python"],
+)
+def test_tensors_gradients_functions_dictionaries_and_text_are_graded(
+    tmp_path: Path, source: str, items: list[str]
+) -> None:
+    (tmp_path / "s.py").write_text(source)
+    done = run(tmp_path, "new", "made", "--from", "s.py", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert [item.id for item in find_assignment(tmp_path).items] == items
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    shutil.copy(tmp_path / "solution" / "made" / "made.py", tmp_path / "class" / "ada")
+    assert run(tmp_path, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
+    report = read_report(tmp_path / "grades" / "reports" / "ada.json")
+    assert report is not None
+    assert report.points == 100
+
+
+# The guide
+
+
+@pytest.mark.long
+def test_the_guides_walk_through_is_followed_to_the_letter(tmp_path: Path) -> None:
+    kinds = [kind for kind, _ in BLOCKS]
+    assert kinds == [
+        "sh",
+        "text",
+        "python",
+        "sh",
+        "python",
+        "toml",
+        "python",
+        "python",
+        "toml",
+        "python",
+        "python",
+        "sh",
+    ]
+    first, oracle, second, case, item, mistake, function, one_more, cases, its_oracle, last = (
+        text for kind, text in BLOCKS if kind != "text"
+    )
+    fixtures = tmp_path / "fixtures" / NAME
+    shell(tmp_path, first)
+    (fixtures / "oracle.py").write_text(oracle)
+    printed = shell(tmp_path, second)
+    assert "the kit does not pass its own exam" in printed
+    append(fixtures / "cases.py", case)
+    append(fixtures / "items.toml", f"\n{item}")
+    edit(fixtures / "items.toml", "points = 29", "points = 20")
+    edit(fixtures / "mistakes.py", "\n)\n", f"\n{mistake})\n")
+    append(tmp_path / "solution" / NAME / f"{NAME}.py", f"\n\n{function}")
+    append(fixtures / "items.toml", f"\n{one_more}")
+    edit(fixtures / "items.toml", "points = 28", "points = 18")
+    append(fixtures / "cases.py", cases)
+    append(fixtures / "oracle.py", f"\n\n{its_oracle}")
+    printed = shell(tmp_path, last)
+    assert "The assignment's text does not name greedy_share." in printed
+    reports = {name: read_report(tmp_path / "grades" / "reports" / f"{name}.json") for name in ("ada", "bela")}
+    assert [report.points for report in reports.values() if report] == [100, 0]
+
+
+def shell(folder: Path, commands: str) -> str:
+    environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    done = subprocess.run(
+        ["bash", "-e", "-c", commands],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def append(path: Path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text().replace(old, new, 1))

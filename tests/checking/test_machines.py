@@ -1,0 +1,275 @@
+"""`check` as students' machines are: one like Windows, older torch, line ends of Windows, narrow terminals, a hang."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from places import KIT
+
+from autograder.authoring.handout.release import handout_files, write_handout
+from autograder.checking.checker import other_torch
+from autograder.checking.patience import LONGEST, PatientSandbox, Telling, impatient
+from autograder.checking.terminal import coloured
+from autograder.grading.assignments import find_assignment
+from autograder.sandbox import interpreter
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.inside.worker import undisturbed
+from autograder.sandbox.sandbox import Sandbox
+
+NAME = "policy_gradient"
+LIKE_WINDOWS = KIT / "tests" / "support" / "like_windows.py"
+
+
+@pytest.fixture(scope="module")
+def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("handout") / NAME
+    write_handout(handout_files(find_assignment(KIT, NAME)), folder)
+    return folder
+
+
+@pytest.fixture
+def work(handout: Path, tmp_path: Path) -> Path:
+    """A handout with the solution in it, as a student has it."""
+    import shutil
+
+    folder = shutil.copytree(handout, tmp_path / NAME)
+    shutil.copy(KIT / "solution" / NAME / f"{NAME}.py", folder)
+    return folder
+
+
+def check(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "autograder", "check", *arguments]
+    found = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "COLUMNS")}
+    return subprocess.run(command, cwd=folder, env=found | environ, capture_output=True, text=True)
+
+
+# Windows
+
+
+def like_windows(folder: Path, *arguments: str, root: str = r"C:\Windows") -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": os.environ["PATH"], "SYSTEMROOT": root, "LIKE_WINDOWS_WRAPPER": str(folder.parent / "python")}
+    command = [sys.executable, "-B", str(LIKE_WINDOWS), str(folder), *arguments]
+    return subprocess.run(command, env=environ, capture_output=True, timeout=600, encoding="cp1252")
+
+
+def test_check_runs_where_everything_is_missing_that_windows_lacks(work: Path) -> None:
+    done = like_windows(work, "check", "--item", "deltas-centered")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASS  deltas-centered" in done.stdout
+
+
+def test_a_worker_on_windows_finds_what_windows_needs_and_nothing_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {
+        "SystemRoot": r"D:\WINNT",
+        "TEMP": r"D:\t",
+        "Path": r"D:\secret",
+        "TOKEN": "x",
+        "PROCESSOR_ARCHITECTURE": "AMD64",
+    }
+    monkeypatch.setattr(os, "environ", given)
+    monkeypatch.setattr(interpreter.tempfile, "gettempdir", lambda: r"D:\t")
+    monkeypatch.setattr(os, "pathsep", ";")
+    monkeypatch.setattr(sys, "platform", "win32")
+    found = interpreter.environment()
+    assert found["SYSTEMROOT"] == r"D:\WINNT"
+    assert found["TEMP"] == found["TMP"] == r"D:\t"
+    assert found["PATH"] == r"D:\WINNT\System32;D:\WINNT"
+    assert found["PROCESSOR_ARCHITECTURE"] == "AMD64"
+    assert "TOKEN" not in found
+    assert "LC_ALL" not in found
+
+
+@pytest.mark.long
+def test_without_its_system_root_no_worker_would_start_there(work: Path) -> None:
+    """The simulation can fail: a worker that is told nothing of the system does not start."""
+    environ = {"PATH": os.environ["PATH"]}
+    command = [sys.executable, "-B", str(LIKE_WINDOWS), "--worker", "-c", "print(1)", '{"packages": []}']
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, cwd=work)
+    assert "10106" in done.stderr
+
+
+# Line ends
+
+
+@pytest.mark.long
+def test_a_checkout_with_the_line_ends_of_windows_is_graded_alike(work: Path) -> None:
+    for path in work.rglob("*"):
+        if path.is_file() and path.suffix in (".py", ".toml", ".json", ".md", ".txt"):
+            path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+    done = check(work, "--item", "deltas-centered", "--item", "loss-naive")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_handout_tells_git_which_line_ends_it_has(handout: Path) -> None:
+    assert "* text=auto eol=lf" in (handout / ".gitattributes").read_text()
+
+
+# torch
+
+
+def test_an_older_torch_that_tells_no_default_device_disturbs_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_device() -> torch.device:
+        raise AttributeError("'NoneType' object has no attribute 'device'")
+
+    monkeypatch.setattr(torch, "get_default_device", no_device)
+    with undisturbed():
+        torch.set_default_device(None)
+    assert torch.zeros(1).device.type == "cpu"
+
+
+def test_another_torch_than_gradings_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    assignment = find_assignment(KIT, NAME)
+    assert other_torch(assignment) == ()
+    monkeypatch.setattr("autograder.checking.checker.version", lambda name: "2.6.0+cpu")
+    [note] = other_torch(assignment)
+    assert note.startswith("this is torch 2.6.0, and grading uses 2.13.0")
+
+
+# Python
+
+
+def test_an_older_python_is_told_so_in_a_sentence(tmp_path: Path) -> None:
+    code = "import sys; sys.version_info = (3, 10, 2); sys.path.insert(0, sys.argv[1]); import autograder"
+    done = subprocess.run([sys.executable, "-c", code, str(KIT)], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("autograder: this is Python 3.10, and 3.11 or newer is needed")
+    assert "Traceback" not in done.stderr
+
+
+# Waiting
+
+
+@pytest.mark.long
+def test_a_function_that_hangs_is_told_at_once_and_costs_15_seconds_at_most(work: Path) -> None:
+    module = work / f"{NAME}.py"
+    module.write_text(
+        re.sub(
+            r'(def compute_deltas\(.*?""".*?"""\n)',
+            r"\1    while True:\n        pass\n",
+            module.read_text(),
+            flags=re.S,
+        )
+    )
+    began = time.monotonic()
+    done = check(work)
+    seconds = time.monotonic() - began
+    assert re.search(r"^compute_deltas has been running for [34] s", done.stderr, re.M)
+    assert done.stdout.count("PASS  reward") > 1
+    assert "FAIL  deltas-" in done.stdout
+    assert done.stdout.count("compute_deltas did not") + done.stdout.count("time") > 0
+    assert seconds < 15 + float(os.environ.get("SLOW_MACHINE", "30"))  # and what starting torch costs here
+
+
+class Pretended(Sandbox):
+    """A sandbox whose functions `hang` or `crash`, by name, and lose what `Sandbox` loses with them."""
+
+    def __init__(self, **fate: str) -> None:
+        self.fate, self.asked = fate, list[list[str]]()
+        self.begun = lambda request: None
+
+    layers = ()  # type: ignore[assignment]
+
+    def run(self, program: Program, requests: Sequence[Request], **_: object) -> list[Outcome]:  # type: ignore[override]
+        self.asked.append([one.probe for one in requests])
+        lost, outcomes = set(), []
+        for one in requests:
+            if one.item in lost:
+                outcomes.append(Outcome("not_run"))
+                continue
+            self.begun(one)
+            status = self.fate.get(one.probe, "observed")
+            outcomes.append(Outcome(status))  # type: ignore[arg-type]
+            if status != "observed":
+                lost.add(one.item)
+        return outcomes
+
+
+def requests(*names: str) -> list[Request]:
+    """`f-a1` is a case of item `f-a` of function `f`."""
+    return [Request(name[:-1], name.partition("-")[0], name, {}, b"", 5.0) for name in names]
+
+
+PROGRAM = Program("m", "", {}, "")
+
+
+def run(sandbox: Pretended, asked: list[Request]) -> list[str]:
+    found = PatientSandbox(sandbox, io.StringIO()).run(PROGRAM, asked, load_timeout=1.0)
+    return [outcome.status for outcome in found]
+
+
+def test_after_a_timeout_nothing_else_of_that_function_is_waited_for() -> None:
+    sandbox = Pretended(**{"f-a1": "timed_out"})
+    assert run(sandbox, requests("f-a1", "f-a2", "f-b1", "g-a1")) == ["timed_out", "not_run", "not_run", "observed"]
+
+
+def test_after_a_crash_the_other_items_of_that_function_are_tried_on_their_own() -> None:
+    sandbox = Pretended(**{"f-a1": "crashed", "g-a1": "timed_out"})
+    found = run(sandbox, requests("f-a1", "f-a2", "f-b1", "g-a1", "g-b1"))
+    assert found == ["crashed", "not_run", "observed", "timed_out", "not_run"]
+    assert sandbox.asked[1] == ["f-b1"]
+
+
+def test_no_call_is_waited_for_longer_than_a_student_waits() -> None:
+    assignment = find_assignment(KIT, NAME)
+    assert max(item.timeout for item in assignment.items) > LONGEST
+    assert max(item.timeout for item in impatient(assignment).items) <= LONGEST
+
+
+def test_what_runs_too_long_is_told_once_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autograder.checking.patience.TOLD_AFTER", 0.1)
+    monkeypatch.setattr("autograder.checking.patience.LOOK", 0.02)
+    stream = io.StringIO()
+    telling = Telling(stream)
+    with telling.of(2):
+        telling.begun(requests("f-a1")[0])
+        while not stream.getvalue():
+            time.sleep(0.01)
+        time.sleep(0.1)
+    assert stream.getvalue().count("f has been running for 0 s") == 1
+
+
+# Terminals
+
+
+def test_80_columns_hold_every_line_and_break_no_word(work: Path) -> None:
+    emeka = KIT / "fixtures" / NAME / "submissions" / "emeka" / f"{NAME}.py"
+    (work / f"{NAME}.py").write_bytes(emeka.read_bytes())
+    wide, narrow = (check(work, COLUMNS=columns).stdout for columns in ("100", "80"))
+    told = [line for line in narrow.splitlines() if "torch.tensor(" not in line]  # code to paste stays in one piece
+    assert max(map(len, told)) <= 80
+    assert set(re.findall(r"[A-Za-z_-]{4,}", narrow)) <= set(re.findall(r"[A-Za-z_-]{4,}", wide))
+
+
+@pytest.mark.long
+def test_a_terminal_gets_colours_and_a_line_of_progress_and_a_file_none(work: Path) -> None:
+    plain = check(work, "--item", "deltas-centered").stdout
+    assert "\x1b" not in plain
+    assert coloured("PASS  a  b\nFAIL  c\n  PASS  x") == "\x1b[32mPASS\x1b[0m  a  b\n\x1b[31mFAIL\x1b[0m  c\n  PASS  x"
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "autograder", "check", "--item", "deltas-centered"]
+    environ = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "PYTHONPATH")}
+    with subprocess.Popen(command, cwd=work, env=environ | {"TERM": "xterm"}, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        said = b""
+        while chunk := _read(ours):
+            said += chunk
+        process.wait()
+    assert b"\x1b[32mPASS\x1b[0m" in said
+    assert b"compute_deltas (1 of " in said
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # the other side has ended
+        return b""

@@ -1,0 +1,150 @@
+"""Assignments in NumPy or plain Python: students install no torch, and no worker imports any."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from places import KIT
+
+from autograder.authoring.beginning import example
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.sandbox import Sandbox
+
+INSTALLED = ("numpy", "numpy.libs", "safetensors")  # what requirements.txt names, but for pytest
+PROBES = """
+from autograder.sandbox.inside.calling import call
+
+def plainly(student, inputs, params):
+    return {"found": student.f(**inputs)}, {}
+"""
+IS_LOADED = "import sys\ndef f():\n    return str('torch' in sys.modules)\n"
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["forked", "fresh"])
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    with Sandbox(fork=request.param and sys.platform == "linux") as running:
+        yield running
+
+
+def called(
+    sandbox: Sandbox, source: str, inputs: dict[str, Any] | None = None, *, torch: bool = False, **params: Any
+) -> Outcome:
+    arrays = {name: np.array(array) for name, array in (inputs or {}).items()}
+    asked = {"function": "f", "arguments": list(arrays), "values": "numpy", "returns": ["f"], **params}
+    request = Request("item", "f", asked.pop("probe", "call"), asked, safetensors.numpy.save(arrays), 20.0)
+    return sandbox.run(Program("made", source, {}, PROBES, torch), [request], load_timeout=30.0)[0]
+
+
+def test_a_worker_has_torch_where_the_assignment_needs_it_and_else_none(sandbox: Sandbox) -> None:
+    for torch in (False, True, False):
+        outcome = called(sandbox, IS_LOADED, torch=torch, plain=True)
+        assert outcome.observation is not None, outcome
+        assert outcome.observation.facts["result"] == str(torch)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("torch", [True, False])
+def test_an_array_comes_back_as_it_was_returned_whether_torch_is_there_or_not(sandbox: Sandbox, torch: bool) -> None:
+    source = "def f(x):\n    y = 2 * x\n    x[0] = 7\n    return y[::-1].T\n"
+    given = np.arange(6.0).reshape(2, 3)
+    outcome = called(sandbox, source, {"x": given}, torch=torch)
+    assert outcome.observation is not None, outcome
+    found = outcome.observation.returned
+    np.testing.assert_array_equal(found["f"].array, (2 * given)[::-1].T)  # type: ignore[arg-type]
+    assert found["x afterwards"].array[0].tolist() == [7.0, 7.0, 7.0]  # type: ignore[index]
+
+
+def test_a_probe_of_the_assignments_own_gets_arrays_and_returns_them(sandbox: Sandbox) -> None:
+    outcome = called(sandbox, "def f(x):\n    return x.cumsum()\n", {"x": [1.0, 2.0]}, probe="plainly")
+    assert outcome.observation is not None, outcome
+    assert outcome.observation.returned["found"].array.tolist() == [1.0, 3.0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sent"), [("float16", True), ("int8", True), (">f8", True), ("complex128", False), ("U3", False)]
+)
+def test_an_array_of_any_numbers_is_sent_and_none_of_anything_else(sandbox: Sandbox, dtype: str, sent: bool) -> None:
+    source = f"import numpy as np\ndef f(x):\n    return np.ones(2).astype({dtype!r})\n"
+    outcome = called(sandbox, source, {"x": [1.0]}, probe="plainly")
+    assert outcome.observation is not None, outcome
+    assert (outcome.observation.returned["found"].array is not None) == sent
+
+
+# What students have
+
+
+@pytest.fixture(scope="module")
+def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The handout of the guide's example, which is in NumPy alone."""
+    root = tmp_path_factory.mktemp("course")
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder", "new", "--example"],
+        cwd=root, env={**os.environ, "PYTHONPATH": str(KIT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(root / "solution" / example.NAME, root / "solved")
+    return root / "handout" / example.NAME
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of installed packages with no torch among them."""
+    folder = tmp_path_factory.mktemp("bare") / "site-packages"
+    folder.mkdir()
+    spec = importlib.util.find_spec("numpy")
+    installed = Path(str(spec and spec.origin)).parents[1]
+    for name in INSTALLED:
+        if (installed / name).is_dir():
+            (folder / name).symlink_to(installed / name)
+    return folder
+
+
+def python(folder: Path, bare: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-S", "-s", *words]
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(bare), "HOME": str(folder), "COLUMNS": "120"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_students_of_numpy_are_asked_to_install_no_torch(handout: Path) -> None:
+    names = [line.partition("=")[0].rstrip(">") for line in (handout / "requirements.txt").read_text().splitlines()]
+    assert names == ["numpy", "safetensors", "pytest", "pytest-timeout"]
+    notebook = (handout / f"{example.NAME}.ipynb").read_text()
+    assert "torch" not in notebook
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="site-packages of another layout")
+def test_the_handout_checks_itself_where_there_is_no_torch(handout: Path, bare: Path) -> None:
+    done = python(handout, bare, "-m", "autograder", "check")
+    assert "0 / 100" in done.stdout, done.stdout + done.stderr
+    assert "softmax is not implemented yet." in done.stdout
+    untouched = (handout / f"{example.NAME}.py").read_text()
+    try:
+        shutil.copy(handout.parents[1] / "solved" / f"{example.NAME}.py", handout)
+        done = python(handout, bare, "-m", "autograder", "check")
+        assert "100 / 100" in done.stdout, done.stdout + done.stderr
+        assert done.returncode == 0
+    finally:
+        (handout / f"{example.NAME}.py").write_text(untouched)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="site-packages of another layout")
+def test_a_notebooks_test_cell_judges_where_there_is_no_torch(handout: Path, bare: Path) -> None:
+    right = (handout.parents[1] / "solved" / f"{example.NAME}.py").read_text()
+    cell = "from autograder.checking.live import result_of; "
+    cell += f"result = result_of({example.NAME!r}, 'softmax-values'); print(result.verdict, result.message)"
+    for source, told in (
+        (right, "passed"),
+        ("def softmax(logits, temperature):\n    return 'no'\n", "array of numbers"),
+    ):
+        done = python(handout, bare, "-c", f"{source}\n{cell}")
+        assert told in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,200 @@
+"""What is printed for people at 80 and 120 columns, with colour and without; and for scripts: --json and --quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import io
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+import toy_kit
+from lengths import in_short
+from places import GOLDEN, KIT
+from rich.console import Console
+
+from autograder.authoring.fixtures.show import item_json
+from autograder.cli.tables import class_table
+from autograder.gradebook.class_statistics import summary
+from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.items import Assignment
+from autograder.vocabulary.report import Report, from_json
+
+RIGHT = "import torch\n\n\ndef ramp(x, factor):\n    return factor * torch.clamp(x, min=0)\n\n\n"
+SHIFT = "def shift(x, factor):\n    return x {} factor\n"
+MARK = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])(?:;\d+)*m")
+WIDTHS = (80, 120)
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy kit with a class of a right and a wrong submission."""
+    kit = toy_kit.toy_kit(tmp_path_factory.mktemp("scripts") / "kit", tmp_path_factory)
+    for name, sign in (("ada", "+"), ("bela", "-")):
+        (kit / "class" / name).mkdir(parents=True)
+        (kit / "class" / name / "toy.py").write_text(RIGHT + SHIFT.format(sign))
+    return kit
+
+
+def on_a_terminal(kit: Path, columns: int, *arguments: str, **environment: str) -> str:
+    """What a terminal of so many columns is sent."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    known = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-m", "autograder", *arguments],
+            cwd=kit,
+            env={**known, "PYTHONPATH": str(kit), "TERM": "xterm-256color", **environment},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        ):
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError):  # the other end is closed
+                while chunk := os.read(ours, 4096):
+                    shown += chunk
+    finally:
+        os.close(ours)
+    return shown.decode()
+
+
+def piped(kit: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return toy_kit.autograder(kit, *arguments)
+
+
+# People
+
+
+@functools.cache
+def golden(assignment: str) -> tuple[Report, ...]:
+    paths = sorted((GOLDEN / assignment).glob("*.json"))
+    return tuple(from_json(json.loads(path.read_text(encoding="utf-8"))) for path in paths)
+
+
+@pytest.mark.parametrize("width", [80, 100, 110, 120])
+@pytest.mark.parametrize("assignment", find_assignments(KIT), ids=lambda one: one.name)
+def test_no_name_of_a_mistake_and_no_word_is_broken_in_the_table_of_a_class(assignment: Assignment, width: int) -> None:
+    reports, stream = golden(assignment.name), io.StringIO()
+    Console(file=stream, width=width).print(class_table(reports, summary(reports), assignment, width))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    words = {word.rstrip(",") for line in lines for word in line.split()}
+    known = {slug for report in reports for item in report.items for slug in item.mistakes}
+    pieces = {word for word in words if any(slug.startswith(word) or slug.endswith(word) for slug in known)}
+    assert {word for word in pieces if "-" in word} <= known
+    assert "implemented" in words
+
+
+@pytest.mark.parametrize("columns", in_short(WIDTHS))
+def test_a_terminal_gets_lines_that_fit_and_colour_where_it_may(kit: Path, columns: int) -> None:
+    grades = f"--out={kit / f'grades-{columns}'}"
+    shown = on_a_terminal(kit, columns, "grade", "class", grades, "--jobs", "1")
+    lines = [line for line in MARK.sub("", shown).replace("\r", "\n").splitlines() if "grading" not in line]
+    assert any(line.split()[:2] == ["ada", "10"] for line in lines)
+    assert "wrong-way" in " ".join(lines).split()
+    assert max(len(line) for line in lines if str(kit) not in line and "STRICT" not in line) <= columns
+    assert MARK.search(shown)
+    plain = on_a_terminal(kit, columns, "grade", "class", grades, "--jobs", "1", NO_COLOR="1")
+    assert not COLOUR.search(plain)
+
+
+@pytest.mark.parametrize("columns", in_short(WIDTHS))
+def test_a_check_and_a_shown_case_fit_the_terminal(kit: Path, columns: int) -> None:
+    shown = on_a_terminal(kit, columns, "check", "class/bela")
+    assert "\x1b[31mFAIL" in shown
+    assert max(map(len, MARK.sub("", shown).splitlines())) <= columns
+    assert "\x1b" not in on_a_terminal(kit, columns, "check", "class/bela", NO_COLOR="1")
+    real = on_a_terminal(KIT, columns, "fixtures", "show", "deltas-max", "--assignment", "policy_gradient")
+    assert max(map(len, real.splitlines())) <= min(columns, 100)
+    assert "losers-get-minus-infinity" in real.replace(",", " ").split()
+
+
+# Scripts
+
+
+def test_grade_prints_one_json_document_for_a_script(kit: Path) -> None:
+    done = piped(kit, "grade", "class", "--out", "for-scripts", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert set(found) == {
+        "schema", "assignment", "out", "max_points", "graded", "unchanged", "seconds", "isolation", "students",
+        "absent", "not_in_roster", "refused",
+    }  # fmt: skip
+    ada, bela = found["students"]
+    assert ada == {
+        "student": "ada", "status": "graded", "points": 10.0, "final": 10.0, "not_passed": [],
+        "report": "for-scripts/reports/ada.json", "page": "for-scripts/feedback/ada.html",
+    }  # fmt: skip
+    assert (bela["points"], bela["not_passed"]) == (6.0, ["shift-values"])
+    (kit / "o.csv").write_text("student,item,points,comment\nbela,,9,agreed\n")
+    again = piped(kit, "grade", "class", "--out", "for-scripts", "--json", "--overrides", "o.csv")
+    assert [one["final"] for one in json.loads(again.stdout)["students"]] == [10.0, 9.0]
+
+
+@pytest.mark.long
+def test_quiet_says_nothing_where_nothing_is_wrong(kit: Path) -> None:
+    done = piped(kit, "grade", "class", "--out", "quiet", "--quiet")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (kit / "quiet" / "grades.csv").is_file()
+    done = piped(kit, "check", "class/bela", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    done = piped(kit, "grade", "nowhere", "--out", "quiet", "--quiet")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "There is no file or folder nowhere" in done.stderr
+
+
+def test_check_prints_the_report_as_grading_stores_it(kit: Path) -> None:
+    done = piped(kit, "check", "class/bela", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert [(item["item"], item["verdict"]) for item in found["items"]] == [
+        ("ramp-values", "passed"),
+        ("shift-values", "failed"),
+    ]
+    assert found["notes"] == []
+    assert from_json({name: value for name, value in found.items() if name != "notes"}).assignment == "toy"
+
+
+@pytest.mark.long
+def test_selfcheck_prints_its_findings_and_its_exit_code_says_whether_to_release(kit: Path) -> None:
+    done = piped(kit, "selfcheck", "--quick", "--json", "--jobs", "1")
+    (one,) = json.loads(done.stdout)["assignments"]
+    assert (one["assignment"], one["solution"], one["max_points"]) == ("toy", 10.0, 10.0)
+    assert one["mistakes"]["tried"] == one["mistakes"]["caught"] > 0
+    assert (done.returncode == 3) == bool(one["complaints"])
+
+
+@pytest.mark.parametrize("assignment", find_assignments(KIT), ids=lambda one: one.name)
+def test_every_item_is_shown_as_strict_json_with_every_case(assignment: Assignment) -> None:
+    fixtures = read_fixtures(assignment)
+    for item in assignment.items:
+        found = json.loads(json.dumps(item_json(item, fixtures), allow_nan=False))
+        assert [case["case"] for case in found["cases"]] == [case.id for case in fixtures.of_item(item.id)]
+        shapes = [each for case in found["cases"] for each in (*case["inputs"].values(), *case["expected"])]
+        tensors = [each for each in shapes if "values" in each and 0 not in each["shape"]]
+    assert all(_shape(each["values"]) == each["shape"] for each in tensors)
+
+
+def _shape(values: object) -> list[int]:
+    return [len(values), *_shape(values[0])] if isinstance(values, list) and values else []
+
+
+def test_what_is_printed_for_a_script_is_a_promise_of_the_guide() -> None:
+    guide = (KIT / "autograder" / "README.md").read_text(encoding="utf-8")
+    told = guide[guide.index("## For scripts") :].partition("\n## ")[0]
+    for key in ("students", "not_passed", "final", "unchanged", "refused", "named_rightly", "complaints", "notes"):
+        assert f"`{key}`" in told
+    assert find_assignment(KIT, "policy_gradient").name in guide

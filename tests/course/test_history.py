@@ -1,0 +1,90 @@
+"""What earlier gradings of a student gave: noted where a report takes the place of another that told something else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from places import KIT
+from sample_reports import item, report
+
+from autograder.course.batch import grade_all
+from autograder.course.history import began_of, with_history
+from autograder.grading.assignments import find_assignment
+from autograder.grading.feedback.details import MOST_EARLIER, Details, Earlier, read_details
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.submissions.finding import find
+
+EMPTY = Details("", "")
+RIGHT, WRONG = report("ada", item("a")), report("ada", item("a", 1.0, 4.0, "failed"))
+AT = "2031-03-01T10:00:00+00:00"
+
+
+def test_the_first_grading_has_none_before_it() -> None:
+    assert with_history(EMPTY, RIGHT, None, None, AT).earlier == ()
+
+
+def test_a_report_that_took_the_place_of_another_tells_of_it() -> None:
+    assert with_history(EMPTY, RIGHT, WRONG, None, AT).earlier == (Earlier(AT, "00", 1.0, 4.0, ()),)
+
+
+def test_grading_the_same_again_is_no_other_grading() -> None:
+    slower = replace(RIGHT, items=tuple(replace(one, seconds=9.0) for one in RIGHT.items))
+    assert with_history(EMPTY, slower, RIGHT, EMPTY, AT).earlier == ()
+
+
+def test_the_same_points_for_other_bytes_are_another_grading() -> None:
+    other = replace(RIGHT, submission=replace(RIGHT.submission, sha256="11"))
+    assert with_history(EMPTY, other, RIGHT, EMPTY, AT).earlier == (Earlier(AT, "00", 4.0, 4.0, ("a",)),)
+
+
+def test_a_run_that_goes_on_after_it_was_killed_tells_nothing_twice() -> None:
+    killed = with_history(EMPTY, RIGHT, WRONG, EMPTY, AT)
+    assert with_history(EMPTY, RIGHT, WRONG, killed, AT) == killed
+
+
+def test_what_is_kept_has_an_end() -> None:
+    details = EMPTY
+    for count in range(2 * MOST_EARLIER):
+        before, now = (report("ada", item("a", float(points), 99.0, "failed")) for points in (count, count + 1))
+        details = with_history(EMPTY, now, before, details, AT)
+    assert [one.points for one in details.earlier] == list(range(MOST_EARLIER, 2 * MOST_EARLIER))
+
+
+def test_the_report_of_another_student_is_nobodys_history() -> None:
+    assert with_history(EMPTY, RIGHT, replace(WRONG, student="bob"), None, AT).earlier == ()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"started": 3}', "[" * 10_000])
+def test_a_run_that_says_no_time_has_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    assert began_of(tmp_path / "run.json") == ""
+    assert began_of(tmp_path / "none.json") == ""
+
+
+def test_a_student_who_hands_in_again_sees_what_the_first_run_gave(tmp_path: Path) -> None:
+    """Both times a file without a line of code, which needs no sandbox."""
+    assignment = find_assignment(KIT, "policy_gradient")
+    grader = Grader.of(assignment, read_fixtures(assignment), counterexamples=False)
+    handed_in = tmp_path / "class" / "ada" / f"{assignment.module}.py"
+    handed_in.parent.mkdir(parents=True)
+
+    def grade(text: str) -> tuple[Details | None, str]:
+        handed_in.write_text(text)
+        grade_all(grader, find([tmp_path / "class"], assignment.module), tmp_path / "out")
+        page = (tmp_path / "out" / "feedback" / "ada.html").read_text(encoding="utf-8")
+        return read_details(tmp_path / "out" / "details" / "ada.json"), page
+
+    first, page = grade("")
+    assert first is not None
+    assert first.earlier == ()
+    assert "Earlier gradings" not in page
+    began = began_of(tmp_path / "out" / "run.json")
+    for text in ("\n", "\n"):  # the second time nothing is graded, and the page tells the same
+        again, page = grade(text)
+        assert again is not None
+        assert [(one.graded, one.submission, one.points) for one in again.earlier] == [(began, first.submission, 0.0)]
+        assert "Earlier gradings" in page
+        assert began in page

@@ -1,0 +1,207 @@
+"""The live view, the course and alike submissions in a real browser; axe-core finds nothing wrong in their pages.
+
+The browser is the machine's own Chromium; where there is none these tests skip.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lengths import in_short
+from places import KIT
+from processes import PATIENCE
+from sample_reports import index_page, item, report, write_report
+from typer.testing import CliRunner
+
+from autograder.cli.main import app
+from autograder.course.serving.answers import Answer
+from autograder.course.serving.desk import Desk
+from autograder.course.serving.server import LiveServer
+from autograder.course.serving.site import Site
+from autograder.course.similarity.comparison import Similarity
+from autograder.course.similarity.fingerprints import Pair
+from autograder.course.similarity.page import page as similar_page
+from autograder.grading.assignments import find_assignment
+from autograder.pages.student_page import feedback_page
+from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.report import Report
+
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
+ITEM, WORTH = ASSIGNMENT.items[0].id, ASSIGNMENT.items[0].points
+QUESTION = "question-spread"
+HOSTILE = "<script>window.pwned=1</script>"
+
+
+def graded(student: str, points: float = 1.0) -> Report:
+    rest = [item(one.id, one.points, one.points) for one in ASSIGNMENT.items[1:]]
+    return report(student, item(ITEM, points, WORTH, "failed", message="wrong"), *rest)
+
+
+def put(folder: Path, one: Report) -> None:
+    write_report(one, folder / "reports" / f"{file_stem(one.student)}.json")
+    write_atomically(folder / "feedback" / f"{file_stem(one.student)}.html", feedback_page(one))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no Chromium on this machine; on Debian: apt-get install chromium")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """A function that opens an address; at the end no page has complained, or run what it should not."""
+    contexts, complaints = [], []
+
+    def go(address: str, width: int = 1300, **options: Any) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        return page
+
+    yield go
+    for context in contexts:
+        assert [page.evaluate("window.pwned") for page in context.pages] == [None] * len(context.pages)
+        context.close()
+    gone = "net::ERR_CONNECTION_REFUSED"  # a page that asks for news when the server of the test has ended already
+    assert [one for one in complaints if gone not in one] == []
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The address of a live view of two students, and the folder behind it."""
+    folder = tmp_path / "grades"
+    for name in ("ada", "bela"):
+        put(folder, graded(name))
+    write_atomically(folder / "index.html", index_page([graded("ada"), graded("bela")], {}))
+    answers = {"ada": {QUESTION: Answer(HOSTILE, (), "00")}}
+    server = LiveServer(Site(folder, {"": Desk(folder, ASSIGNMENT, answers)}).answer)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield server.gate.address, folder
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def rows(folder: Path) -> list[list[str]]:
+    with (folder / "overrides.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream))[1:]
+
+
+def test_points_are_overridden_and_taken_back_on_a_students_page(
+    opened: Callable[..., Any], served: tuple[str, Path]
+) -> None:
+    address, folder = served
+    page = opened(f"{address}feedback/ada.html")
+    page.click("text=Override points, or comment")
+    page.select_option("select[name=item]", ITEM)
+    page.fill("input[name=points]", "2")
+    page.fill("textarea[name=comment]", HOSTILE)
+    page.click("button:text-is('Save')")
+    assert page.inner_text(".said") == "Saved."
+    assert rows(folder) == [["ada", ITEM, "2", HOSTILE]]
+    page.click("text=Take back")
+    assert rows(folder) == []
+
+
+def test_an_answer_is_marked_beside_the_guide_and_its_text_is_text(
+    opened: Callable[..., Any], served: tuple[str, Path]
+) -> None:
+    page = opened(f"{served[0]}questions/{QUESTION}")
+    assert HOSTILE in page.inner_text("#answer-ada")
+    page.fill("#answer-ada input[name=points]", "4")
+    page.fill("#answer-ada input[name=comment]", "nearly")
+    page.click("#answer-ada button")
+    assert page.url.endswith(f"/questions/{QUESTION}#answer-ada")
+    assert "1 of 2 marked" in page.inner_text("header")
+    assert rows(served[1]) == [["ada", QUESTION, "4", "nearly"]]
+
+
+@pytest.mark.long
+def test_a_page_follows_the_files_but_never_while_somebody_types(
+    opened: Callable[..., Any], served: tuple[str, Path]
+) -> None:
+    address, folder = served
+    still, typing = opened(f"{address}feedback/ada.html"), opened(f"{address}feedback/ada.html")
+    for page in (still, typing):
+        page.evaluate("window.same = true")
+    typing.click("text=Override points, or comment")
+    typing.fill("textarea[name=comment]", "half a sent")
+    put(folder, graded("ada", 2.0))
+    deadline = time.monotonic() + PATIENCE
+    while still.evaluate("window.same") and time.monotonic() < deadline:
+        still.wait_for_timeout(200)
+    assert still.evaluate("window.same") is None
+    typing.wait_for_selector("#live-reload:visible", timeout=1000 * PATIENCE)
+    assert typing.evaluate("window.same") is True
+    assert typing.input_value("textarea[name=comment]") == "half a sent"
+
+
+def test_the_course_is_searched_by_name_and_by_what_is_missing(opened: Callable[..., Any], tmp_path: Path) -> None:
+    page = opened(course_page(tmp_path).as_uri())
+    shown = "rows => rows.filter(row => !row.hidden).map(row => row.cells[0].textContent)"
+    page.fill("#search", "EMIL")
+    assert page.eval_on_selector_all("#course-students tbody tr", shown) == ["Émile"]
+    assert page.inner_text("#found") == "1 of 2 students shown."
+    page.fill("#search", "")
+    page.check("#only-missing")
+    assert page.eval_on_selector_all("#course-students tbody tr", shown) == ["Émile"]
+
+
+def course_page(folder: Path) -> Path:
+    """A course of two assignments, one of which Émile has not handed in."""
+    for assignment, students in (("policy_gradient", ("ada", "Émile")), ("grpo_language_model", ("ada",))):
+        for student in students:
+            made = report(student)
+            path = folder / "course" / assignment / "reports" / f"{file_stem(student)}.json"
+            write_report(Report(**{**made.__dict__, "assignment": assignment}), path)
+    done = CliRunner().invoke(app, ["gradebook", str(folder / "course")])
+    assert done.exit_code == 0, done.output
+    return folder / "course" / "index.html"
+
+
+def alike_page(folder: Path) -> Path:
+    text = "import torch\n\n\ndef f(x):\n    return x + 1\n"
+    pair = Pair(("ada", HOSTILE), (1.0, 0.5), 90.0, (((15, 40),), ((15, 40),)), (((0, 12),), ((0, 12),)))
+    found = Similarity({"ada": text, HOSTILE: text}, (pair,), {"chidi": "is empty"}, frozenset({"import torch"}))
+    path = folder / "similar.html"
+    path.write_text(similar_page(found, "Toy"), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("scheme", in_short(["light", "dark"]))
+@pytest.mark.parametrize("width", in_short([390, 1300]))
+@pytest.mark.parametrize("name", ["student", "class", "question", "course", "alike"])
+def test_axe_finds_nothing_wrong_and_the_page_fits(
+    opened: Callable[..., Any], served: tuple[str, Path], tmp_path: Path, name: str, width: int, scheme: str
+) -> None:
+    pytest.importorskip("axe_playwright_python", reason="the package axe-playwright-python is not installed")
+    live = {"student": "feedback/ada.html", "class": "", "question": f"questions/{QUESTION}"}
+    if name in live:
+        address = f"{served[0]}{live[name]}"
+    else:
+        address = {"course": course_page, "alike": alike_page}[name](tmp_path).as_uri()
+    page = opened(address, width, color_scheme=scheme, bypass_csp=True)
+    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
+    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    wrong = page.evaluate("axe.run().then(found => found.violations.map(one => [one.id, one.nodes[0].html]))")
+    assert wrong == []
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

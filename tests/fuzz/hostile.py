@@ -1,0 +1,286 @@
+"""What comes from outside, spoilt: each target makes one input and reads it.
+
+    frames          what a worker says
+    stored          tensors of fixtures, reports
+    handed in       modules, notebooks, a student's zip
+    class zips      what a platform packs
+    platform files  rosters, overrides, policies, gradebooks, worksheets, folders of downloads
+    time stamps     in files and in text
+
+A `KitError` is a refusal with a reason: expected. Anything else that is raised is a finding.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import random
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from mutations import ODD_TEXTS, spoilt_bytes, spoilt_text, spoilt_value
+
+from autograder.gradebook.hand_in_times import read_times
+from autograder.gradebook.overrides import read_overrides
+from autograder.gradebook.roster import read_roster
+from autograder.gradebook.rules import read_policy
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import decode
+from autograder.grading.items import Assignment
+from autograder.platforms.canvas import canvas_csv
+from autograder.platforms.layouts import gathered
+from autograder.platforms.moodle import moodle_csv
+from autograder.sandbox.inside import frames
+from autograder.sandbox.observation import from_frame, raised_from_header
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.moments import moment_or_none
+from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_bytes, to_bytes
+from autograder.vocabulary.rows import read_table
+
+KIT = Path(__file__).resolve().parents[2]
+MODULE = "policy_gradient"
+OBSERVED = {
+    "op": "observed",
+    "returned": {
+        "loss": {"kind": "tensor", "dtype": "float32", "shape": [], "requires_grad": True, "sent": True},
+        "deltas": {"kind": "tensor", "dtype": "int64", "shape": [2, 3], "requires_grad": False, "sent": True},
+        "gradient": {"kind": "none"},
+        "list": {"kind": "other", "type": "list"},
+    },
+    "facts": {"times sampled": 3, "error": {"types": ["ValueError"], "message": "x"}},
+}
+RAISED = {"op": "raised", "types": ["ValueError", "Exception"], "message": "no", "line": 12, "code": "x = 1"}
+TENSORS = safetensors.numpy.save({"loss": np.array(1.5, np.float32), "deltas": np.arange(6).reshape(2, 3)})
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "metadata": {"nbgrader": {"grade": True, "grade_id": "a"}}, "source": ["# words"]},
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "execution_count": 1,
+            "outputs": [],
+            "source": "def compute_deltas(x): ...",
+        },
+    ],
+    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+POLICY = """[late]
+per_day = 10
+free_days = 2
+deadline = 2027-03-12T23:59:00
+[late.extensions]
+ada = 3
+[excused]
+bela = "ill"
+"""
+CANVAS = (
+    "Student,ID,SIS User ID,SIS Login ID,Section,Policy gradient (123)\n"
+    '    Points Possible,,,,,100\n"Ada, A",17,x1,ada,1,\n"Bela, B",18,x2,bela,1,\n'
+)
+MOODLE = 'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade"\nParticipant 17,Ada,ada@x.org,,,100.00\n'
+CODE = "def compute_deltas(x):\n    return x[0:10]\n"
+TIMES = (
+    *("2027-03-12 23:59:00.000000 UTC", "2027-03-12T22:59:00+01:00", "2027-03-12 23:59:00 Europe/Berlin"),
+    *("2027-03-12", "9999-12-31 23:59:59 -0500", "0001-01-01T00:00:00+05:00", "2027-03-12 23:59"),
+)
+NAMES = (
+    *("ada_17_23_policy_gradient.py", "ada_LATE_17_23_policy_gradient-1.py", "Ada A_17_assignsubmission_file_"),
+    *("submission_17", "policy_gradient.py", "ada", "timestamp.txt", "submission_metadata.yml"),
+)
+
+Target = Callable[[random.Random, Path], object]
+
+
+@functools.cache
+def assignment() -> Assignment:
+    return find_assignment(KIT, MODULE)
+
+
+@functools.cache
+def stored() -> tuple[bytes, ...]:
+    return tuple(path.read_bytes() for path in sorted((assignment().folder / "public").glob("*.safetensors"))[:4])
+
+
+def report(student: str = "ada") -> Report:
+    case = CaseResult("one", "public", "passed", "")
+    items = (ItemResult("deltas-centered", "compute_deltas", "title", 3.0, 3.0, "passed", (), "", "", 0.1, (case,)),)
+    return Report(student, MODULE, SubmissionInfo(student, "0" * 64), "1" * 64, ("process",), items)
+
+
+def a_frame(source: random.Random, _: Path) -> str:
+    header, blob = source.choice(((OBSERVED, TENSORS), (RAISED, b"")))
+    encoded = json.dumps(header).encode()
+    match source.randrange(4):
+        case 0:
+            data = spoilt_bytes(source, framed(encoded, blob))
+        case 1:
+            data = framed(spoilt_bytes(source, encoded), blob)
+        case 2:
+            data = framed(encoded, spoilt_bytes(source, blob))
+        case _:
+            data = framed(json.dumps(spoilt_value(source, header)).encode(), blob)
+    try:
+        frame = frames.read(io.BytesIO(data))
+    except frames.FrameError:
+        return "no frame"
+    for reading in (lambda: from_frame(*frame), lambda: raised_from_header(frame[0])) if frame else ():
+        with contextlib.suppress(ValueError):
+            reading()
+            return "read"
+    return "unreadable"
+
+
+def framed(header: bytes, blob: bytes) -> bytes:
+    return frames.PREFIX.pack(frames.MAGIC, len(header), len(blob)) + header + blob
+
+
+def a_stored_file(source: random.Random, folder: Path) -> object:
+    if source.random() < 0.5:
+        return decode(spoilt_bytes(source, source.choice(stored())), folder / "cases.safetensors")
+    data = to_bytes(report())
+    if source.random() < 0.5:
+        return from_bytes(spoilt_bytes(source, data))
+    return from_bytes(json.dumps(spoilt_value(source, json.loads(data))).encode("utf-8", "replace"))
+
+
+def a_handed_in_file(source: random.Random, folder: Path) -> object:
+    text = json.dumps(NOTEBOOK)
+    work: Mapping[str, Callable[[], bytes]] = {
+        f"{MODULE}.py": lambda: spoilt_text(source, "def compute_deltas(x):\n    return x[0:10]\n").encode(
+            "utf-8", "replace"
+        ),
+        f"{MODULE}.ipynb": lambda: spoilt_text(source, text).encode("utf-8", "replace"),
+        f"{MODULE}-1.ipynb": lambda: json.dumps(spoilt_value(source, NOTEBOOK)).encode(),
+        "work.zip": lambda: spoilt_bytes(
+            source, zipped({f"{MODULE}.py": b"x = 1", f"a/{MODULE}.ipynb": text.encode()})
+        ),
+    }
+    for name in source.sample(sorted(work), source.randrange(1, 3)):
+        place = folder / "submissions" / source.choice(("ada", "ada/late"))
+        place.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(work[name]())
+    return [read(candidate, MODULE) for candidate in find([folder / "submissions"], MODULE)]
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+def a_class_zip(source: random.Random, folder: Path) -> object:
+    names = [odd_name(source) for _ in range(source.randrange(1, 4))]
+    path = folder / "class.zip"
+    whole = zipped({name.replace("\ud800", "?"): b"x = 1" for name in names if name})
+    path.write_bytes(spoilt_bytes(source, whole) if source.random() < 0.7 else whole)
+    with gathered([path], MODULE, class_zip=True) as found:
+        return [read(candidate, MODULE) for candidate in found.candidates]
+
+
+def odd_name(source: random.Random) -> str:
+    name = source.choice(NAMES)
+    return name if source.random() < 0.3 else spoilt_text(source, name).replace("\x00", "")[:200]
+
+
+def a_platform_file(source: random.Random, folder: Path) -> object:
+    path = folder / "file.csv"
+    given: Mapping[str, tuple[str, Callable[[], object]]] = {
+        "roster": ("id,name,email\n17,Ada,ada@x.org\n18,Bela,bela@x.org\n", lambda: read_roster(path)),
+        "overrides": (
+            "student,item,points,comment\nada,deltas-centered,2,kind\n",
+            lambda: read_overrides(path, assignment()),
+        ),
+        "policy": (POLICY, lambda: read_policy(path, assignment())),
+        "canvas": (CANVAS, lambda: canvas_csv([report()], read_table(path), "Policy gradient (123)", scale=True)),
+        "moodle": (MOODLE, lambda: moodle_csv([report()], read_table(path))),
+    }
+    text, reading = given[source.choice(sorted(given))]
+    path.write_text(spoilt_text(source, text), encoding="utf-8", errors="replace", newline="")
+    return reading()
+
+
+def a_download(source: random.Random, folder: Path) -> object:
+    for _ in range(source.randrange(1, 5)):
+        name = odd_name(source).replace("/", "_").strip(".") or "x"
+        place = (
+            folder / "download" / name.encode("utf-8", "surrogateescape" if "\udc80" in name else "replace").decode()
+        )
+        with contextlib.suppress(OSError):
+            if source.random() < 0.5:
+                place.mkdir(parents=True)
+                (place / source.choice((f"{MODULE}.py", "timestamp.txt", "submission_metadata.yml"))).write_text(
+                    source.choice(ODD_TEXTS), errors="replace"
+                )
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text("x = 1")
+    (folder / "download").mkdir(exist_ok=True)
+    with gathered([folder / "download"], MODULE) as found:
+        return [read(candidate, MODULE) for candidate in found.candidates]
+
+
+def a_time_stamp(source: random.Random, folder: Path) -> object:
+    text = source.choice(TIMES)
+    text = text if source.random() < 0.2 else spoilt_text(source, text)
+    found = moment_or_none(text)
+    if found is not None:
+        found.astimezone(UTC).timestamp()
+    path = folder / "times.csv"
+    path.write_text(f"student,submitted\nada,{text}\n", encoding="utf-8", errors="replace")
+    return [moment.astimezone(UTC) for moment in read_times(path, assignment(), UTC).values()]
+
+
+TARGETS: dict[str, Target] = {
+    "frames": a_frame,
+    "stored": a_stored_file,
+    "handed-in": a_handed_in_file,
+    "class-zips": a_class_zip,
+    "platform-files": a_platform_file,
+    "downloads": a_download,
+    "time-stamps": a_time_stamp,
+}
+
+
+def attempt(target: str, number: int) -> str:
+    """What became of one try, always the same for the same number: "read", "refused", or what was raised."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    try:
+        TARGETS[target](random.Random(f"{target} {number}"), folder)
+        return "read"
+    except KitError:
+        return "refused"
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:200]} {place_of(error)}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def place_of(error: BaseException) -> str:
+    """The last line of the kit's own that it came from."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if "autograder" in name and "/fuzz/" not in name:
+            place = f"at {Path(name).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def shown(value: Any) -> str:
+    """The text with whatever a terminal would act on made visible."""
+    return str(value).encode("unicode_escape").decode()

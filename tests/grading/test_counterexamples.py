@@ -1,0 +1,642 @@
+"""Counterexamples: drawn afresh, judged by the oracle outside the sandbox, made smaller, and no stored case."""
+
+from __future__ import annotations
+
+import ast
+import json
+import pickle
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+import torch
+from all_assignments import ASSIGNMENTS, each_assignment, handout_of
+from graded_folder import without_times
+from places import KIT, SCHEMAS
+
+from autograder.authoring.exam.exam import right_answer_paths
+from autograder.authoring.fixtures.agreement import program_of, solution_source
+from autograder.course.batch import grade_all
+from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.cases import Case
+from autograder.grading.counterexamples.drawing import Drawing
+from autograder.grading.counterexamples.rows import read_rows
+from autograder.grading.counterexamples.rows import rows_of as rows_of_case
+from autograder.grading.counterexamples.search import CALLS, DRAWN, ROUNDS, TRIED, Search, wrong
+from autograder.grading.counterexamples.shrinking import simpler
+from autograder.grading.counterexamples.telling import MAX_SHOWN, told
+from autograder.grading.counterexamples.trials import Trial, literal
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment, Item
+from autograder.pages.student_page import feedback_page
+from autograder.platforms.gradescope.results import results as gradescope_results
+from autograder.platforms.nbgrader.gradebook import comment_on
+from autograder.platforms.prairielearn import results as prairielearn_results
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.finding import find
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_json, read_report, to_json
+from autograder.vocabulary.report_text import NOTHING_SMALL, SMALLER, item_lines, report_text
+
+
+def drawing_of(assignment: Assignment) -> Drawing:
+    drawing = Drawing.of(assignment)
+    assert drawing is not None
+    return drawing
+
+
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
+SOLUTION = solution_source(ASSIGNMENT)
+DRAWINGS = {assignment.name: drawing_of(assignment) for assignment in ASSIGNMENTS}
+MAX = ASSIGNMENT.item("deltas-max")
+FIRST_OF_TIES = """
+def compute_deltas(rewards, mode):
+    if mode != "max_rewards":
+        return solved_deltas(rewards, mode)
+    best = torch.nn.functional.one_hot(rewards.argmax(dim=1), rewards.shape[1])
+    return rewards * best
+"""
+NEARLY_BEST = """
+def compute_deltas(rewards, mode):
+    if mode != "max_rewards":
+        return solved_deltas(rewards, mode)
+    best = rewards.max(dim=1, keepdim=True).values
+    return torch.where(torch.isclose(rewards, best), rewards, torch.zeros_like(rewards))
+"""
+RAISES = "def compute_deltas(rewards, mode):\n    raise KeyError(f'\\x1b[31m<script>alert(1)</script> {mode}')\n"
+HANGS = "def compute_deltas(rewards, mode):\n    while True:\n        pass\n"
+
+
+def altered(source: str) -> str:
+    """The solution, one of its functions replaced; the right one is still there as `solved_deltas`."""
+    return f"{SOLUTION}\n\nsolved_deltas = compute_deltas\n\n{source}"
+
+
+def search(source: str, runner: Any, assignment: Assignment = ASSIGNMENT, key: str = "ada") -> Search:
+    program = program_of(assignment, source)
+    return Search(DRAWINGS[assignment.name], program, runner, assignment.load_timeout, key)
+
+
+@dataclass
+class Counted:
+    """A sandbox that counts: runs, and the calls in them."""
+
+    sandbox: Sandbox
+    runs: list[int] = field(default_factory=list)
+    layers: tuple[str, ...] = ()
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        self.runs.append(len(requests))
+        return self.sandbox.run(program, requests, load_timeout=load_timeout)
+
+
+def trials_of(assignment: Assignment, item: Item, key: str = "any") -> list[Trial]:
+    return [DRAWINGS[assignment.name].trial(item.id, key, number) for number in range(DRAWN)]
+
+
+def drawn_items(assignment: Assignment) -> list[Item]:
+    return [item for item in assignment.items if item.id in DRAWINGS[assignment.name].items()]
+
+
+# What is drawn
+
+
+@each_assignment
+def test_every_item_is_drawn_for_or_left_out_for_a_reason(assignment: Assignment) -> None:
+    left_out = DRAWINGS[assignment.name].left_out
+    drawn = DRAWINGS[assignment.name].items()
+    assert drawn | set(left_out) == {item.id for item in assignment.items}
+    assert not drawn & set(left_out)
+    assert all(left_out.values())
+
+
+@each_assignment
+def test_what_is_drawn_depends_on_submission_and_item_alone(assignment: Assignment) -> None:
+    own, again = DRAWINGS[assignment.name], pickle.loads(pickle.dumps(drawing_of(assignment)))
+    assert own == again
+    for item in drawn_items(assignment):
+        first, second, other = (
+            [one.trial(item.id, key, number) for number in range(DRAWN)]
+            for one, key in ((own, "ada"), (again, "ada"), (own, "ben"))
+        )
+        assert list(map(drawn_from, first)) == list(map(drawn_from, second))
+        assert item.id in FINITE or list(map(drawn_from, first)) != list(map(drawn_from, other))
+
+
+FINITE = ("reward-contract",)  # items with trials that hold no random number
+
+
+def drawn_from(trial: Trial) -> tuple[Any, ...]:
+    arrays = {name: (array.dtype.name, array.tolist()) for name, array in trial.inputs.items()}
+    return trial.probe, json.dumps(dict(trial.params)), repr(arrays)
+
+
+@each_assignment
+def test_nothing_drawn_knows_a_secret(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that is drawn from a secret comes from `generator_for`; here it is never asked."""
+    drawing = drawing_of(assignment)
+    for name, module in drawing.modules().items():
+        if hasattr(module, "generator_for"):
+            monkeypatch.setattr(module, "generator_for", asked_for_a_secret)
+        for word in ("OPEN_SECRET", "hidden/", "safetensors"):
+            assert name != "counterexamples" or word not in drawing.sources[name]
+    for item in drawn_items(assignment):
+        for number in range(DRAWN):
+            drawing.trial(item.id, "ada", number)
+
+
+def asked_for_a_secret(*anything: object) -> None:
+    raise AssertionError("a trial was drawn from a secret")
+
+
+@pytest.mark.long
+@each_assignment
+def test_no_drawn_input_is_a_hidden_one_nor_holds_a_row_of_it(assignment: Assignment) -> None:
+    fixtures = read_fixtures(assignment)
+    public = {row for case in fixtures.cases if case.visibility == "public" for row in rows_of(case)}
+    hidden = {row for case in fixtures.cases if case.visibility == "hidden" for row in rows_of(case)} - public
+    assert hidden
+    for item in drawn_items(assignment):
+        for key in ("ada", "ben"):
+            for trial in trials_of(assignment, item, key):
+                for one in (trial, *simpler(trial)[:3]):
+                    assert not hidden & set(rows_of(one)), (item.id, one.inputs)
+
+
+def rows_of(call: Case | Trial) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """The rows of every floating input that hold three different numbers; of fewer, all whole answers look alike."""
+    for name, array in call.inputs.items():
+        if array.dtype.kind == "f" and array.ndim:
+            for row in array.reshape(-1, array.shape[-1]).astype(np.float64):
+                if len(set(row.tolist())) > 2:
+                    yield name, tuple(row.tolist())
+
+
+@each_assignment
+def test_right_answers_have_no_counterexample(assignment: Assignment, sandbox: Sandbox) -> None:
+    """Some trials and what they shrink to, for the solution and an answer in another style."""
+    sources = [solution_source(assignment), right_answer_paths(assignment)[0].read_text(encoding="utf-8")]
+    check_right(assignment, sources, sandbox, every=6)
+
+
+@pytest.mark.long
+@each_assignment
+def test_no_right_answer_has_a_counterexample(assignment: Assignment, sandbox: Sandbox) -> None:
+    sources = [path.read_text(encoding="utf-8") for path in right_answer_paths(assignment)]
+    check_right(assignment, sources, sandbox, every=1)
+
+
+def check_right(assignment: Assignment, sources: Sequence[str], sandbox: Sandbox, every: int) -> None:
+    chosen = np.random.default_rng(0)
+    asked: list[tuple[Item, Trial, Case]] = []
+    for item in drawn_items(assignment):
+        for trial in trials_of(assignment, item, "right")[::every]:
+            for one in (trial, *way_down(trial, chosen)):
+                if (case := one.as_case(item)) is not None:
+                    asked.append((item, one, case))
+    for source in sources:
+        program = program_of(assignment, source)
+        requests = [case.request(item) for item, _, case in asked]
+        outcomes = sandbox.run(program, requests, load_timeout=assignment.load_timeout)
+        for (item, trial, case), outcome in zip(asked, outcomes, strict=True):
+            assert outcome.status in ("observed", "raised"), (item.id, trial.text(), outcome)
+            found = wrong(case, outcome)
+            assert found is None, told(trial, case, found)
+
+
+def way_down(trial: Trial, chosen: np.random.Generator) -> list[Trial]:
+    """The trial made simpler a few times, by whichever step."""
+    way: list[Trial] = []
+    while len(way) < 3 and (steps := simpler(way[-1] if way else trial)):
+        way.append(steps[int(chosen.integers(len(steps)))])
+    return way
+
+
+@each_assignment
+def test_most_trials_have_an_answer(assignment: Assignment) -> None:
+    for item in drawn_items(assignment):
+        answered = [trial for trial in trials_of(assignment, item) if trial.as_case(item) is not None]
+        assert len(answered) > DRAWN * 2 // 3, item.id
+
+
+# What is pasted
+
+
+@each_assignment
+def test_a_pasted_snippet_gives_what_is_expected(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of text that a trial has, run with the solution: a value is the expected one, a wrong call raises."""
+    monkeypatch.syspath_prepend(str(assignment.solution))
+    names: dict[str, Any] = {"torch": torch, "np": np}
+    exec(f"from {assignment.module} import *", names)
+    for given in assignment.given:
+        exec(f"from {given} import *", names)
+    for item in drawn_items(assignment):
+        for trial in trials_of(assignment, item)[:9]:
+            case = trial.as_case(item)
+            if case is not None:
+                check_snippets(trial, case, dict(names))
+
+
+def check_snippets(trial: Trial, case: Case, names: dict[str, Any]) -> None:
+    for expectation in case.expected:
+        text = trial.text(expectation.name)
+        if expectation.kind == "error":
+            with pytest.raises(Exception) as raised:  # noqa: PT011
+                pasted(text, names)
+            assert expectation.value["type"] in [kind.__name__ for kind in type(raised.value).__mro__], text
+            continue
+        found = pasted(text, names)
+        if isinstance(found, torch.dtype):
+            assert f"{found}".removeprefix("torch.") in (
+                expectation.dtype,
+                expectation.value,
+                f"{expectation.value}"[6:],
+            )
+        elif expectation.array is not None and "values" not in expectation.forgiven and expectation.atol < 1:
+            wanted = torch.as_tensor(expectation.array, dtype=torch.float64)
+            seen = torch.as_tensor(found).detach().to(torch.float64).reshape(wanted.shape)
+            torch.testing.assert_close(seen, wanted, rtol=1e-3, atol=1e-3, msg=lambda more: f"{text}\n{more}")  # noqa: B023
+
+
+def pasted(text: str, names: dict[str, Any]) -> Any:
+    """The value of the last expression, as a notebook's cell shows it."""
+    tree = ast.parse(text)
+    last = tree.body.pop()
+    exec(compile(tree, "cell", "exec"), names)
+    if not isinstance(last, ast.Expr):
+        return None
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+
+
+def test_a_tensor_is_written_so_that_it_can_be_read_back() -> None:
+    for array in (
+        np.array([[1.0, -0.5], [np.inf, 0.1]]),
+        np.array([0.1, 3.0], dtype=np.float32),
+        np.array([[1, 2]]),
+        np.array(2.0**-30),
+    ):
+        found = eval(literal(array), {"torch": torch, "float": float})
+        assert found.numpy().dtype == array.dtype
+        assert np.array_equal(found.numpy(), array)
+    assert literal(np.array([-0.0])) == "torch.tensor([0.0], dtype=torch.float64)"
+
+
+# Shrinking
+
+
+def a_trial(**more: Any) -> Trial:
+    inputs = {"a": np.array([[2.5, 7.25, -3.0], [0.5, 1.0, 4.0]]), "b": np.array([[1.0], [2.0]])}
+    settings: dict[str, Any] = {"axes": {"a": "batch trial", "b": "batch one"}, **more}
+    return Trial("probe", inputs, {}, lambda inputs, params: [], {"": "f({a}, {b})"}, **settings)
+
+
+def test_every_step_costs_less() -> None:
+    trial = a_trial()
+    assert simpler(trial)
+    assert all(step.cost < trial.cost for step in simpler(trial))
+    while steps := simpler(trial):
+        trial = steps[0]
+    assert literal(trial.inputs["a"]) == "torch.tensor([[0.0]])"
+
+
+def test_an_axis_gets_shorter_in_all_inputs_at_once_and_not_below_its_least() -> None:
+    for step in simpler(a_trial(least={"trial": 3})):
+        assert step.inputs["a"].shape[1] == 3
+        assert step.inputs["a"].shape[0] == step.inputs["b"].shape[0]
+    assert {step.inputs["a"].shape for step in simpler(a_trial())} == {(2, 3), (1, 3), (2, 2), (2, 1)}
+
+
+def test_what_is_fixed_keeps_its_values() -> None:
+    for step in simpler(a_trial(fixed=("b",), axes={})):
+        assert np.array_equal(step.inputs["b"], np.array([[1.0], [2.0]]))
+
+
+# The search
+
+
+def test_ties_shrink_to_two_equal_rewards(sandbox: Sandbox) -> None:
+    found = search(altered(FIRST_OF_TIES), sandbox).counterexamples([MAX])
+    assert found["deltas-max"] == (
+        'compute_deltas(torch.tensor([[1.0, 1.0]]), "max_rewards")\n  yours     [[1.0, 0.0]]\n  expected  [[1.0, 1.0]]'
+    )
+
+
+def test_a_near_maximum_stays_near(sandbox: Sandbox) -> None:
+    snippet, yours, expected = search(altered(NEARLY_BEST), sandbox).counterexamples([MAX])["deltas-max"].splitlines()
+    (near,) = eval(snippet.removeprefix("compute_deltas(").removesuffix(', "max_rewards")'), {"torch": torch}).tolist()
+    assert len(near) == 2
+    assert near[0] != near[1]
+    assert near[0] == pytest.approx(near[1], rel=1e-4)
+    assert yours != expected.replace("expected", "yours   ")
+
+
+def test_an_exception_is_told_with_its_text(sandbox: Sandbox) -> None:
+    text = search(altered(RAISES), sandbox).counterexamples([MAX])["deltas-max"]
+    assert "KeyError: " in text
+    assert re.search(r"Line \d+ of your file: raise KeyError", text)
+    assert "<script>alert(1)</script> max_rewards" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.long
+def test_the_same_is_found_again_in_whatever_company(sandbox: Sandbox) -> None:
+    """With other items, in another order, in another sandbox that is cold: an item's text is the same."""
+    items = [item for item in ASSIGNMENT.items if item.function == "compute_deltas"]
+    first = search(altered(RAISES), sandbox).counterexamples(items)
+    assert len(first) > 4
+    assert search(altered(RAISES), sandbox).counterexamples(items[::-1]) == first
+    with Sandbox() as other:
+        assert search(altered(RAISES), other).counterexamples([MAX])["deltas-max"] == first["deltas-max"]
+
+
+def test_another_submission_gets_another_draw(sandbox: Sandbox) -> None:
+    wide = altered("def compute_deltas(rewards, mode):\n    return rewards + rewards.abs().max() + 0.37")
+    texts = {search(wide, sandbox, key=key).counterexamples([MAX])["deltas-max"] for key in ("ada", "ben")}
+    assert texts  # both are found; each is as simple as it gets, so they may agree
+
+
+def test_the_budget_holds_where_everything_is_wrong(sandbox: Sandbox) -> None:
+    counted = Counted(sandbox)
+    one = search(altered(RAISES), counted)
+    one.counterexamples([MAX])
+    assert sum(counted.runs) <= DRAWN + ROUNDS * TRIED + 1
+    assert one.calls == CALLS - sum(counted.runs)
+    poor = search(altered(RAISES), counted := Counted(sandbox))
+    poor.calls = 30
+    poor.counterexamples([item for item in ASSIGNMENT.items if item.function == "compute_deltas"])
+    assert sum(counted.runs) <= 30
+
+
+def test_a_call_that_never_ends_ends_the_search(sandbox: Sandbox) -> None:
+    quick = replace(MAX, timeout=0.5, cpu=1.0)
+    counted = Counted(sandbox)
+    one = search(altered(HANGS), counted)
+    assert one.counterexamples([quick]) == {}
+    assert len(counted.runs) == 1
+    assert one.calls < CALLS - 50
+
+
+def test_an_answer_that_depends_on_earlier_calls_is_not_shown(sandbox: Sandbox) -> None:
+    """What is pasted is called first: there it would be right."""
+    second_is_wrong = altered(
+        "CALLS = []\ndef compute_deltas(rewards, mode):\n    CALLS.append(mode)\n"
+        "    return solved_deltas(rewards, mode) + (len(CALLS) > 1)"
+    )
+    assert search(second_is_wrong, sandbox).counterexamples([MAX]) == {}
+
+
+HOSTILE = (
+    "rewards.new_full(rewards.shape, float('nan'))",
+    "torch.zeros(10_000, 3)",
+    "'\\u202e' * 10_000",
+    "type('\\x1b[31m' * 30, (), {})()",
+    "rewards.to(torch.complex64)",
+    "torch.zeros(2, 2).to_sparse()",
+    "rewards.bool()",
+    "None",
+    "(rewards, rewards)",
+    "rewards.to(torch.bfloat16)",
+    "torch.zeros([1] * 12)",
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("returned", HOSTILE)
+def test_whatever_comes_back_is_data(returned: str, sandbox: Sandbox) -> None:
+    source = altered(f"def compute_deltas(rewards, mode):\n    return {returned}")
+    text = search(source, sandbox).counterexamples([MAX])["deltas-max"]
+    assert len(text) < 2000
+    assert all(line.isprintable() for line in text.splitlines())
+    assert len(next(line for line in text.splitlines() if line.startswith("  yours "))) <= MAX_SHOWN + len(
+        "  yours     "
+    )
+
+
+# In a report
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A grader that has one item, of whose cases students see a single one."""
+
+    grader: Grader
+    assignment: Assignment
+
+    @classmethod
+    def of(cls, item: Item, public: str, counterexamples: bool = True) -> Unseen:
+        fixtures = read_fixtures(ASSIGNMENT)
+        cases = tuple(
+            replace(case, visibility="public" if case.id == public else "hidden") for case in fixtures.of_item(item.id)
+        )
+        small = replace(ASSIGNMENT, items=(item,), curves=())
+        grader = Grader.of(small, replace(fixtures, cases=cases, curves=()), counterexamples=counterexamples)
+        return cls(grader, small)
+
+    def report(self, source: str, runner: Any) -> Report:
+        return self.grader.grade(Submission("ada", "ada/policy_gradient.py", "0" * 64, source), runner)
+
+
+WALKTHROUGH = Unseen.of(MAX, "deltas-max-walkthrough")
+
+
+def test_a_student_sees_a_call_to_paste_and_no_command_that_passes(sandbox: Sandbox) -> None:
+    (item,) = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox).items
+    text = "\n".join(item_lines(item))
+    assert item.fails_unseen
+    assert 'compute_deltas(torch.tensor([[1.0, 1.0]]), "max_rewards")' in text
+    assert "Again: " not in text
+
+
+def test_where_none_is_found_the_report_says_what_is_known(sandbox: Sandbox) -> None:
+    without = Unseen.of(MAX, "deltas-max-walkthrough", counterexamples=False)
+    (item,) = without.report(altered(FIRST_OF_TIES), sandbox).items
+    assert not item.counterexample
+    assert f"  {NOTHING_SMALL}" in item_lines(item)
+    assert "Again: " not in "\n".join(item_lines(item))
+
+
+def test_it_costs_nothing_where_nothing_fails_unseen(sandbox: Sandbox) -> None:
+    for source in (SOLUTION, altered(RAISES)):
+        counted = Counted(sandbox)
+        (item,) = WALKTHROUGH.report(source, counted).items
+        assert len(counted.runs) == 1
+        assert not item.counterexample
+
+
+def test_a_report_holds_it_only_where_there_is_one(sandbox: Sandbox) -> None:
+    schema = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "report.json").read_text(encoding="utf-8")))
+    found = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox)
+    right = WALKTHROUGH.report(SOLUTION, sandbox)
+    for report in (found, right):
+        written = json.loads(json.dumps(to_json(report)))
+        schema.validate(written)
+        assert from_json(written) == report
+    assert "counterexample" in to_json(found)["items"][0]
+    assert "counterexample" not in to_json(right)["items"][0]
+
+
+@pytest.mark.parametrize("fault", ["raise ImportError", "DRAWS = {'deltas-max': None}", "DRAWS ="])
+def test_a_fault_of_what_draws_costs_no_points(fault: str, sandbox: Sandbox) -> None:
+    sources = {**drawing_of(ASSIGNMENT).sources, "counterexamples": fault}
+    broken = replace(WALKTHROUGH.grader, drawing=Drawing(ASSIGNMENT.name, sources))
+    (item,) = Unseen(broken, WALKTHROUGH.assignment).report(altered(FIRST_OF_TIES), sandbox).items
+    (usual,) = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox).items
+    assert item.points == usual.points
+    assert not item.counterexample
+
+
+def test_two_runs_give_the_same_report(sandbox: Sandbox) -> None:
+    once, again = (without_times(WALKTHROUGH.report(altered(NEARLY_BEST), sandbox)) for _ in range(2))
+    assert once == again
+    assert once.items[0].counterexample
+
+
+@pytest.mark.long
+def test_reports_of_a_class_are_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    for student, source in (("ada", FIRST_OF_TIES), ("ben", NEARLY_BEST), ("cy", RAISES)):
+        (folder / student).mkdir(parents=True)
+        (folder / student / "policy_gradient.py").write_text(altered(source), encoding="utf-8")
+    found = find([folder], ASSIGNMENT.module)
+    written = []
+    for jobs in (1, 2):
+        out = tmp_path / f"jobs {jobs}"
+        grade_all(WALKTHROUGH.grader, found, out, jobs=jobs)
+        reports = [read_report(path) for path in sorted((out / "reports").glob("*.json"))]
+        written.append([to_json(without_times(one)) for one in reports if one is not None])
+    assert len(written[0]) == 3
+    assert written[0] == written[1]
+    assert [bool(one["items"][0].get("counterexample")) for one in written[0]] == [True, True, False]
+
+
+# Wherever a student reads it
+
+HOSTILE_TEXT = "f(`x`)\n  yours     </pre><script>alert(1)</script> ``` \u202e \x1b[31m\n  expected  1.0"
+
+
+def a_report(counterexample: str) -> Report:
+    cases = (CaseResult("seen", "public", "passed", ""), CaseResult("unseen", "hidden", "failed", "It differs."))
+    item = ItemResult("ties", "f", "ties", 1.0, 2.0, "failed", (), "It differs.", "A hint.", 0.0, cases, counterexample)
+    return Report("ada", "policy_gradient", SubmissionInfo("ada", "00"), "ff", (), (item,))
+
+
+SHOWN_BY: dict[str, Callable[[Report], str]] = {
+    "terminal": report_text,
+    "page": feedback_page,
+    "gradescope": lambda report: json.dumps(gradescope_results(report), ensure_ascii=False),
+    "gradescope, later": lambda report: str(gradescope_results(report, (), "after_published")["tests"][1]["output"]),
+    "nbgrader": lambda report: comment_on(report.items),
+    "prairielearn": lambda report: json.dumps(prairielearn_results(report), ensure_ascii=False),
+}
+
+
+@pytest.mark.parametrize("where", SHOWN_BY)
+def test_every_way_of_reading_a_report_shows_it_escaped_and_cut(where: str) -> None:
+    show = SHOWN_BY[where]
+    shown = show(a_report(HOSTILE_TEXT))
+    assert "expected  1.0" in shown
+    assert "\u202e" not in shown
+    assert "\x1b" not in shown
+    assert "Again" not in shown
+    assert where != "page" or ("<script>alert" not in shown and "&lt;script&gt;" in shown)
+    assert not where.startswith("gradescope") or shown.count("```") % 2 == 0
+    assert len(show(a_report("x" * 100_000))) < len(show(a_report("x"))) + 5_000
+
+
+@pytest.mark.parametrize("where", SHOWN_BY)
+def test_where_there_is_none_every_way_says_that_a_hidden_case_fails(where: str) -> None:
+    shown = SHOWN_BY[where](a_report(""))
+    assert NOTHING_SMALL in shown
+    assert "Again" not in shown
+
+
+# In a student's folder
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What `check` grades with: public cases alone, and no oracle."""
+
+    grader: Grader
+
+    @classmethod
+    def of(cls, handout: Path) -> Folder:
+        (assignment,) = find_assignments(handout)
+        return cls(Grader.of(assignment, read_fixtures(assignment, hidden=False)))
+
+    def item(self, source: str, item: str, runner: Any) -> ItemResult:
+        items = [self.grader.assignment.item(item)]
+        return self.grader.grade(Submission("ada", "", "0" * 64, source), runner, items).items[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return Folder.of(handout_of("policy_gradient", tmp_path_factory.mktemp("handout")))
+
+
+def test_a_handout_draws_nothing_and_has_no_oracle(folder: Folder) -> None:
+    assert folder.grader.drawing is None
+    assert not folder.grader.fixtures.holds_hidden
+
+
+def test_check_shows_the_row_of_a_public_case_that_is_wrong(folder: Folder, sandbox: Sandbox) -> None:
+    item = folder.item(altered(FIRST_OF_TIES), "deltas-max", sandbox)
+    assert item.counterexample == (
+        'compute_deltas(torch.tensor([[2.0, 5.0, 5.0, 1.0, 4.0]], dtype=torch.float64), "max_rewards")\n'
+        "  yours     [[0.0, 5.0, 0.0, 0.0, 0.0]]\n  expected  [[0.0, 5.0, 5.0, 0.0, 0.0]]"
+    )
+    assert f"  {SMALLER}" in item_lines(item)
+    assert "Again: " in item_lines(item)[-1]
+
+
+def test_check_cuts_no_case_whose_answer_is_not_by_rows(folder: Folder, sandbox: Sandbox) -> None:
+    half = "right = compute_loss\ndef compute_loss(*given, **named):\n    return right(*given, **named) / 2"
+    item = folder.item(f"{SOLUTION}\n\n{half}", "loss-naive", sandbox)
+    assert item.verdict == "failed"
+    assert not item.counterexample
+
+
+def test_what_is_wrong_beside_other_rows_alone_is_not_shown_by_itself(folder: Folder, sandbox: Sandbox) -> None:
+    across = altered("def compute_deltas(rewards, mode):\n    return solved_deltas(rewards, mode) + len(rewards) - 1")
+    item = folder.item(across, "deltas-max", sandbox)
+    assert item.verdict == "failed"
+    assert not item.counterexample
+
+
+@pytest.mark.parametrize("assignment", [one for one in ASSIGNMENTS if read_rows(one)], ids=lambda one: one.name)
+def test_a_row_by_itself_gives_what_is_stored_of_it(assignment: Assignment, sandbox: Sandbox) -> None:
+    """For every case that is cut, hidden ones too, as the solution answers."""
+    declared, items = read_rows(assignment), {item.id: item for item in assignment.items}
+    asked = [
+        (items[case.item], cut)
+        for case in read_fixtures(assignment).cases
+        if case.probe in declared
+        for trial in rows_of_case(case, declared[case.probe])
+        if (cut := trial.as_case(items[case.item])) is not None
+    ]
+    assert len(asked) > 5
+    given, probes = assignment.given_sources(), assignment.probes_source()
+    program = Program(assignment.module, solution_source(assignment), given, probes)
+    outcomes = sandbox.run(program, [cut.request(item) for item, cut in asked], load_timeout=assignment.load_timeout)
+    assert [wrong(cut, outcome) for (_, cut), outcome in zip(asked, outcomes, strict=True)] == [None] * len(asked)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ("torch", "f(torch.tensor([[1.0, 2.5]], dtype=torch.float64), torch.float64)"),
+        ("numpy", "f(np.array([[1.0, 2.5]]), np.float64)"),
+        ("python", "f([[1.0, 2.5]], np.float64)"),
+    ],
+)
+def test_what_is_to_be_pasted_is_of_tensors_arrays_or_lists_as_the_call_is(values: str, text: str) -> None:
+    inputs = {"x": np.array([[1.0, 2.5]])}
+    trial = Trial("call", inputs, {"values": values}, lambda inputs, params: [], {"": "f({x}, {dtype})"})
+    assert trial.text() == text

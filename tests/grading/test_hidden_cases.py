@@ -1,0 +1,140 @@
+"""What a report says of hidden cases: two submissions that try to say different things about one get the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from places import KIT
+
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import ItemResult
+
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
+FIXTURES = read_fixtures(ASSIGNMENT)
+SOLUTION = solution_source(ASSIGNMENT)
+FUNCTION = "compute_deltas"
+ITEMS = tuple(item for item in ASSIGNMENT.items if item.function == FUNCTION)
+
+CHANNELS = {
+    "the text of an exception": "raise ValueError(str(bit))",
+    "the kind of an exception": "raise (ValueError, KeyError)[bit]",
+    "a type with a name of its own": "raise type(f'Bit{bit}', (Exception,), {})",
+    "the line of an exception": "exec(compile('\\n' * (7 + 100 * bit) + 'raise ValueError', '<submission>', 'exec'))",
+    "an exception in one of two lines": "if bit:\n        raise ValueError\n    raise ValueError",
+    "the status of a process that ends": "__import__('os')._exit(3 + bit)",
+    "how many values differ": "out.view(-1)[: 1 + bit] += 1",
+    "which values differ": "out.view(-1)[bit] += 1",
+    "a row or a column that differs": "(out[0] if bit else out[:, 0]).add_(1)",
+    "by how much values differ": "out *= 1 + (0.5, 7.0)[bit]",
+    "almost right, or not": "out *= 1 + (1e-4, 1.0)[bit] * (mode == 'centered_rewards')",
+    "a sign or a factor": "out *= (-1, 5)[bit]",
+    "what is not finite": "out += (float('nan'), 1.0)[bit]",
+    "a size": "out = torch.zeros(1234 + bit, dtype=out.dtype)",
+    "a dtype": "out = out.to((torch.int32, torch.int16)[bit])",
+    "a type": "out = (3, 'three')[bit]",
+}
+
+
+def saying(channel: str, bit: int) -> str:
+    """A right submission, but for inputs that no public case has: there it says a bit about them."""
+    public = [case.inputs["rewards"] for case in FIXTURES.cases if case.function == FUNCTION and is_public(case)]
+    known = sorted({(*array.shape, round(float(array.sum()), 3)) for array in public})
+    return f"""{SOLUTION}
+
+right = {FUNCTION}
+KNOWN = {known}
+
+def {FUNCTION}(rewards, mode):
+    bit = {bit}
+    out = right(rewards, mode)
+    if (*rewards.shape, round(float(rewards.double().sum()), 3)) in KNOWN:
+        return out
+    out = out.clone()
+    {channel}
+    return out
+"""
+
+
+def is_public(case: Case) -> bool:
+    return case.visibility == "public"
+
+
+@pytest.fixture(scope="module")
+def told(sandbox: Sandbox) -> Callable[[str, int], tuple[ItemResult, ...]]:
+    grader = Grader.of(ASSIGNMENT, FIXTURES, counterexamples=False)  # whose inputs are no hidden ones: see below
+
+    def grade(channel: str, bit: int) -> tuple[ItemResult, ...]:
+        source = saying(channel, bit)
+        report = grader.grade(Submission("ada", "ada/policy_gradient.py", "0" * 64, source), sandbox, ITEMS)
+        return tuple(replace(item, seconds=0.0) for item in report.items)
+
+    return grade
+
+
+@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
+def test_two_submissions_that_say_different_things_about_a_hidden_input_get_the_same_feedback(
+    channel: str, told: Callable[[str, int], tuple[ItemResult, ...]]
+) -> None:
+    nothing, something = told(channel, 0), told(channel, 1)
+    assert nothing == something
+    failed = [case for item in nothing for case in item.cases if case.verdict != "passed"]
+    assert len(failed) > 1
+    assert {case.visibility for case in failed} == {"hidden"}
+
+
+REMEMBERS = """
+import os
+
+right, SEEN = compute_deltas, []
+
+def remembered():
+    found = list(map(float, os.environ.get("SEEN", "0").split()))
+    try:
+        found += map(float, open("/tmp/seen-by-student-code").read().split())
+    except OSError:
+        pass
+    return sum(SEEN) + sum(found)
+
+def remember(number):
+    SEEN.append(number)
+    os.environ["SEEN"] = os.environ.get("SEEN", "0") + f" {number}"
+    try:
+        with open("/tmp/seen-by-student-code", "a") as file:
+            file.write(f" {number}")
+    except OSError:
+        pass
+
+def compute_deltas(rewards, mode):
+    before = remembered()
+    remember(float(rewards.double().sum()))
+    return right(rewards, mode) + (0 if rewards.shape in PUBLIC else before + 1)
+"""
+
+
+def test_nothing_that_was_seen_of_a_hidden_case_is_in_a_counterexample(sandbox: Sandbox) -> None:
+    """It is looked for in a process of its own: two sets whose hidden inputs differ give the same one."""
+    shapes = {
+        tuple(case.inputs["rewards"].shape) for case in FIXTURES.cases if case.item == "deltas-max" and is_public(case)
+    }
+    source = f"{SOLUTION}\n\nPUBLIC = {shapes}\n{REMEMBERS}"
+    texts = []
+    for factor in (1.0, -3.0):
+        cases = [
+            case if is_public(case) else replace(case, inputs={n: factor * array for n, array in case.inputs.items()})
+            for case in FIXTURES.cases
+        ]
+        grader = Grader.of(ASSIGNMENT, replace(FIXTURES, cases=tuple(cases)))
+        items = [item for item in ITEMS if item.id == "deltas-max"]
+        (item,) = grader.grade(Submission("ada", "", "0" * 64, source), sandbox, items).items
+        assert item.fails_unseen
+        texts.append(item.counterexample)
+    assert texts[0] == texts[1]
+    assert texts[0]

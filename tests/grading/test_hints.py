@@ -1,0 +1,174 @@
+"""Which hint follows a failure: its kind decides, and an item's own hint is about values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autograder.grading.cases import Case, Expectation
+from autograder.grading.compare import compare
+from autograder.grading.feedback.hints import hint_of_failure, hint_of_hidden, hint_of_names, same_kind
+from autograder.grading.items import Item
+from autograder.sandbox.observation import Array, Observation, Returned
+
+ITEM = Item("deltas-small", "f", "a title", 2, 5, "Think again.", ("c1",), ("c2",))
+WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 3.0]])
+
+
+def value(array: Array = WANTED, **more: Any) -> Expectation:
+    axes = more.pop("axes", ("batch", "trial")[: array.ndim])
+    kind, name = more.pop("kind", "value"), more.pop("name", "out")
+    what = more.pop("what", name)
+    return Expectation(kind, name, what, axes, array.dtype.name, 1e-6, 1e-8, array=array, **more)
+
+
+def tensor(array: Array, *, requires_grad: bool = False) -> Returned:
+    return Returned("tensor", "Tensor", array.dtype.name, array.shape, requires_grad, array)
+
+
+def hint(
+    *expected: Expectation,
+    simpler: str = "",
+    later: bool = False,
+    facts: dict[str, Any] | None = None,
+    **returned: Returned,
+) -> str:
+    case = Case("c", ITEM.id, "f", "a case", "public", "probe", {}, {}, expected, {})
+    mismatch = compare(expected, Observation(returned, facts or {}))
+    assert mismatch is not None
+    return hint_of_failure(ITEM, case, mismatch, simpler, later=later)
+
+
+def test_an_items_own_hint_follows_wrong_values() -> None:
+    assert hint(value(), out=tensor(WANTED + 1)) == "Think again."
+    assert hint(value(), out=tensor(np.full_like(WANTED, np.nan))) == "Think again."
+
+
+@pytest.mark.parametrize(
+    ("returned", "begins"),
+    [
+        (tensor(WANTED.astype(np.float32)), "The values were not looked at yet"),
+        (tensor(WANTED[:1]), "Write down the shape"),
+        (Returned("other", type="list"), "Return a torch.Tensor"),
+        (Returned("none"), "Does every way through"),
+    ],
+)
+def test_another_kind_of_failure_has_the_hint_of_its_kind(returned: Returned, begins: str) -> None:
+    assert hint(value(), out=returned).startswith(begins)
+
+
+def test_a_missing_graph_and_one_too_many_are_told_apart() -> None:
+    assert hint(value(attached=True), out=tensor(WANTED)).startswith("Look between inputs and result")
+    assert hint(value(attached=False), out=tensor(WANTED, requires_grad=True)).startswith("Which of the inputs are")
+
+
+def test_a_changed_argument_is_told_what_changes_one() -> None:
+    changed = value(kind="unchanged", name="rewards")
+    assert "underscore" in hint(changed, rewards=tensor(WANTED + 1))
+
+
+def test_a_gradient_is_wrong_beside_a_right_value() -> None:
+    both = (value(), value(kind="gradient", name="slope"))
+    assert hint(*both, out=tensor(WANTED), slope=tensor(WANTED + 1)).startswith("The value is right and its gradient")
+    holed = np.where(WANTED > 3, np.nan, WANTED)
+    assert hint(*both, out=tensor(WANTED), slope=tensor(holed)).startswith("The value is finite and its gradient")
+    assert hint(both[1], slope=tensor(WANTED + 1)) == "Think again."
+    assert hint(*both, out=tensor(WANTED)).startswith("Look between inputs and result")
+
+
+def test_what_the_message_says_in_full_gets_no_hint() -> None:
+    calls = Expectation("fact", "calls", "calls", value=1, message="once, yours {observed}")
+    assert hint(calls, facts={"calls": 2}) == ""
+    trace = Expectation("fact", "trace", "trace", value=1, message="trace {observed}", diagnosis=True)
+    assert hint(value(), trace, out=tensor(WANTED + 1), facts={"trace": 2}) == ""
+    assert hint(value(), out=tensor(WANTED * 1.0001)) == ""
+
+
+def test_an_error_that_is_not_raised_asks_what_the_item_asks() -> None:
+    error = Expectation("error", "error", "f", value={"type": "ValueError", "mentions": ["avg"]})
+    assert hint(error) == "Think again."
+    assert hint(error, facts={"error": {"types": ["KeyError"], "message": "avg"}}).startswith("Callers catch")
+    assert hint(error, facts={"error": {"types": ["ValueError"], "message": "no"}}).startswith("Put what was given")
+    assert hint(value(), error, out=tensor(WANTED + 1), facts={"error": None}) == ""
+
+
+def test_where_another_item_fails_in_the_same_way_the_student_starts_there() -> None:
+    assert hint(value(), simpler="deltas-first", out=tensor(WANTED + 1)) == "deltas-first fails too: start there."
+
+
+def hidden(expected: Expectation, out: Returned | None, simpler: str = "") -> str:
+    mismatch = compare([expected], Observation({} if out is None else {"out": out}, {}))
+    assert mismatch is not None
+    return hint_of_hidden(ITEM, mismatch, simpler)
+
+
+def test_an_item_that_fails_in_hidden_cases_alone_gets_a_hint_that_no_number_decides() -> None:
+    told = {hidden(value(), tensor(WANTED * by)) for by in (0.0, 1.0001, 2.0, np.nan)}
+    told |= {hidden(value(kind="gradient"), tensor(WANTED * by)) for by in (0.0, 1.0001, np.nan)}
+    assert told == {hint_of_hidden(ITEM, None)}
+    assert told.pop().startswith("The public cases of this item pass")
+    assert hidden(value(), tensor(WANTED[:1])).startswith("Write down the shape")
+    assert hidden(value(), tensor(WANTED + 1), "deltas-first") == "deltas-first fails too: start there."
+
+
+def test_where_the_first_case_is_right_the_items_own_hint_is_about_something_else() -> None:
+    assert hint(value(), later=True, out=tensor(WANTED + 1)) == ""
+    assert hint(value(), later=True, out=tensor(WANTED[:1])).startswith("Write down the shape")
+
+
+def test_a_list_is_given_no_hint_about_tensors() -> None:
+    rows = value(what="the list of rows")
+    assert hint(rows, out=Returned("other", type="list")) == "Think again."
+    assert hint(rows, out=tensor(WANTED[:1])) == "Think again."
+
+
+def test_what_is_no_argument_is_given_no_hint_about_arguments() -> None:
+    changed = value(kind="unchanged", name="out", what="the accumulated gradient")
+    assert hint(changed, out=tensor(WANTED + 1)) == ""
+
+
+def test_what_happens_in_turn_is_told_by_its_first_wrong_step() -> None:
+    losses = np.array([3.0, 2.0, 1.0, 0.5])
+    wrong = losses + np.array([0, 0, 1.0, 1.0])
+    found = hint(value(losses, axes=("step",)), out=tensor(wrong))
+    assert found == "At step 1 it is right, at step 2 no longer. What happens between the two?"
+    assert hint(value(losses, axes=("step",)), out=tensor(losses + 1)) == "Think again."
+    assert hint(value(losses, axes=("token",)), out=tensor(wrong)) == "Think again."
+    weights = np.arange(8.0).reshape(4, 2)
+    later = weights + np.array([[0], [0], [0], [1.0]])
+    found = hint(value(weights, axes=("update", "vocab")), out=tensor(later))
+    assert found == "At update 2 it is right, at update 3 no longer. What happens between the two?"
+
+
+def test_beside_other_values_that_are_right_the_message_says_which() -> None:
+    rest = value(name="losses")
+    assert hint(value(), rest, out=tensor(WANTED + 1), losses=tensor(WANTED)) == ""
+    assert hint(value(), rest, out=tensor(WANTED + 1), losses=tensor(WANTED + 1)) == "Think again."
+
+
+def test_wrong_numbers_and_what_is_no_number_are_one_kind() -> None:
+    def mismatch(out: Array) -> Any:
+        return compare([value()], Observation({"out": tensor(out)}, {}))
+
+    assert same_kind(mismatch(WANTED + 1), mismatch(np.full_like(WANTED, np.nan)))
+    assert not same_kind(mismatch(WANTED + 1), mismatch(WANTED[:1]))
+
+
+HINTS = {"sign": "Which way is up?", "mean": "Over which axis?", "also-sign": "Which way is up?", "third": "Three?"}
+
+
+@pytest.mark.parametrize(
+    ("slugs", "told"),
+    [
+        ([], ""),
+        (["unknown"], ""),
+        (["sign"], "Which way is up?"),
+        (["sign", "also-sign"], "Which way is up?"),
+        (["mean", "sign"], "Over which axis? Or: Which way is up?"),
+        (["mean", "sign", "third"], "Over which axis? Or: Which way is up?"),
+    ],
+)
+def test_the_hints_of_recognised_mistakes_come_once_each_and_two_at_most(slugs: list[str], told: str) -> None:
+    assert hint_of_names(slugs, HINTS) == told

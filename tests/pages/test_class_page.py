@@ -1,0 +1,299 @@
+"""The class page says who did what, what went wrong and what to do about it; test_pages has what all pages share."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from dataclasses import replace
+
+from page_tree import Element, tree
+from sample_reports import index_page
+
+from autograder.gradebook.final_grades import Adjustment, Final
+from autograder.pages.guidance.teaching import Background
+from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
+
+RUN = {
+    "assignment": "policy_gradient",
+    "started": "2031-03-02T14:05:11Z",
+    "seconds": 93.2,
+    "isolation": ["landlock", "seccomp"],
+}
+QUOTES = "'''"
+BACKGROUND = Background(
+    clauses={"population-std": "The standard deviation divides by G − 1."},
+    sections={"compute_deltas": "From rewards to deltas"},
+    code_of=lambda student, function: f"def {function}(rewards):\n    return {QUOTES}{student}\\n{QUOTES} < 0\n",
+)
+
+
+def item(
+    name: str = "deltas-normalized",
+    verdict: Verdict = "failed",
+    points: float | None = 2.0,
+    *,
+    function: str = "compute_deltas",
+    message: str = "5 of 15 values differ.",
+    mistakes: tuple[str, ...] = (),
+    seconds: float = 0.25,
+) -> ItemResult:
+    cases = (CaseResult("small", "public", verdict, message), CaseResult("large", "hidden", "passed", ""))
+    title, hint = f"title of {name}", "What is its standard deviation?"
+    return ItemResult(name, function, title, points, 6.0, verdict, mistakes, message, hint, seconds, cases)
+
+
+def passed(name: str, function: str = "compute_reward") -> ItemResult:
+    return replace(item(name, "passed", 6.0, function=function), message="", hint="")
+
+
+def report(student: str = "ada", *items: ItemResult) -> Report:
+    info = SubmissionInfo(f"{student}/policy_gradient.py", "5a" * 32)
+    chosen = items or (passed("reward-lists"), item(), item("loss-clipped", "raised", 0.0, function="compute_loss"))
+    return Report(student, "policy_gradient", info, "f1" * 32, ("landlock", "seccomp"), chosen)
+
+
+def faulty(student: str = "bob") -> Report:
+    return report(student, passed("reward-lists"), item("run-exact", "not_graded", None, message="The sandbox failed."))
+
+
+def said(element: Element) -> str:
+    return " ".join(element.text.split())
+
+
+def cells_of(row: Element) -> list[str]:
+    return [cell.text.strip() for cell in row.children if isinstance(cell, Element)]
+
+
+def section(page: str, name: str) -> Element:
+    (found,) = tree(page).find("section", **{"aria-labelledby": name})
+    return found
+
+
+# ---- the table of students
+
+
+def students(page: str) -> list[Element]:
+    return tree(page).find("table", id="class")[0].find("tbody")[0].find("tr")
+
+
+def heads(page: str) -> list[str]:
+    return [head.text for head in tree(page).find("table", id="class")[0].find("th", scope="col")]
+
+
+def test_a_row_tells_points_functions_every_verdict_and_what_stands_out() -> None:
+    page = index_page([report()], RUN)
+    (ada,) = students(page)
+    assert dict(zip(heads(page), cells_of(ada), strict=True)) == {
+        "student": "ada",
+        "points": "8",
+        "compute_reward": "6",
+        "reward-lists": "passed",
+        "compute_deltas": "2",
+        "deltas-normalized": "failed, 2 of 6",
+        "compute_loss": "0",
+        "loss-clipped": "raised an error, 0 of 6",
+        "what stands out": "raised an error",
+    }
+    assert [cell.attributes.get("data-p") for cell in ada.find("td", class_="failed")] == ["2"]
+
+
+def test_a_status_is_told_only_where_it_differs() -> None:
+    ada, bob = students(index_page([faulty(), report()], RUN))
+    assert cells_of(ada)[:3] == ["ada", "8", ""]
+    assert cells_of(bob)[:3] == ["bob", "–", "not graded"]
+    assert bob.find("td", class_="not_graded")[0].text == "could not be graded"
+    assert bob.find("td", class_="absent")[0].text == "not in this report"
+    assert "status" not in heads(index_page([report()], RUN))
+
+
+def test_final_grades_stand_first_where_rules_apply_and_who_is_excused_is_said_to_be() -> None:
+    excused = Final(None, (Adjustment("excused", "", 8.0, None, "excused from this assignment"),))
+    page = index_page([report(), report("bob")], RUN, finals={"ada": Final(7.5, ()), "bob": excused})
+    ada, bob = students(page)
+    assert heads(page)[:4] == ["student", "final", "points", "status"]
+    assert cells_of(ada)[:4] == ["ada", "7.5", "8", ""]
+    assert cells_of(bob)[:4] == ["bob", "–", "8", "excused"]
+    facts = {fact.find("dt")[0].text: fact.find("dd")[0].text for fact in tree(page).find("dl")[0].find("div")}
+    assert facts["mean final grade"] == "7.5 of 18"
+    assert facts["student"] == "1"
+    assert facts["excused"] == "1 count nowhere"
+    assert [link.text for link in section(page, "faulty").find("a")] == ["ada"]
+
+
+def test_a_grade_that_rules_withhold_is_no_fault_of_the_grader() -> None:
+    page = index_page([report()], RUN, finals={"ada": Final(None, (Adjustment("no-time", "", 8.0, None, "when?"),))})
+    assert cells_of(students(page)[0])[:4] == ["ada", "–", "8", "no final grade"]
+    assert not tree(page).find("section", class_="fault-box")
+
+
+def test_who_made_a_mistake_is_marked_for_the_filter_by_its_place_in_the_list() -> None:
+    made = report("ada", item(points=0.0, mistakes=("dear",)), item("b", points=5.0, mistakes=("cheap", "dear")))
+    page = index_page([made, report("bob")], RUN)
+    options = [option.text for option in tree(page).find("select", id="mistake")[0].find("option")]
+    assert options == ["any or none", "dear", "cheap"]
+    assert [row.attributes.get("data-m") for row in students(page)] == ["0 1", None]
+
+
+# ---- mistakes
+
+
+def mistakes_of(page: str) -> list[Element]:
+    return section(page, "mistakes").find("article")
+
+
+def lessons_of(page: str) -> list[Element]:
+    return tree(page).find("ol", class_="teach")[0].find("li")
+
+
+def test_mistakes_come_with_hint_count_cost_and_students() -> None:
+    many = [report(f"s{number}", item(mistakes=("population-std",))) for number in range(9)]
+    (card,) = mistakes_of(index_page(many, RUN))
+    assert said(card.find("h3")[0]) == "population-std in compute_deltas: 9 students, 36 points"
+    assert card.find(class_="hint-line")[0].text == "They are told What is its standard deviation?"
+    people = card.find(class_="people")[0]
+    assert [link.text for link in people.find("a")] == [f"s{number}" for number in range(9)]
+    assert people.find("a")[8].attributes["href"] == "feedback/s8.html#item-deltas-normalized"
+    assert people.find("summary")[0].text == "3 more"
+
+
+def test_the_costliest_mistake_comes_first() -> None:
+    cheap = [report(f"c{number}", item("a", points=5.5, mistakes=("common",))) for number in range(4)]
+    page = index_page([*cheap, report("d", item("a", points=0.0, mistakes=("rare",)))], RUN)
+    assert [card.find("code")[0].text for card in mistakes_of(page)] == ["rare", "common"]
+    told = [lesson.find("strong")[0].text for lesson in lessons_of(page)]
+    assert told == ["6 points, 1 student:", "2 points, 4 students:"]
+    assert [lesson.find("a")[0].attributes["href"] for lesson in lessons_of(page)] == ["#mistake-1", "#mistake-2"]
+
+
+def test_three_misunderstandings_are_taught_and_not_one_that_cost_nothing() -> None:
+    rows = [report(f"s{place}", item("a", points=float(place), mistakes=(f"m{place}",))) for place in range(7)]
+    names = [lesson.find("a")[0].text for lesson in lessons_of(index_page(rows, RUN))]
+    assert names == ["m0", "m1", "m2"]
+    assert len(lessons_of(index_page(rows[5:], RUN))) == 1
+
+
+def test_a_mistake_is_told_with_the_sentence_it_goes_against_and_how_a_student_wrote_it() -> None:
+    made = [report(name, item(mistakes=("population-std",))) for name in ("barbara", "ada")]
+    page = index_page(made, RUN, background=BACKGROUND)
+    (card,) = mistakes_of(page)
+    assert "Against “The standard deviation divides by G − 1.”" in card.text
+    assert card.find("summary")[0].text == "How ada wrote it"
+    assert card.find("pre")[0].text.strip() == "def compute_deltas(rewards):\n    return '''ada\\n''' < 0"
+    (lesson,) = lessons_of(page)
+    assert "Against “The standard deviation divides by G − 1.”" in lesson.text
+    assert "In the handout's text: From rewards to deltas" in lesson.text
+
+
+def test_of_names_that_fit_the_same_answers_one_is_taught() -> None:
+    made = [report(f"s{number}", item(mistakes=("one", "other"))) for number in range(3)]
+    assert len(lessons_of(index_page(made, RUN))) == 1
+
+
+def test_an_answer_without_a_name_that_students_share_is_told_with_an_entry_for_the_catalogue() -> None:
+    shared, other = {"deltas-normalized": "11aa"}, {"deltas-normalized": "22bb"}
+    answers = {"ada": shared, "bob": shared, "cyd": other}
+    page = index_page([report(name) for name in answers], RUN, answers=answers, background=BACKGROUND)
+    (card,) = section(page, "shared").find("article")
+    assert said(card.find("h3")[0]) == "2 students share an answer of compute_deltas 8 points"
+    assert [link.attributes["href"] for link in card.find(class_="people")[0].find("a")] == [
+        "feedback/ada.html#item-deltas-normalized",
+        "feedback/bob.html#item-deltas-normalized",
+    ]
+    (call,) = ast.parse(f"[\n{textwrap.dedent(card.find('pre')[1].text)}\n]", mode="eval").body.elts
+    given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    assert given["function"] == "compute_deltas"
+    assert given["source"] == BACKGROUND.code_of("ada", "compute_deltas")
+    assert "11aa" not in page
+
+
+def test_without_a_students_code_the_entry_says_what_belongs_there() -> None:
+    answers = {name: {"deltas-normalized": "11aa"} for name in ("ada", "bob")}
+    (card,) = section(index_page(map(report, answers), RUN, answers=answers), "shared").find("article")
+    assert [summary.text for summary in card.find("summary")] == ["An entry for the catalogue, to complete"]
+    assert "ask ada how it is written" in card.text
+
+
+def test_nobody_shares_an_answer_where_none_is_known() -> None:
+    assert not tree(index_page([report(), report("bob")], RUN)).find("h2", id="shared")
+
+
+# ---- items
+
+
+def test_items_that_nobody_or_everybody_passes_are_marked() -> None:
+    page = index_page([report(f"s{place}") for place in range(10)], RUN)
+    rates = [said(row.find("td")[0]) for row in section(page, "items").find("tr")[1:]]
+    assert rates == ["100% everybody", "0% nobody", "0% nobody"]
+
+
+def test_a_small_class_is_told_counts_and_no_rates() -> None:
+    items = section(index_page([report(), faulty()], RUN), "items")
+    rows = [[said(cell) for cell in row.find("td")[:3]] for row in items.find("tr")[1:]]
+    assert rows == [
+        ["2 of 2", "– of 6", "–"],
+        ["0 of 1", "– of 6", "–"],
+        ["0 of 1", "– of 6", "–"],
+        ["not graded", "– of 6", "–"],
+    ]
+    assert "too few for rates and correlations" in said(items)
+    assert "%" not in items.text
+    assert "Discrimination" not in items.text
+
+
+def test_what_students_did_instead_stands_beside_each_item() -> None:
+    made = [report(f"s{place}", item(mistakes=("population-std",) * (place < 2))) for place in range(3)]
+    row = section(index_page(made, RUN), "items").find("tr")[1]
+    assert said(row.find("td", class_="instead")[0]) == "population-std 2 another wrong answer 1"
+
+
+def test_submissions_that_did_not_run_stand_apart() -> None:
+    stub = report("stub", item("a", "missing", 0.0, message="compute_deltas is not implemented yet."))
+    items = section(index_page([report("ada", passed("a")), stub], RUN), "items")
+    assert "Figures are of the 1 submission that ran at all. 1 without a line of work: they stand apart" in said(items)
+    assert said(items.find("td")[0]) == "1 of 1"
+
+
+def test_discrimination_is_told_with_the_word_for_what_it_means_and_what_is_plausible() -> None:
+    scores = ((0, 0, 6), (1, 5, 4), (2, 1, 2), (3, 4, 1)) * 3
+    rows = ([item("a", points=a), item("b", points=b), item("c", points=c), passed("d")] for a, b, c in scores)
+    items = section(index_page([report(f"s{place:02}", *row) for place, row in enumerate(rows)], RUN), "items")
+    cells = [said(cell) for cell in items.find("td", class_="tells")]
+    assert cells == ["−0.46 reversed −0.8 to 0", "−0.37 reversed −0.7 to +0.2", "−0.71 reversed −0.9 to −0.3", "–"]
+    flagged = [line.find("code")[0].text for line in items.find("ul", class_="flagged")[0].find("li")]
+    assert flagged == ["a", "a", "b", "b", "c", "c"]  # nobody passes them, and they do not go with the others
+    assert "read that item again" in said(items)
+
+
+# ---- faults and times
+
+
+def test_faulty_submissions_are_told_with_place_and_students_whole_ones_first() -> None:
+    broken = report("eve", item("a", "raised", 0.0), item("b", "raised", 0.0, function="compute_loss"))
+    page = index_page([report(), broken], RUN)
+    rows = [said(row) for row in section(page, "faulty").find("tbody")[0].find("tr")]
+    assert rows == ["raised an error every item 1 eve", "raised an error compute_loss 1 ada"]
+
+
+def test_faulty_submissions_are_told_by_exception_and_line() -> None:
+    message = "compute_loss raised TypeError: no.\nLine 31 of your file:\n  loss()"
+    broken = report("eve", passed("a"), item("b", "raised", 0.0, function="compute_loss", message=message))
+    faults = section(index_page([broken], RUN), "faulty")
+    rows = [said(row) for row in faults.find("tbody")[0].find("tr")]
+    assert rows == ["raised an error TypeError compute_loss 1 eve Line 31 of your file"]
+    assert faults.find("a")[0].attributes["href"] == "feedback/eve.html#item-b"
+
+
+def test_only_what_took_unusually_long_is_told_the_longest_first() -> None:
+    usual = [report(f"u{place}", item(seconds=0.5), item("b", seconds=1 / 128)) for place in range(9)]
+    slow = [report("slow", item(seconds=130.0), item("b", seconds=2.0)), report("even", item(seconds=4.0))]
+    times = section(index_page([*usual, *slow], RUN), "times")
+    rows = [said(row) for row in times.find("tbody")[0].find("tr")]
+    assert rows == ["slow deltas-normalized failed 2 min 10 s 500 ms", "slow b failed 2.0 s 8 ms"]
+    assert times.find("a")[1].attributes["href"] == "feedback/slow.html#item-b"
+
+
+def test_where_nothing_took_long_a_sentence_says_so() -> None:
+    brief = [report(f"u{place}", item(seconds=0.001 * 40**place)) for place in range(2)]  # 40 times as long is 40 ms
+    times = section(index_page(brief, RUN), "times")
+    assert "No item took anybody unusually long." in times.text
+    assert not times.find("table")

@@ -1,0 +1,322 @@
+"""The student's code on the page: the lines, what is marked at them, and that none of it can act."""
+
+from __future__ import annotations
+
+import html
+import re
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sample_reports import item, report
+
+from autograder.pages.listing.excerpts import MAX_BYTES, Listing, Piece, listing_of
+from autograder.pages.listing.wrong_expressions import Known, wrong_expressions
+from autograder.pages.student_page import feedback_page
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate, Submission
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
+
+FUNCTIONS = ("one", "two")
+HANDOUT = "def one(x):\n    raise NotImplementedError\n\n\ndef two(x):\n    raise NotImplementedError\n"
+CODE = """\
+import math
+
+LIMIT = 3
+
+
+def one(x):
+    y = x.std(-1, unbiased=False)
+    return y / 2
+
+
+def helper(x):
+    return x
+
+
+@staticmethod
+def two(x):
+    return helper(x) + 1
+"""
+NOTEBOOK = Submission(
+    "ada",
+    "ada/n.ipynb",
+    "0" * 64,
+    "# cell 2\nimport math\n\n# cell 5\n\nx = 1\ndef one(x):\n    return 1 / 0\n",
+    cells=((2, 2), (5, 5)),
+)
+RIGHT = "def one(x):\n    y = x.std(dim=-1)\n    return y / 2\n"
+WRONG = "def one(x):\n    y = x.std(dim=-1, correction=0)\n    return y / 2\n"
+
+
+def submission(source: str = CODE) -> Submission:
+    return Submission("ada", "ada/m.py", "0" * 64, source)
+
+
+def failed(
+    name: str = "one-a", function: str = "one", message: str = "wrong", mistakes: tuple[str, ...] = ()
+) -> ItemResult:
+    return replace(item(name, 0.0, 4.0, "failed", message=message), function=function, mistakes=mistakes)
+
+
+def listing(
+    source: str | Submission = CODE, *items: ItemResult, cause: str = "", known: Known | None = None
+) -> Listing:
+    handed = submission(source) if isinstance(source, str) else source
+    return listing_of(handed, report_of(*items, cause=cause), FUNCTIONS, HANDOUT, known)
+
+
+def report_of(*items: ItemResult, cause: str = "") -> Report:
+    return replace(report("ada", *(items or (failed(),))), cause=cause)
+
+
+def text_of(piece: Piece | None) -> list[tuple[int, str]]:
+    assert piece is not None
+    return [(line.number, html.unescape(re.sub("<[^>]*>", "", line.html))) for line in piece.lines]
+
+
+def marked(found: Listing) -> dict[int, list[str]]:
+    pieces = [*found.pieces.values(), *([found.rest] if found.rest else [])]
+    lines = [line for piece in pieces for line in piece.lines if line.items or line.is_cause]
+    return {line.number: [one.item for one in line.items] for line in lines}
+
+
+def page(source: str | Submission, *items: ItemResult, cause: str = "") -> str:
+    return feedback_page(report_of(*items, cause=cause), (), None, listing(source, *items, cause=cause))
+
+
+# Lines
+
+
+def test_each_function_is_shown_as_it_was_handed_in_with_the_numbers_of_its_file() -> None:
+    found = listing()
+    lines = CODE.split("\n")
+    assert text_of(found.pieces["one"]) == [(at, lines[at - 1]) for at in (6, 7, 8)]
+    assert text_of(found.pieces["two"]) == [(at, lines[at - 1]) for at in (15, 16, 17)]
+    assert found.pieces["two"].place == "lines 15 to 17"
+    assert [number for number, _ in text_of(found.rest) if number] == [1, 2, 3, 11, 12]
+
+
+def test_of_a_function_that_is_defined_twice_the_last_is_its_own_and_the_first_is_rest() -> None:
+    found = listing("def one(x):\n    return 1\n\ndef one(x):\n    return 2\n")
+    assert found.pieces["one"].place == "lines 4 to 5"
+    assert text_of(found.rest) == [(1, "def one(x):"), (2, "    return 1")]
+
+
+def test_a_notebook_is_shown_cell_by_cell_with_the_lines_of_the_cell() -> None:
+    found = listing(NOTEBOOK)
+    assert text_of(found.pieces["one"]) == [(0, "Cell 5"), (3, "def one(x):"), (4, "    return 1 / 0")]
+    assert found.pieces["one"].place == "cell 5, lines 3 to 4"
+    assert text_of(found.rest) == [(0, "Cell 2"), (1, "import math"), (0, "Cell 5"), (2, "x = 1")]
+
+
+def test_a_file_that_python_cannot_parse_is_shown_whole() -> None:
+    broken = "def one(x:\n    return 1\n"
+    found = listing(broken)
+    assert not found.pieces
+    assert text_of(found.rest) == [(1, "def one(x:"), (2, "    return 1")]
+
+
+def test_colours_are_classes_and_no_styles_of_an_element() -> None:
+    drawn = "".join(line.html for line in listing().pieces["one"].lines)
+    assert '<span class="k">def</span>' in drawn
+    assert '<span class="m">2</span>' in drawn
+    assert "style=" not in page(CODE).partition("<main>")[2].replace('<span style="width:', "")
+
+
+# Marks
+
+
+def test_a_failure_that_tells_a_line_is_marked_there() -> None:
+    told = failed(message="one raised ValueError: no.\nLine 8 of your file:\n  return y / 2")
+    assert marked(listing(CODE, told)) == {8: ["one-a"]}
+    assert '<a href="#line-8">Line 8 of your file</a>' in page(CODE, told)
+
+
+def test_a_failure_that_tells_a_line_of_a_cell_is_marked_there() -> None:
+    told = failed(message="one raised ZeroDivisionError.\nLine 4 of cell 5 (text cells count).")
+    found = listing(NOTEBOOK, told)
+    assert marked(found) == {4: ["one-a"]}
+    assert found.places == {"one-a": (8, "Line 4 of cell 5 (text cells count)")}
+
+
+def test_a_failure_in_a_script_that_was_saved_from_a_notebook_is_marked_at_the_line_of_the_file() -> None:
+    saved = replace(NOTEBOOK, cells=((2, 1), (5, 2)), lines=(3, 11))
+    told = failed(message="one raised ZeroDivisionError.\nLine 14 of your file.")
+    assert marked(listing(saved, told)) == {14: ["one-a"]}
+
+
+@pytest.mark.parametrize("line", [0, 10**8, 99])
+def test_a_line_that_the_submission_does_not_have_marks_nothing(line: int) -> None:
+    found = listing(NOTEBOOK, failed(message=f"one raised E.\nLine {line} of cell 77 (text cells count)."))
+    assert list(marked(found).values()) == [["one-a"]]  # at the function's head
+
+
+def test_other_failures_are_marked_at_the_head_of_their_function_and_passed_ones_nowhere() -> None:
+    passed = replace(item("two-a"), function="two")
+    found = listing(CODE, failed(), failed("one-b"), passed)
+    assert marked(found) == {6: ["one-a", "one-b"]}
+    assert found.pieces["one"].is_marked
+    assert not found.pieces["two"].is_marked
+
+
+def test_what_was_not_reached_is_marked_at_its_cause_alone() -> None:
+    lost = failed(message=f"{NOT_REACHED}: m.py could not be imported.")
+    found = listing(CODE, lost, cause="m.py could not be imported.\nLine 3 of your file:\n  LIMIT = 3")
+    assert marked(found) == {3: []}
+    assert found.cause == (3, "Line 3 of your file")
+
+
+def test_functions_without_faults_are_folded_and_others_are_open() -> None:
+    shown = page(CODE, failed(), replace(item("two-a"), function="two"))
+    assert shown.count('<details class="listing" open>') == 1
+    assert shown.index('<details class="listing" open>') < shown.index("Your <code>one</code>")
+
+
+KNOWN = {("one", "population-std"): (RIGHT, WRONG)}
+NAMED = failed(mistakes=("population-std",))
+
+
+def test_a_named_mistake_is_marked_at_the_one_expression_that_makes_it_however_it_is_spelled() -> None:
+    assert marked(listing(CODE, NAMED, known=KNOWN)) == {7: ["one-a"]}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        CODE.replace("y = x.std(-1, unbiased=False)", "y = x.var(-1, unbiased=False).sqrt()"),
+        CODE.replace("return y / 2", "return y / 2 + x.std(-1, unbiased=False)"),
+        CODE.replace("x.std", "z.std"),
+    ],
+    ids=("another expression", "twice", "another name"),
+)
+def test_a_named_mistake_that_is_not_certain_to_stand_on_a_line_is_marked_at_the_head(source: str) -> None:
+    assert marked(listing(source, NAMED, known=KNOWN)) == {6: ["one-a"]}
+
+
+def test_of_two_names_that_point_to_two_lines_neither_is_certain() -> None:
+    other = ("one", "third"), (RIGHT, RIGHT.replace("y / 2", "y / 3"))
+    found = listing(CODE.replace("y / 2", "y / 3"), failed(mistakes=("population-std", "third")), known={
+        **KNOWN, other[0]: other[1],
+    })  # fmt: skip
+    assert marked(found) == {6: ["one-a"]}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "count"),
+    [
+        (RIGHT.replace("    return y / 2", "    y = y + 1\n    return y / 2"), 0),  # a statement more
+        (RIGHT.replace("dim=-1", "dim=0").replace("/ 2", "/ 3"), 0),  # two statements
+        (RIGHT.replace("y / 2", "2 / y"), 1),
+        (RIGHT.replace("y / 2", "y"), 0),  # a bare name stands anywhere
+        (RIGHT, 0),
+    ],
+)
+def test_only_a_mistake_that_is_one_expression_has_one(wrong: str, count: int) -> None:
+    assert len(wrong_expressions(RIGHT, wrong)) == count
+
+
+def test_nothing_of_the_right_answer_is_shown() -> None:
+    secret = "return y / 271828"
+    known = {("one", "population-std"): (RIGHT.replace("return y / 2", secret), WRONG.replace("return y / 2", secret))}
+    found = listing(CODE, NAMED, known=known)
+    assert "271828" not in feedback_page(report_of(NAMED), (), None, found)
+
+
+# The diff
+
+
+def test_the_diff_is_against_the_handout_and_folded() -> None:
+    changed = [(change.kind, html.unescape(str(change.html))) for change in listing().changes]
+    assert ("removed", "-    raise NotImplementedError") in changed
+    assert ("added", "+    return y / 2") in changed
+    assert "<summary>What differs from the handout</summary>" in page(CODE)
+    assert listing(HANDOUT).changes == ()
+
+
+def test_the_diff_of_a_notebook_is_of_its_functions() -> None:
+    changed = [(change.kind, html.unescape(str(change.html))) for change in listing(NOTEBOOK).changes]
+    assert changed[0] == ("where", "@@ one @@")
+    assert ("added", "+    return 1 / 0") in changed
+    assert not [text for _, text in changed if "import math" in text]
+
+
+# Hostile text
+
+HOSTILE = {
+    "script": 'def one(x):\n    return "</span></pre></script><script>window.pwned=1</script>"\n',
+    "attributes": "def one(x):\n    \"' onmouseover='alert(1)' x=\"\n# \"><img src=x onerror=alert(1)>\n",
+    "right to left": "def one(x):\n    # \u202e } \u2066 if admin\u2069 \u200bbegin\n    return 1\n",
+    "controls": "def one(x):\n    '''\x1b[2J\x07\x0c\x85\u2028'''\n    return 1\n",
+    "surrogates": "def one(x):\n    return '\ud800'\n",
+    "tabs": "def one(x):\n\tif x:\n\t\treturn 1\r\n\treturn 2\r",
+    "one line": "def one(x):\n    return '" + "a" * 100_000 + "'\n",
+    "many numbers": "def one(x):\n    return [" + "1," * 30_000 + "]\n",
+    "many lines": "def one(x):\n" + "    x = [1, 2, 3, 'four']  # <five>\n" * 30_000 + "    return x\n",
+    "many functions": "".join(f"def f{n}(x):\n    return {n}\n" for n in range(3_000)) + "def one(x):\n    return 1\n",
+    "brackets": "def one(x):\n    return " + "(" * 5_000 + "\n",
+    "deep": "def one(x):\n    return " + "-" * 9_000 + "1\n",
+    "long sum": "def one(x):\n    return " + "+".join("x" * 2_000) + "\n",
+    "open string": 'def one(x):\n    """' + "\n<b>" * 2_000,
+    "a null": "def one(x):\n    return 1\0\n",
+    "template": "def one(x):\n    return '{{ 7 * 7 }} {% raw %}'\n",
+}
+
+
+@pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_code_is_text_of_a_bounded_size(source: str) -> None:
+    found = listing(source, NAMED, known=KNOWN)
+    pieces = [*found.pieces.values(), *([found.rest] if found.rest else [])]
+    assert sum(len(line.html.encode()) for piece in pieces for line in piece.lines) <= MAX_BYTES + 2_000
+    shown = feedback_page(report_of(NAMED), (), None, found)
+    assert len(shown.encode(errors="surrogatepass")) < 150_000
+    tags = set(re.findall(r"<(\w+)[^>]*>", "".join(line.html for piece in pieces for line in piece.lines)))
+    assert tags <= {"span"}
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\ud800-\udfff]", shown)
+
+
+def test_what_is_left_out_of_a_long_function_is_said_and_what_is_marked_is_not_left_out() -> None:
+    lines = [
+        "def one(x):",
+        *(f"    x = {n} + 1  # a comment that takes some room" for n in range(5_000)),
+        "    return x",
+    ]
+    told = failed(message="one raised E.\nLine 4000 of your file.")
+    found = listing("\n".join(lines), told)
+    numbers = [line.number for line in found.pieces["one"].lines]
+    assert {1, 3995, 4000, 4005} <= set(numbers)
+    assert "lines not shown here" in "".join(line.html for line in found.pieces["one"].lines)
+    assert marked(found) == {4000: ["one-a"]}
+
+
+def test_a_line_that_is_cut_says_so() -> None:
+    (_, (_, cut)) = text_of(listing(HOSTILE["one line"]).pieces.get("one") or listing(HOSTILE["one line"]).rest)[:2]
+    assert cut.endswith("…")
+
+
+def handed_in(data: bytes, folder: Path) -> Submission:
+    (folder / "m.py").write_bytes(data)
+    return read(Candidate("ada", folder / "m.py", "ada/m.py"), "m", HANDOUT)
+
+
+def test_bytes_that_are_no_text_are_told_and_not_shown(tmp_path: Path) -> None:
+    submission = handed_in(b"def one(x):\n    return 'caf\xe9'\n", tmp_path)
+    assert "is not UTF-8 text" in submission.problem
+    assert listing(submission).rest is None
+
+
+def test_declared_latin_1_is_shown_as_the_letters_that_it_is(tmp_path: Path) -> None:
+    submission = handed_in(b"# coding: latin-1\ndef one(x):\n    return 'caf\xe9'\n", tmp_path)
+    assert text_of(listing(submission).pieces["one"])[1] == (3, "    return 'café'")
+
+
+def test_ten_megabytes_are_told_and_take_no_memory(tmp_path: Path) -> None:
+    tracemalloc.start()
+    submission = handed_in(b"x = 1\n" * 1_700_000, tmp_path)
+    shown = page(submission)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert submission.problem == "ada/m.py is larger than 1 MiB."
+    assert len(shown) < 60_000
+    assert most < 40e6

@@ -1,0 +1,129 @@
+"""Answers in words on nbgrader's pages: read as they were meant, and nothing in them acts."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from autograder.authoring.handout.words import Words, words_in
+from autograder.platforms.nbgrader.harmless import NOTE, as_written, harmless
+from autograder.platforms.nbgrader.shown_notebook import Handed, filled
+from autograder.submissions.notebook import cells_in
+from autograder.submissions.submission import MIB
+
+nbconvert = pytest.importorskip("nbconvert", reason="the extra nbgrader is not installed")
+
+HARMLESS = [
+    "The ratio is 1: $r = \\frac{a}{b}$, see [the paper](https://arxiv.org/abs/1707.06347#page=3).",
+    "We plot the data: it rises. `javascript:alert(1)` is code, and javascript: a word.",
+    "![a curve](attachment:curve.png)",
+    "<b>bold</b> and a [mail](mailto:a@b.edu), a [place](#here), a <https://x.org>",
+    "| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nx = '<script>'\n```",
+]
+LIVE = [
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](&#106;avascript:alert(1))",
+    "[x](javascript&colon;alert(1))",
+    "[x](data:text/html;base64,PHNjcmlwdD4=)",
+    "[x](vbscript:x)",
+    "[x](file:///etc/passwd)",
+    "[x][1]\n\n[1]: javascript:alert(1)",
+    "<javascript:alert(1)>",
+    '<a href="javascript:alert(1)">x</a>',
+    "<a href=' &#x1;javascript:alert(1)'>x</a>",
+    "![x](data:image/svg+xml;base64,PHN2Zz4=)",
+    "<img src=x onerror=alert(1)>",
+    "<iframe srcdoc='<script>x</script>'></iframe>",
+    "<script>alert(1)</script>",
+    "![gone](attachment:nowhere.png)",
+]
+
+
+def rendered(text: str, attachments: dict[str, object]) -> str:
+    from nbconvert import HTMLExporter
+    from nbformat import v4
+
+    cell = v4.new_markdown_cell(text, attachments=attachments)
+    body: str = HTMLExporter(template_name="basic").from_notebook_node(v4.new_notebook(cells=[cell]))[0]
+    return body
+
+
+def tags_of(page: str) -> set[str]:
+    found: set[str] = set()
+    reader = HTMLParser()
+    reader.handle_starttag = lambda tag, attrs: found.add(tag)  # type: ignore[method-assign]
+    reader.feed(page)
+    return found
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_an_honest_answer_stays_as_it_is(text: str) -> None:
+    assert harmless(text, {"curve.png": {}}) == text
+
+
+@pytest.mark.parametrize("text", LIVE)
+def test_an_answer_with_a_live_address_is_shown_as_it_was_written(text: str) -> None:
+    shown = harmless(text, {})
+    assert shown.startswith(NOTE)
+    assert as_written(shown) == text
+    assert not {"a", "img", "iframe", "script"} & tags_of(rendered(shown, {}))
+
+
+@pytest.mark.parametrize("text", ["```\n[x](javascript:y)\n```\n[x](javascript:y)", "````\n<script>"])
+def test_no_fence_in_an_answer_ends_the_block(text: str) -> None:
+    assert as_written(harmless(text, {})) == text
+    assert not {"a", "script"} & tags_of(rendered(harmless(text, {}), {}))
+
+
+def cell(name: str, source: str, attachments: object) -> dict[str, object]:
+    role = {"grade": True, "solution": True, "grade_id": name, "points": 1}
+    return {"cell_type": "markdown", "id": name, "metadata": {"nbgrader": role}, "source": source} | (
+        {"attachments": attachments} if attachments is not None else {}
+    )
+
+
+def notebook(*cells: dict[str, object]) -> str:
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+
+
+def words_of(text: str) -> Words:
+    """The answers in a notebook that asks `why`."""
+    return words_in(cells_in(text), {"cells": [cell("why", "*Your answer.*", None)]})
+
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def test_a_picture_that_was_pasted_into_an_answer_survives() -> None:
+    text = notebook(cell("why", "![x](attachment:x.png)", {"x.png": {"image/png": PNG}}))
+    handed = Handed("", words_of(text))
+    from sample_reports import report
+
+    template = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell("why", "?", None)]}
+    [shown] = filled(template, report("ada"), handed)["cells"]
+    assert shown["source"] == "![x](attachment:x.png)"
+    assert f"data:image/png;base64,{PNG}" in rendered(shown["source"], shown["attachments"])
+
+
+@pytest.mark.parametrize(
+    "attachments",
+    [
+        {"x.png": {"image/svg+xml": PNG}},
+        {"x.png": {"text/html": "<script>"}},
+        {"x.png": {"image/png": '" onerror="x'}},
+        {"x.png": {"image/png": "A" * (33 * MIB)}},
+        {"x.png": ["image/png"]},
+        {"x.png": {"image/png": 5}},
+        ["x.png"],
+        5,
+    ],
+)
+def test_what_is_no_picture_is_left_out_and_the_answer_still_shown(attachments: object) -> None:
+    text = notebook(cell("why", "![x](attachment:x.png)", attachments))
+    pictures = words_of(text).pictures
+    assert not any("".join(bundle.values()) for names in pictures.values() for bundle in names.values())
+    if not pictures:
+        assert harmless(words_of(text).written["why"], {}).startswith(NOTE)

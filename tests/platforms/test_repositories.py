@@ -1,0 +1,269 @@
+"""What Submitty, CodeGrade and Classroom 50 give for download: whose, which version, and what nobody can claim."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.gradebook.roster import Person, Roster, keys_of
+from autograder.platforms.hand_in import Gathered
+from autograder.platforms.known_layouts import BY_NAMES, evident
+from autograder.platforms.layouts import gathered
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.folders import entries_of
+
+MODULE = "policy_gradient"
+PY = f"{MODULE}.py"
+SETTINGS = "user_assignment_settings.json"
+
+
+def put(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def gather(place: Path, **asked: Any) -> tuple[Gathered, dict[str, Submission]]:
+    with gathered([place], MODULE, **asked) as found:
+        return found, {one.student: read(one, MODULE) for one in found.candidates}
+
+
+def sources(place: Path, **asked: Any) -> dict[str, str]:
+    return {student: one.source for student, one in gather(place, **asked)[1].items()}
+
+
+def zipped(path: Path, files: Mapping[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return path
+
+
+# Submitty
+
+
+def settings(active: Any, *times: str) -> str:
+    history = [{"version": at, "time": when, "who": "x", "type": "upload"} for at, when in enumerate(times, 1)]
+    return json.dumps({"active_version": active, "history": history})
+
+
+ALL = {
+    f"submissions/ada/1/{PY}": "x = 'ada 1'\n",
+    f"submissions/ada/2/{PY}": "x = 'ada 2'\n",
+    f"submissions/ada/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500", "2027-03-04 01:00:00-0500"),
+    f"submissions/ben/1/part1/{PY}": "x = 'ben 1'\n",
+    f"submissions/ben/{SETTINGS}": settings(1, "2027-03-03 09:00:00-0500 America/New_York"),
+}
+RESULTS = {"results/ada/1/grade.txt": "9", "results/ben/1/results.json": "{}"}
+
+
+def test_the_version_that_counts_in_submitty_is_graded(tmp_path: Path) -> None:
+    found, read_ = gather(put(tmp_path, ALL | RESULTS))
+    assert {student: one.source for student, one in read_.items()} == {"ada": "x = 'ada 1'\n", "ben": "x = 'ben 1'\n"}
+    assert read_["ada"].notes == ("version 1 of 2 was graded, which counts in Submitty",)
+    assert (found.ignored, found.refused) == ((), ())
+
+
+def test_the_folder_of_submittys_students_is_read_alike(tmp_path: Path) -> None:
+    assert sources(put(tmp_path, ALL) / "submissions") == sources(tmp_path)
+
+
+@pytest.mark.parametrize("top", ["", "hw01/"])
+@pytest.mark.parametrize("beside", [{}, RESULTS])
+def test_submittys_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, top: str, beside: dict[str, str]) -> None:
+    path = zipped(tmp_path / "hw01_all_students.zip", {f"{top}{name}": text for name, text in (ALL | beside).items()})
+    assert sources(path, class_zip=True) == {"ada": "x = 'ada 1'\n", "ben": "x = 'ben 1'\n"}
+    with pytest.raises(UsageError, match=r"looks like a whole class.*--class-zip"):
+        gather(path)
+
+
+def test_submitty_says_when_a_version_was_handed_in(tmp_path: Path) -> None:
+    read_ = gather(put(tmp_path, ALL), deadline=datetime(2027, 3, 3, 0, 0, tzinfo=UTC))[1]
+    assert "handed in late" not in " ".join(read_["ada"].notes)
+    assert read_["ben"].notes == ("handed in late, at 2027-03-03 14:00 UTC",)
+
+
+def test_of_a_hand_in_by_git_what_submitty_pulled_is_graded(tmp_path: Path) -> None:
+    by_git = {
+        "submissions/ada/2/.submit.VCS_CHECKOUT": "",
+        f"submissions/ada/{SETTINGS}": settings(2, "2027-03-01 22:10:11-0500"),
+        f"checkout/ada/1/{PY}": "x = 'old'\n",
+        f"checkout/ada/2/{PY}": "x = 'pulled'\n",
+        f"submissions/ben/1/{PY}": "x = 'uploaded'\n",
+        f"submissions/ben/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500"),
+    }
+    assert sources(put(tmp_path, by_git)) == {"ada": "x = 'pulled'\n", "ben": "x = 'uploaded'\n"}
+
+
+def test_where_the_version_that_counts_was_downloaded_alone_there_is_nothing_to_choose(tmp_path: Path) -> None:
+    active = {
+        "submissions/ada/.submit.VCS_CHECKOUT": "",
+        f"checkout/ada/{PY}": "x = 1\n",
+        f"submissions/ben/{PY}": "y = 1\n",
+    }
+    assert sources(put(tmp_path, active)) == {"ada": "x = 1\n", "ben": "y = 1\n"}
+
+
+def test_a_submission_that_was_cancelled_in_submitty_is_not_graded_and_named(tmp_path: Path) -> None:
+    found, read_ = gather(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": settings(0, "2027-03-03 09:00:00-0500")}))
+    assert set(read_) == {"ada"}
+    assert found.refused == ("ben has cancelled the submission in Submitty.",)
+
+
+UNUSABLE = ['"1"', "true", "-1", "1e3", "null", "9" * 5_000, "[1]"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, *(f'{{"active_version": {one}}}' for one in UNUSABLE)])
+def test_settings_that_say_nothing_cost_that_student_alone(tmp_path: Path, text: str) -> None:
+    found, read_ = gather(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": text}))
+    assert set(read_) == {"ada"}
+    assert found.refused == (f"ben is not graded: Submitty's {SETTINGS} does not say which version counts.",)
+
+
+def test_a_version_that_is_not_there_is_named(tmp_path: Path) -> None:
+    found, read_ = gather(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": settings(7)}))
+    assert set(read_) == {"ada"}
+    assert found.refused == ("ben is not graded: version 7, which counts in Submitty, is not there.",)
+
+
+@pytest.mark.parametrize(
+    "history", ["x", 3, [3], [{"version": [1]}], [{"version": 1, "time": 3}], [{"version": 1, "time": "x" * 9999}]]
+)
+def test_a_history_that_is_none_is_no_time(tmp_path: Path, history: Any) -> None:
+    text = json.dumps({"active_version": 1, "history": history})
+    assert set(sources(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": text}))) == {"ada", "ben"}
+
+
+def test_settings_and_versions_that_are_links_lead_nowhere(tmp_path: Path) -> None:
+    put(tmp_path / "class", ALL)
+    put(tmp_path / "elsewhere", {PY: "x = 'stolen'\n", SETTINGS: settings(1)})
+    ada, ben = (tmp_path / "class" / "submissions" / name for name in ("ada", "ben"))
+    (ada / SETTINGS).unlink()
+    (ada / SETTINGS).symlink_to(tmp_path / "elsewhere" / SETTINGS)
+    (ben / "3").symlink_to(tmp_path / "elsewhere")
+    (ben / SETTINGS).write_text(settings(3), encoding="utf-8")
+    put(tmp_path / "class" / "submissions" / "cleo", {f"1/{PY}": "x = 1\n", SETTINGS: settings(1)})
+    found, read_ = gather(tmp_path / "class")
+    assert set(read_) == {"cleo"}
+    assert len(found.refused) == 2
+
+
+def test_one_students_settings_make_no_class_submittys(tmp_path: Path) -> None:
+    put(tmp_path, {f"ada/{PY}": "x = 1\n", f"ben/{PY}": "x = 2\n"})
+    put(tmp_path / "eve", {PY: "x = 3\n", f"9/{PY}": "x = 4\n", SETTINGS: settings(9)})
+    assert sources(tmp_path) == {"ada": "x = 1\n", "ben": "x = 2\n", "eve": "x = 3\n"}
+
+
+def test_a_file_that_cannot_be_unpacked_costs_its_student_alone_in_submittys_zip(tmp_path: Path) -> None:
+    deep = f"submissions/eve/1/{'x/' * 13}{PY}"
+    eve = {"submissions/eve/1/notes.txt": "", deep: "x = 1\n", f"submissions/eve/{SETTINGS}": settings(1)}
+    read_ = gather(zipped(tmp_path / "c.zip", ALL | RESULTS | eve), class_zip=True)[1]
+    assert "more than 12 folders deep" in read_["eve"].fault
+    assert [read_[name].fault for name in ("ada", "ben")] == ["", ""]
+
+
+# CodeGrade
+
+
+def test_codegrade_names_student_and_moment_in_the_name_of_a_folder(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {f"Ana Diaz - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Jean - Luc P. - 2027-03-04 00:00:00/w/{PY}": "y = 1\n"},
+    )
+    read_ = gather(tmp_path, deadline=datetime(2027, 3, 3, 0, 0, tzinfo=UTC))[1]
+    assert {student: one.notes for student, one in read_.items()} == {
+        "Ana Diaz": (),
+        "Jean - Luc P.": ("handed in late, at 2027-03-04 00:00 UTC",),
+    }
+
+
+@pytest.mark.parametrize("when", ["2027-03-02 23:58:01", "2027-03-02T23:58:01.123456", "2027-03-02 23_58_01"])
+def test_of_several_in_codegrade_the_latest_on_time_counts(tmp_path: Path, when: str) -> None:
+    put(tmp_path, {f"Ana - {when}/{PY}": "x = 2\n", f"Ana - {when.replace('-02', '-01')}/{PY}": "x = 1\n"})
+    put(tmp_path, {f"Ana - {when.replace('-02', '-09')}/{PY}": "x = 3\n"})
+    assert sources(tmp_path, deadline=datetime(2027, 3, 5, tzinfo=UTC)) == {"Ana": "x = 2\n"}
+
+
+def test_a_group_of_codegrade_shares_what_one_of_it_handed_in(tmp_path: Path) -> None:
+    put(tmp_path, {f'Group "red" - 2027-03-02 23:58:01/{PY}': "x = 1\n"})
+    put(tmp_path, {'Group "red" - 2027-03-02 23:58:01/.cg-group-members': "Ana Diaz\nBen Okoro\n"})
+    assert sources(tmp_path) == {"Ana Diaz": "x = 1\n", "Ben Okoro": "x = 1\n"}
+
+
+def test_a_file_of_members_that_a_student_put_there_gives_nobody_a_grade(tmp_path: Path) -> None:
+    put(tmp_path, {f"Eve - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Ana - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
+    put(tmp_path, {"Eve - 2027-03-02 23:58:01/.cg-group-members": "Ana\nBen\n"})
+    assert sources(tmp_path) == {"Eve": "x = 1\n", "Ana": "x = 2\n"}
+
+
+def test_a_folder_named_like_codegrades_makes_no_class_codegrades(tmp_path: Path) -> None:
+    put(tmp_path, {f"{name}/{PY}": "x = 1\n" for name in ("ada", "ben", "Ana - 2027-03-02 23:58:01")})
+    assert set(sources(tmp_path)) == {"ada", "ben", "Ana - 2027-03-02 23:58:01"}
+
+
+def test_a_moment_that_is_none_orders_nothing_and_loses_nobody(tmp_path: Path) -> None:
+    put(tmp_path, {f"Ana - 2027-13-45 99:99:99/{PY}": "x = 1\n", f"Ben - 9999-01-01 00:00:00/{PY}": "x = 2\n"})
+    assert set(sources(tmp_path)) == {"Ana", "Ben"}
+
+
+# Classroom 50
+
+
+def clones(folder: Path, *names: str) -> Path:
+    for name in names:
+        put(folder, {f"{name}/{PY}": "x = 1\n", f"{name}/.git/HEAD": "", f"{name}/result.json": "{}"})
+    return put(folder, {"scores.csv": "username,score\n"})
+
+
+DOWNLOAD = "cs336-grpo_submissions_2026_11_22_T_10_11_12"
+
+
+def test_classroom_50_says_in_the_folders_name_where_usernames_begin(tmp_path: Path) -> None:
+    folder = clones(tmp_path / DOWNLOAD, "cs336-grpo-ann-lee", "cs336-grpo-ann-kim")
+    found, read_ = gather(folder)
+    assert set(read_) == {"ann-lee", "ann-kim"}
+    assert found.ignored == ("scores.csv",)
+
+
+def test_a_classroom_of_one_is_known_by_the_folders_name(tmp_path: Path) -> None:
+    assert set(sources(clones(tmp_path / DOWNLOAD, "cs336-grpo-ada"))) == {"ada"}
+
+
+def test_a_group_of_classroom_50_is_shared_by_the_roster(tmp_path: Path) -> None:
+    folder = clones(tmp_path / DOWNLOAD, "cs336-grpo-ada", "cs336-grpo-cleo")
+    people = [("Ada", "red", "ada"), ("Ben", "red", "ben"), ("Cleo", "", "cleo")]
+    roster = Roster(tuple(Person(name, group, keys_of([name, login])) for name, group, login in people))
+    assert set(sources(folder, roster=roster)) == {"Ada", "Ben", "Cleo"}
+
+
+# One layout takes no other's class
+
+DOWNLOADS = {
+    "blackboard": [
+        "HW5_ana_attempt_2027-03-02-23-58-01_policy_gradient.py",
+        "HW5_ben_attempt_2027-03-02-23-58-01_x.py",
+    ],
+    "brightspace": [f"1-2 - Ana Diaz - Mar 2, 2027 1158 PM/{PY}", f"1-3 - Ben - Mar 2, 2027 1159 PM/{PY}"],
+    "canvas": [f"ana_1_5_{PY}", f"ben_LATE_2_6_{PY}"],
+    "moodle": [f"Ana_1_assignsubmission_file/{PY}", f"Ben_2_assignsubmission_file/{PY}"],
+    "gradescope": ["submission_metadata.yml", f"submission_1/{PY}"],
+    "submitty": list(ALL),
+    "codegrade": [f"Ana - 2027-03-02 23:58:01/{PY}", f"Ben - 2027-03-02 23:58:01/{PY}"],
+    "": [f"ada/{PY}", f"ben/{PY}", f"submissions/{PY}"],
+}
+
+
+@pytest.mark.parametrize("layout", DOWNLOADS)
+def test_each_download_is_known_for_what_it_is_and_for_nothing_else(tmp_path: Path, layout: str) -> None:
+    entries = entries_of(put(tmp_path, dict.fromkeys(DOWNLOADS[layout], "x = 1\n")))
+    assert evident(entries) == layout
+    assert [one.name for one in BY_NAMES if one.recognised(entries)] == ([layout] if layout else [])
