@@ -24,6 +24,7 @@ from golden import (
     kinds,
     sample_class,
 )
+from lengths import in_short
 from places import KIT
 
 from autograder.grading.choice import assignment_of_submissions
@@ -97,7 +98,7 @@ def test_the_untouched_submission_is_the_handout(assignment: Assignment) -> None
     assert handed_in.read_text(encoding="utf-8") == assignment.untouched_source(), RENEW
 
 
-@each_assignment
+@pytest.mark.parametrize("assignment", in_short(ASSIGNMENTS), ids=lambda one: one.name)
 def test_the_gradebook_holds_a_row_for_each_student_with_the_points_of_the_report(
     graded: Classes, assignment: Assignment
 ) -> None:
@@ -114,7 +115,7 @@ def test_the_gradebook_holds_a_row_for_each_student_with_the_points_of_the_repor
             assert float(row[item["item"]]) == item["points"], f"{item['item']} of {row['student']}"
 
 
-@each_assignment
+@pytest.mark.parametrize("assignment", in_short(ASSIGNMENTS), ids=lambda one: one.name)
 def test_every_student_gets_a_feedback_page(graded: Classes, assignment: Assignment) -> None:
     pages = sorted(path.name for path in (graded.out(assignment) / "feedback").iterdir())
     assert pages == sorted(f"{file_stem(student)}.html" for student in graded.reports(assignment))
