@@ -135,6 +135,7 @@ def test_the_text_of_an_exception_names_no_folder_of_this_machine() -> None:
         "import sys, torch\ndef work():\n    raise RuntimeError(f'{torch.__file__} {sys.prefix} {sys.path}')"
     )
     assert said.startswith("site-packages/torch/__init__.py ")
-    for place in {str(KIT), str(Path.home()), sys.prefix, sys.base_prefix, *packages()} - {"/"}:
+    everywhere = {"/", "/usr"}  # which tell nothing of a machine
+    for place in {str(KIT), str(Path.home()), sys.prefix, sys.base_prefix, *packages()} - everywhere:
         assert place not in said
     assert without_places("no module named 'torch.python'") == "no module named 'torch.python'"
