@@ -13,10 +13,10 @@ from autograder.authoring.exam.costs import Cost
 from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.findings import Finding
 from autograder.cli.doctor import Examined
-from autograder.gradebook.class_statistics import Summary
+from autograder.gradebook.class_statistics import Summary, stands_out
 from autograder.grading.items import Assignment
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.text import VERDICT_WORDS, number, visible
+from autograder.vocabulary.text import number, visible
 
 MAX_ROWS = 100
 MOST_COLUMNS = 8  # of functions: with more, no terminal has room for the rest
@@ -103,7 +103,7 @@ def _row(report: Report, assignment: Assignment, room: int, *, whole: bool) -> l
         open_ = {item.function for item in report.items if item.verdict != "passed"}
         by_function = ["" if report.points is None else f"{len(by_function) - len(open_)} of {len(by_function)}"]
     points = "not graded" if report.points is None else number(report.points)
-    return [visible(report.student, 40), points, *by_function, _in_lines(_stands_out(report), room)]
+    return [visible(report.student, 40), points, *by_function, _in_lines(stands_out(report), room)]
 
 
 def _in_lines(text: str, room: int) -> str:
@@ -116,20 +116,6 @@ def _in_lines(text: str, room: int) -> str:
 def _sum(points: Iterable[float | None]) -> str:
     found = list(points)
     return "" if None in found else number(sum(one or 0.0 for one in found))
-
-
-def _stands_out(report: Report) -> str:
-    failed = [item for item in report.items if item.verdict != "passed"]
-    if not failed:
-        return ""
-    if report.cause:
-        return report.cause.split("\n")[0]
-    first_lines = {item.message.split("\n")[0] for item in failed}
-    if len(failed) == len(report.items) and len(first_lines) == 1:
-        return first_lines.pop()
-    named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
-    verdicts = list(dict.fromkeys(VERDICT_WORDS[item.verdict] for item in failed if item.verdict != "failed"))
-    return ", ".join([*verdicts, *named]) or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"
 
 
 def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:

@@ -21,6 +21,7 @@ from autograder.gradebook.mistake_statistics import (
     Who,
 )
 from autograder.vocabulary.report import ItemResult, Report
+from autograder.vocabulary.text import VERDICT_WORDS
 
 BINS = 10
 NOT_IMPORTED, UNTOUCHED = "could not be imported", "without a line of work"
@@ -169,3 +170,18 @@ def summary(reports: Iterable[Report]) -> Summary:
     for report in sorted(reports, key=lambda report: report.student):
         tally.add(report)
     return tally.summary()
+
+
+def stands_out(report: Report) -> str:
+    """What is to be said of a submission in a few words; "" where every item passed."""
+    failed = [item for item in report.items if item.verdict != "passed"]
+    if not failed:
+        return ""
+    if report.cause:
+        return report.cause.split("\n")[0]
+    first_lines = {item.message.split("\n")[0] for item in failed}
+    if len(failed) == len(report.items) and len(first_lines) == 1:
+        return first_lines.pop()
+    named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
+    verdicts = list(dict.fromkeys(VERDICT_WORDS[item.verdict] for item in failed if item.verdict != "failed"))
+    return ", ".join([*verdicts, *named]) or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"

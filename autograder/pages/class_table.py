@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from markupsafe import Markup
 
-from autograder.gradebook.class_statistics import Summary
+from autograder.gradebook.class_statistics import Summary, stands_out
 from autograder.gradebook.final_grades import Final
 from autograder.vocabulary.report import ItemResult, Report, Verdict
 from autograder.vocabulary.text import VERDICT_WORDS, number, visible
@@ -76,21 +76,6 @@ def rows_of(
             cells=_cells(report, columns),
             note=visible(stands_out(report), MOST_NOTE),
         )
-
-
-def stands_out(report: Report) -> str:
-    """What is to be said of a submission in a few words; "" where every item passed."""
-    failed = [item for item in report.items if item.verdict != "passed"]
-    if not failed:
-        return ""
-    if report.cause:
-        return report.cause.split("\n")[0]
-    first_lines = {item.message.split("\n")[0] for item in failed}
-    if len(failed) == len(report.items) and len(first_lines) == 1:
-        return first_lines.pop()
-    named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
-    verdicts = list(dict.fromkeys(VERDICT_WORDS[item.verdict] for item in failed if item.verdict != "failed"))
-    return ", ".join([*verdicts, *named]) or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"
 
 
 def _status(report: Report, final: Final | None) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import re
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -120,7 +120,7 @@ class Desk:
         if stem:
             paths = [self.folder / "feedback" / f"{stem}.html", self.folder / OVERRIDES]
         else:
-            paths = [*(self.folder / name for name in OF_THE_CLASS), *_listed(self.folder / "reports")]
+            paths = [*(self.folder / name for name in OF_THE_CLASS), *sorted((self.folder / "reports").glob("*.json"))]
         return hashlib.sha256(repr([_mark(path) for path in paths]).encode()).hexdigest()[:16]
 
     # Deciding
@@ -184,10 +184,6 @@ class Desk:
 def _unwrapped(text: str) -> str:
     """A text without the line breaks that its source has for the width of a page alone."""
     return text.strip() if "```" in text else IN_A_PARAGRAPH.sub(" ", text.strip())
-
-
-def _listed(folder: Path) -> Iterator[Path]:
-    return iter(sorted(folder.glob("*.json")))
 
 
 def _mark(path: Path) -> tuple[str, int, int] | None:

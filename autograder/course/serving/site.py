@@ -11,7 +11,7 @@ Of a course, the same below the folder of each assignment. Nothing else of the f
 from __future__ import annotations
 
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from autograder.course.serving.desk import Desk, Question
 from autograder.course.serving.gate import Asked, Gate, Refused, Request, form_of
 from autograder.course.serving.live_page import live
 from autograder.course.serving.reply import Reply, data, moved
+from autograder.gradebook.overrides import Override
 from autograder.pages.class_page import ClassPage
 from autograder.pages.html import page_template, render_page
 from autograder.vocabulary.errors import KitError
@@ -58,7 +59,7 @@ class Site:
             root = f"{root}{urllib.parse.quote(parts[0], safe='')}/"
             return _answer(self.desks[parts[0]], parts[1:], asked, request, root)
         if parts in ((), ("index.html",)) and request.method != "POST":
-            return live(_file(self.folder / "index.html").decode(), _bar("", "", {}, ""))
+            return live(_file(self.folder / "index.html").decode(), _bar("", "", (), ""))
         raise Refused(404, NO_PAGE)
 
 
@@ -95,7 +96,7 @@ def _class_page(desk: Desk, root: str) -> Reply:
             made.add(report)
         page = "".join(made.html(reports, {"assignment": desk.assignment.name}))
     said = "Grading goes on: this is what there is so far." if grading else ""
-    return live(page, _bar(root, version, {one.id: one for one in desk.questions}, "", said))
+    return live(page, _bar(root, version, desk.questions, "", said))
 
 
 def _student_page(desk: Desk, stem: str, root: str, said: Said, status: int = 200) -> Reply:
@@ -105,7 +106,7 @@ def _student_page(desk: Desk, stem: str, root: str, said: Said, status: int = 20
     version = desk.version(stem) if not said.wrong else ""
     page = _file(desk.folder / "feedback" / f"{stem}.html").decode()
     panel = _rendered("marking.html", **_marking(desk, report, root, said))
-    return live(page, _bar(root, version, {one.id: one for one in desk.questions}, stem), panel, status)
+    return live(page, _bar(root, version, desk.questions, stem), panel, status)
 
 
 def _marking(desk: Desk, report: Report, root: str, said: Said) -> dict[str, object]:
@@ -129,7 +130,9 @@ def _question_page(desk: Desk, name: str, root: str, said: Said, status: int = 2
     question = next((one for one in desk.questions if one.id == name), None)
     if question is None:
         raise Refused(404, NO_PAGE)
-    rows = [_answered(desk, question, report) for report in _reports(desk)]
+    reports = _reports(desk)
+    decided = desk.decided() if reports else {}
+    rows = [_answered(desk, question, report, decided) for report in reports]
     page = render_page(
         "questions.html",
         question=question,
@@ -141,12 +144,14 @@ def _question_page(desk: Desk, name: str, root: str, said: Said, status: int = 2
         feedback=f"{root}feedback/",
         said=said,
     )
-    return live(page, _bar(root, "", {one.id: one for one in desk.questions}, ""), status=status)
+    return live(page, _bar(root, "", desk.questions, ""), status=status)
 
 
-def _answered(desk: Desk, question: Question, report: Report) -> dict[str, object]:
+def _answered(
+    desk: Desk, question: Question, report: Report, decided: Mapping[tuple[str, str], Override]
+) -> dict[str, object]:
     """A student's answer with what was decided on it."""
-    row = desk.decided().get((report.student, question.id))
+    row = decided.get((report.student, question.id))
     answer = desk.answers.get(report.student, {}).get(question.id)
     stem = file_stem(report.student)
     return {
@@ -187,7 +192,7 @@ def _reports(desk: Desk) -> list[Report]:
         raise Refused(503, str(error)) from None
 
 
-def _bar(root: str, version: str, questions: Mapping[str, Question], stem: str, said: str = "") -> Markup:
+def _bar(root: str, version: str, questions: Sequence[Question], stem: str, said: str = "") -> Markup:
     poll = f"{root}version" + (f"?student={urllib.parse.quote(stem, safe='')}" if stem else "")
     return _rendered("live.html", root=root, version=version, poll=poll, questions=questions, said=said)
 
