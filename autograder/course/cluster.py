@@ -17,6 +17,7 @@ import queue
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self
 
 from autograder.grading.feedback.details import Details
@@ -111,7 +112,7 @@ class Cluster:
             raise self._lost()
         if future.status == "error":
             return number, submission, *self._failed(submission, future.exception())
-        worker, made = future.result()
+        worker, made = self._answer(future.result)
         if made is not None:
             return number, submission, *self._received(submission, worker, *made)
         self._introduce([worker])
@@ -171,11 +172,18 @@ class Cluster:
 
     def _ask(self, workers: Sequence[str], function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
         """What each worker answers; without those that are gone."""
-        answers = self._client.run(function, *arguments, workers=list(workers), on_error="return")
+        answers = self._answer(self._client.run, function, *arguments, workers=list(workers), on_error="return")
         for address, answer in answers.items():
             if isinstance(answer, Exception) and not isinstance(answer, OSError):
                 raise _without_kit("worker", address, answer)
         return {address: answer for address, answer in answers.items() if not isinstance(answer, Exception)}
+
+    def _answer(self, asked: Callable[..., Any], *arguments: object, **options: object) -> Any:
+        """What the scheduler answers; raises GraderFault where it went away while it was asked."""
+        try:
+            return asked(*arguments, **options)
+        except (OSError, CancelledError):
+            raise self._lost() from None
 
     def _received(self, submission: Submission, worker: str, data: bytes, details: Details) -> tuple[Report, Details]:
         report = from_bytes(data)

@@ -10,13 +10,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import distributed
 import pytest
 import toy_kit
 from distributed import Client
+from distributed.comm import CommClosedError
 from golden import kinds
 from graded_folder import comparable
 from places import KIT
@@ -320,6 +323,24 @@ def test_a_scheduler_that_is_killed_ends_the_run_with_one_sentence_and_what_is_d
     assert 0 < done < 10
     assert grade(grader, toys, out).reused == done
     assert comparable(out) == at_home
+
+
+@pytest.mark.parametrize("ends", [CommClosedError("reset by peer"), CancelledError("client-stopped")], ids=repr)
+def test_a_scheduler_that_goes_while_an_answer_is_fetched_ends_the_run_with_the_same_sentence(
+    grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Exception
+) -> None:
+    def result(_: distributed.Future) -> None:
+        raise ends
+
+    lone = Cluster(tmp_path)
+    try:
+        lone.start()
+        lone.add_workers(1)
+        monkeypatch.setattr(distributed.Future, "result", result)
+        with pytest.raises(GraderFault, match=r"does not answer any more\. Run the same command again to go on"):
+            grade(grader, toys, tmp_path / "grades", scheduler=lone.address)
+    finally:
+        lone.stop()
 
 
 # What cannot be graded on
