@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from places import KIT
@@ -45,6 +46,14 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.path += [str(assignment.solution) for assignment in find_assignments(KIT)]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # which all that tests start inherits as the default
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which every test is long, unless somebody asks for long ones or for that file."""
+    asked = config.option.markexpr or any(Path(argument).suffix for argument in config.args)
+    if asked or collection_path.suffix != ".py":
+        return None
+    return "\npytestmark = pytest.mark.long" in collection_path.read_text(encoding="utf-8") or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -34,6 +34,7 @@ __all__ = ["Calls", "Drawn", "Formula", "Number"]
 Values = Literal["torch", "numpy", "python"]
 OWN_ORACLE = "NOT_INDEPENDENT"
 AFTERWARDS = "afterwards"
+FORGIVEN: Mapping[bool | None, tuple[str, ...]] = {None: (), True: ("values",), False: ("dtype",)}
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Calls:
         counted: Sequence[str] = (),
         stand_ins: Mapping[str, Formula] | None = None,
         constant: bool = False,
+        form: bool | None = None,
         free: Sequence[str] = (),
         square: str = "",
         example: bool = False,
@@ -78,14 +80,20 @@ class Calls:
         returns     names of its axes, "" of a number; {name: axes} of a tuple or dictionary; None where what comes back
                     is compared as it is (text, truth values, lists of them)
         leaves      inputs that require a gradient; the result must then carry a graph
-        raises      {name: (arguments instead, what the message must mention)}: calls that must raise ValueError; what
-                    the first call returns is then not judged
+        raises      {name: (arguments instead, words that the message must hold)}: calls that must raise ValueError;
+                    what the first call returns is then not judged. No Formula can stand instead
         kind        what must come back: "a NumPy array", "a list", "a number"
         counted     formulas that must be called as often as the oracle calls them
         stand_ins   what the function calls in place of the student's own function of that name
         constant    whether the result must carry no graph
+        form        True: dtypes, kind and arguments afterwards alone are judged; False: all but these; None: everything
         """
-        spec = _Spec(self, function, returns, dtype, tuple(leaves), dict(raises or {}), kind, tuple(counted), constant)
+        raised = {
+            name: ({key: self._instead(one, f"{case} {name} {key}") for key, one in instead.items()}, mentions)
+            for name, (instead, mentions) in (raises or {}).items()
+        }
+        given_kind = "" if form is False else kind
+        spec = _Spec(self, function, returns, dtype, tuple(leaves), raised, given_kind, tuple(counted), constant, form)
         inputs: dict[str, Array] = {}
         given: dict[str, Any] = {}
         for name, one in arguments.items():
@@ -109,14 +117,22 @@ class Calls:
         params |= {"leaves": list(leaves)} if leaves else {}
         params |= {"formulas": _stated(formulas)} if formulas else {}
         params |= {"stand_ins": _stated(stand_ins)} if stand_ins else {}
-        params |= {"raises": {name: dict(instead) for name, (instead, _) in (raises or {}).items()}} if raises else {}
+        params |= {"raises": {name: instead for name, (instead, _) in raised.items()}} if raised else {}
         allowed = {name: tolerance for name, tolerance in (("rtol", rtol), ("atol", atol)) if tolerance is not None}
-        free = (*free, *arguments) if raises else tuple(free)
+        free = (*free, *arguments) if raises or form else tuple(free)
 
         def answer(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
             return spec.expectations(inputs, params, formulas, allowed)
 
         return Draft(case, title, "call", inputs, answer, params, free=free, square=square, example=example)
+
+    def _instead(self, one: Any, place: str) -> Any:
+        """A value as JSON states it, drawn where it is to be; `place` keys the draw."""
+        if isinstance(one, Drawn):
+            return one.array(generator_for(self.secret, place)).tolist()
+        if isinstance(one, Number):
+            return one.drawn(generator_for(self.secret, place))
+        return one.tolist() if isinstance(one, np.ndarray) else one
 
 
 @dataclass(frozen=True)
@@ -132,6 +148,7 @@ class _Spec:
     kind: str
     counted: tuple[str, ...]
     constant: bool
+    form: bool | None = None
     cache: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -153,7 +170,8 @@ class _Spec:
         for name, (instead, mentions) in self.raises.items():
             shown = ", ".join(f"{key}={entry!r}" for key, entry in instead.items())
             found.append(error(name, f"{self.function} with {shown}", "ValueError", *mentions))
-        return found + [unchanged(f"{name} {AFTERWARDS}", array, name) for name, array in inputs.items()]
+        kept = {} if self.form is False else inputs
+        return found + [unchanged(f"{name} {AFTERWARDS}", array, name) for name, array in kept.items()]
 
     def _answers(
         self,
@@ -174,7 +192,8 @@ class _Spec:
             own = "int64" if array.dtype.kind in "iub" and self.calls.values != "python" and array.ndim else dtype
             own = "float64" if not array.ndim and self.calls.values != "torch" else own
             what = f"the {name}" if len(self.parts) > 1 else f"the result of {self.function}"
-            found.append(value(name, what, array, axes, own, attached=attached if number == 0 else None, **allowed))
+            graph = attached if number == 0 else None
+            found.append(value(name, what, array, axes, own, attached=graph, forgiven=FORGIVEN[self.form], **allowed))
         if self.kind:
             message = f"{self.function} should return {{expected}}, but returned {{observed}}."
             found.append(fact("kind", "what is returned", self.kind, message))

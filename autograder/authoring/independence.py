@@ -11,6 +11,7 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.authoring.exam.contract import read_contract
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import ReleaseError
 
@@ -24,12 +25,20 @@ def not_independent(assignment: Assignment) -> tuple[str, ...]:
 
 
 def refuse_release(assignment: Assignment) -> None:
-    """Raise ReleaseError where students would be graded by what the solution says of itself."""
+    """Raise ReleaseError where an oracle is the solution itself, or a sentence of the contract is a draft."""
     if names := not_independent(assignment):
         raise ReleaseError(
             f"The oracle of {', '.join(names)} is the solution itself: a mistake in the solution would be graded as "
             f"right. Write {_them(names)} in fixtures/{assignment.name}/oracle.py, as loops and closed forms, and take "
             f"{_them(names)} off {NAME}. Until then `autograder release --draft` makes a handout for staff."
+        )
+    contract = read_contract(assignment)
+    if contract and (drafts := contract.drafts):
+        others = f" ({len(drafts) - 1} more are like it)" if drafts[1:] else ""
+        raise ReleaseError(
+            f"{contract.place(drafts[0])} has neither mistakes nor a reason why it is not graded{others}: "
+            f"{drafts[0].sentence!r}. Name a mistake of mistakes.py that violates it, or write the reason in place of "
+            "the list. Until then `autograder release --draft` makes a handout for staff."
         )
 
 

@@ -14,8 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from autograder.authoring.beginning import example
-from autograder.authoring.beginning.assignment import check_name, new_assignment
+from autograder.authoring.beginning.arguments import RANGES
+from autograder.authoring.beginning.assignment import Begun, check_name, new_assignment
 from autograder.authoring.beginning.signatures import KINDS, Argument, Function, Solution, read_solution, solution_of
+from autograder.authoring.beginning.trial import Unanswered
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.renaming import rename as rename_in_files
 from autograder.authoring.renaming import renaming
@@ -49,18 +51,59 @@ def new(
     check_name(root, name)
     found = solution_of(example.SOLUTION, Path("example")) if solution is None else read_solution(solution)
     title = example.TITLE if show else name.replace("_", " ").capitalize()
-    if not yes and not show and sys.stdin.isatty():
+    asks = not yes and not show and sys.stdin.isatty()
+    if asks:
         found, title = _asked(found, title)
-    with writing(root, ""), Console(stderr=True).status("trying the solution, choosing cases and mistakes"):
-        begun = new_assignment(root, name, title, found)
+    begun = _begun(root, name, title, found, asks=asks)
     print(
         f"fixtures/{name}, solution/{name}: {begun.items} items, {begun.cases} cases, {begun.mistakes} known mistakes."
     )
     for function in begun.without:
         print(f"No likely mistake of {function} was found: write some into fixtures/{name}/mistakes.py.")
+    if begun.open_clauses:
+        print(f"{begun.open_clauses} sentences of fixtures/{name}/contract.toml have no mistake yet: [].")
     functions = ", ".join(one.name for one in found.functions)
     print(f"handout/{name} is A DRAFT: the oracle of {functions} is the solution itself.")
     print(f"Next: autograder items --assignment {name}, then write fixtures/{name}/oracle.py, which says how.")
+
+
+def _begun(root: Path, name: str, title: str, solution: Solution, *, asks: bool) -> Begun:
+    """What was written; a person is asked about the arguments of a function that answers none of those tried."""
+    try:
+        with writing(root, ""), Console(stderr=True).status("trying the solution, choosing cases and mistakes"):
+            return new_assignment(root, name, title, solution)
+    except Unanswered as told:
+        if not asks:
+            raise
+        print(told)
+        functions = tuple(
+            _asked_what_it_answers(one) if one.name == told.function.name else one for one in solution.functions
+        )
+        return _begun(root, name, title, replace(solution, functions=functions), asks=asks)
+
+
+def _asked_what_it_answers(function: Function) -> Function:
+    """The function with what a person says that its numbers, arrays and words may be."""
+    return replace(function, arguments=tuple(_asked_what_it_may_be(function, one) for one in function.arguments))
+
+
+def _asked_what_it_may_be(function: Function, argument: Argument) -> Argument:
+    subject = f"{argument.name} of {function.name}"
+    match argument.kind:
+        case "number" | "whole":
+            low, high = argument.range or (1, 9)
+            least = typer.prompt(f"{subject}: from", default=low, type=float)
+            return replace(argument, range=(least, typer.prompt("to", default=max(high, least), type=float)))
+        case "array":
+            question = f"{subject}: one of {', '.join(RANGES)}"
+            while (likely := typer.prompt(question, default=argument.likely or RANGES[0])) not in RANGES:
+                pass
+            return replace(argument, likely=likely)
+        case "text":
+            words = typer.prompt(f"{subject}: which words", default=" ".join(argument.words) or "text")
+            return replace(argument, words=tuple(words.replace(",", " ").split()))
+        case _:
+            return argument
 
 
 def _course_or_here() -> Path:

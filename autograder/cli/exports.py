@@ -26,7 +26,7 @@ from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import read_table
-from autograder.vocabulary.text import visible
+from autograder.vocabulary.text import number, visible
 
 export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")
 bundle_app = typer.Typer(
@@ -52,13 +52,8 @@ RosterOption = Annotated[
     Path | None, typer.Option("--roster", readable=False, help="A CSV file: which id or address is which student.")
 ]
 ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
-HiddenOption = Annotated[
-    HiddenCases,
-    typer.Option(
-        "--hidden-cases",
-        help="When students see how hidden cases went, and a total; with `hidden` the total alone, at once.",
-    ),
-]
+SEEN = "When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
+HiddenOption = Annotated[HiddenCases, typer.Option("--hidden-cases", help=SEEN)]
 
 UploadOption = Annotated[
     Path, typer.Option("--gradebook", readable=False, help="What the platform exported: its grades, as they are.")
@@ -70,7 +65,7 @@ ScaleOption = Annotated[bool, typer.Option("--scale", help="Convert to what the 
 @export_app.command("csv")
 def export_csv(grades: GradesArgument, out: FileOption, roster: RosterOption = None) -> None:
     """A row per student; with --roster, also those who handed in nothing, without points."""
-    reports = read_grades(grades)
+    reports = _grades(grades)
     _write(out, plain.plain_csv(reports, _roster(roster)))
     print(f"{out}: {len(reports)} students with a report.")
 
@@ -78,7 +73,7 @@ def export_csv(grades: GradesArgument, out: FileOption, roster: RosterOption = N
 @export_app.command("jsonl")
 def export_jsonl(grades: GradesArgument, out: FileOption) -> None:
     """JSON Lines: one whole report a line."""
-    reports = read_grades(grades)
+    reports = _grades(grades)
     _write(out, plain.json_lines(reports))
     print(f"{out}: {len(reports)} reports.")
 
@@ -95,7 +90,7 @@ def export_canvas(
     scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth in Canvas.")] = False,
 ) -> None:
     """A gradebook for Canvas to import, made from its own: no cell without a grade of ours is changed."""
-    made = canvas.canvas_csv(read_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+    made = canvas.canvas_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
     _write(out, made.text)
     print(f"{out}: {made.graded} grades; {len(made.kept)} cells left as they were.")
     _say_unknown(made.unknown, str(gradebook))
@@ -119,7 +114,7 @@ def export_moodle(
 ) -> None:
     """A grading worksheet for Moodle to import, and a zip of feedback files for it to hand out."""
     made = moodle.moodle_csv(
-        read_grades(grades),
+        _grades(grades),
         read_table(worksheet),
         _roster(roster),
         grade_column=grade_column,
@@ -147,7 +142,7 @@ def export_blackboard(
     scale: ScaleOption = False,
 ) -> None:
     """One column of Blackboard's own gradebook for it to upload; students without a grade of ours are left out."""
-    made = blackboard.blackboard_csv(read_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+    made = blackboard.blackboard_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
     _write_upload(made, out, gradebook)
 
 
@@ -161,7 +156,7 @@ def export_brightspace(
     scale: ScaleOption = False,
 ) -> None:
     """One grade item of Brightspace's own export for it to import; students without a grade of ours are left out."""
-    made = brightspace.brightspace_csv(read_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+    made = brightspace.brightspace_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
     _write_upload(made, out, gradebook)
 
 
@@ -170,7 +165,7 @@ def export_gradescope(
     grades: GradesArgument, out: FolderOption, hidden_cases: HiddenOption = HiddenCases.visible
 ) -> None:
     """A results.json per student."""
-    reports = _graded(read_grades(grades))
+    reports = _graded(_grades(grades))
     found = {report.student: gradescope.results(report, (), hidden_cases.value) for report in reports}
     _write_results(out, found)
 
@@ -179,13 +174,13 @@ def export_gradescope(
 @export_app.command("github")
 def export_github(grades: GradesArgument, out: FolderOption) -> None:
     """The result of a runner on GitHub per student, of public cases alone."""
-    _write_results(out, {report.student: classroom.result(report) for report in _graded(read_grades(grades))})
+    _write_results(out, {report.student: classroom.result(report) for report in _graded(_grades(grades))})
 
 
 @export_app.command("prairielearn")
 def export_prairielearn(grades: GradesArgument, out: FolderOption) -> None:
     """A results.json per student."""
-    _write_results(out, {report.student: prairielearn.results(report) for report in read_grades(grades)})
+    _write_results(out, {report.student: prairielearn.results(report) for report in _grades(grades)})
 
 
 @export_app.command("nbgrader")
@@ -199,7 +194,7 @@ def export_nbgrader(
     """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
     from autograder.platforms.nbgrader import gradebook
 
-    chosen = find_assignment(course(), assignment or read_grades(grades)[0].assignment)
+    chosen = find_assignment(course(), assignment or _grades(grades)[0].assignment)
     reports = gradebook.read_reports(grades, chosen)
     done = gradebook.export(reports, chosen, chosen.solution.parent, database)
     marked = f"to mark by hand: {named(done.waiting)}" if done.waiting else "nothing to mark by hand"
@@ -248,6 +243,14 @@ def bundle_github(zip_file: ZipOption, assignment: AssignmentOption = None) -> N
     chosen = find_assignment(course(), assignment)
     _write_bundle(zip_file, bundles.github_files(chosen), chosen.name)
     print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
+
+
+def _grades(folder: Path) -> list[Report]:
+    """The reports in a folder of grades; says whose final grade is above the maximum."""
+    reports = read_grades(folder)
+    if above := [report.student for report in reports if (report.points or 0.0) > report.max_points]:
+        _warn(f"Above {number(reports[0].max_points)} points, by extra credit: {named(above)}.")
+    return reports
 
 
 def _roster(path: Path | None) -> Roster | None:

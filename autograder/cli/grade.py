@@ -168,7 +168,7 @@ def _told(
 
 def _with_finals(described: dict[str, Any], finals: Mapping[str, Final]) -> dict[str, Any]:
     """The same, with what a course's rules made of the grades."""
-    known = {name: {"final": final.points} for name, final in finals.items()}
+    known = {name: {"final": final.points, "final_max": final.most} for name, final in finals.items()}
     return {**described, "students": [one | known.get(one["student"], {}) for one in described["students"]]}
 
 
@@ -195,6 +195,7 @@ def _student(out: Path, report: Report) -> dict[str, Any]:
         "status": report.status,
         "points": report.points,
         "final": report.points,
+        "final_max": report.max_points,
         "not_passed": [item.item for item in report.items if item.verdict != "passed"],
         "report": str(out / "reports" / f"{file_stem(report.student)}.json"),
         "page": str(out / "feedback" / f"{file_stem(report.student)}.html"),

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from autograder.cli.options import AssignmentOption, course
-from autograder.course.dashboard import rewrite_class_page
+from autograder.course.dashboard import settle
 from autograder.course.overview import folders_of, is_course, read_course, students_of, told, write_course
 from autograder.course.results import alone
 from autograder.course.serving.answers import Answer, answers_of
@@ -21,7 +21,7 @@ from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
 from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.final_grades import Final
-from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports, without_finals, write_finals
+from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.gradebook.standing import write_standings
@@ -184,15 +184,10 @@ def apply_rules(
         return {}
     reports = list(graded)  # their files are written anew
     with writing(out, ""), alone(out):
-        if rules is None:
-            without_finals(out, reports, assignment)
-            rewrite_class_page(out, reports, assignment, None)
-            if not silent:
-                print("No rules are applied any more: grades.csv holds what the grader gave.")
-            return {}
-        finals = write_finals(out, reports, assignment, rules)
-        rewrite_class_page(out, reports, assignment, finals)
-    if not silent:
+        finals = settle(out, reports, assignment, rules, class_on_pages=False)
+    if rules is None and not silent:
+        print("No rules are applied any more: grades.csv holds what the grader gave.")
+    elif not silent:
         _say_finals(out, reports, finals)
     _say_timeless(finals)
     return finals
@@ -209,7 +204,10 @@ def put_class_on_pages(out: Path) -> None:
 def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) -> None:
     before = {report.student: report.points for report in reports}
     changed = [name for name, final in finals.items() if final.points != before[name]]
-    print(f"{len(finals)} final grades in {visible(str(out / 'grades.csv'))}, {len(changed)} of them changed:")
+    most = {report.student: report.max_points for report in reports}
+    worth = next((number(one.most) for name, one in finals.items() if one.most != most[name]), "")
+    of = f", of {worth} points with those for questions," if worth else ""
+    print(f"{len(finals)} final grades{of} in {visible(str(out / 'grades.csv'))}, {len(changed)} of them changed:")
     for name in changed[:MAX_TOLD]:
         told = f"{_shown(before[name])} → {_shown(finals[name].points)}  {visible(finals[name].reasons, 160)}"
         print(f"  {visible(name, 40)}  {told}")

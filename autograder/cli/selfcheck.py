@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.exam import selfcheck as examine_grader
+from autograder.authoring.exam.mutants import EQUIVALENT, equivalent_entry
 from autograder.authoring.independence import not_independent
 from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.cli.console import print_json, progress_bar, standard_output
@@ -74,7 +75,17 @@ def _described(exam: Exam, assignment: Assignment) -> dict[str, Any]:
             "tried": len(exam.right_answers),
             "accepted": sum(answer.is_accepted for answer in exam.right_answers),
         },
+        "clauses": exam.coverage
+        and {
+            "all": exam.coverage.clauses,
+            "tested": exam.coverage.tested,
+            "not_graded": exam.coverage.not_graded,
+        },
         "mutants": {"tried": len(mutants), "caught": sum(not fate.survived for fate in mutants)},
+        "unlisted": [
+            {"function": one.function, "before": one.before, "after": one.after, "entry": equivalent_entry(one)}
+            for one in exam.unlisted
+        ],
         "costs": [
             {"mistake": cost.name, "function": cost.function, "points": cost.lost, "of": cost.of} for cost in exam.costs
         ],
@@ -101,3 +112,6 @@ def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bo
         console.print(f"  {escape(note)}", style="yellow", highlight=False, soft_wrap=True)
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
+    if exam.unlisted:
+        print(f"A change that means nothing goes into fixtures/{assignment.name}/{EQUIVALENT}, with the reason:\n")
+        print("\n".join(map(equivalent_entry, exam.unlisted)))

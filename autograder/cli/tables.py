@@ -192,8 +192,8 @@ def each_cost_table(found: Sequence[Cost]) -> Table:
     table.add_column("function", no_wrap=True)
     for heading in ("points", "of", "share"):
         table.add_column(heading, justify="right")
-    most = {(cost.name, cost.function): cost for cost in reversed(found)}
-    for cost in reversed(most.values()):
+    most = {(cost.name, cost.function): cost for cost in sorted(found, key=lambda cost: cost.share)}
+    for cost in sorted(most.values(), key=lambda cost: -cost.share):
         share = f"{100 * cost.share:.0f} %"
         table.add_row(Text(visible(cost.name)), _short(cost.function), number(cost.lost), number(cost.of), share)
     return table

@@ -14,9 +14,9 @@ from autograder.course.cluster import Cluster
 from autograder.course.kept_reports import Kept, Reports
 from autograder.course.results import Results
 from autograder.gradebook.class_statistics import Summary
-from autograder.grading.feedback.details import Details
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
+from autograder.grading.remarks.details import Details
 from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.reading import read

@@ -11,6 +11,7 @@ What a killed worker had under way, the scheduler gives to another.
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import logging
 import queue
@@ -20,8 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self
 
-from autograder.grading.feedback.details import Details
 from autograder.grading.grader import Grader, not_graded
+from autograder.grading.remarks.details import Details
 from autograder.sandbox.sandbox import Isolation
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, UsageError
@@ -226,8 +227,8 @@ def _connect(address: str) -> distributed.Client:
         raise UsageError("--scheduler needs Dask, which is not installed: `pip install -e '.[dask]'`.") from None
     for name in ("distributed", "distributed.client"):  # what they would log, the run says in a sentence
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    try:
+    with contextlib.suppress(OSError, ValueError):
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError):
-        advice = "start one with `dask scheduler` and give the address that it prints"
-        raise UsageError(f"No Dask scheduler answers at {address}: {advice}.") from None
+    gc.collect()  # ends the loop of a client that found nobody; collected while another starts, both would wait forever
+    advice = "start one with `dask scheduler` and give the address that it prints"
+    raise UsageError(f"No Dask scheduler answers at {address}: {advice}.")

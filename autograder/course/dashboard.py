@@ -1,19 +1,27 @@
-"""The class's page, made of what lies in the folder of a run: as grading ends, and again when rules change grades."""
+"""The class's page, made of what lies in the folder of a run: as grading ends, and again when rules change grades.
+
+`settle` puts a course's rules into the whole folder: the verbs `grade` and `gradebook` call it, and the live view after
+each decision, so that none of them forgets a file.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from autograder.authoring.exam.contract import read_contract
+from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.final_grades import Final
-from autograder.grading.feedback.details import read_details
+from autograder.gradebook.grades_folder import without_finals, write_finals
+from autograder.gradebook.rules import Rules
+from autograder.gradebook.standing import tells_of_class, write_standings
 from autograder.grading.items import Assignment
+from autograder.grading.remarks.details import read_details
 from autograder.pages.class_page import Change, ClassPage
 from autograder.pages.guidance.teaching import Background
 from autograder.vocabulary.errors import FixtureError
@@ -43,6 +51,31 @@ def answers_of(out: Path, student: str) -> Mapping[str, str]:
 def described_changes(changes: Iterable[Change] | None) -> list[list[float | str]] | None:
     """Changes as `run.json` keeps them."""
     return None if changes is None else [list(astuple(change)) for change in changes]
+
+
+def settle(
+    out: Path,
+    reports: Sequence[Report],
+    assignment: Assignment,
+    rules: Rules | None,
+    *,
+    class_on_pages: bool | None = None,
+) -> dict[str, Final]:
+    """Write the final grades of all `reports`, or with None take those of an earlier run away; the finals by student.
+
+    The caller has the folder alone. `class_on_pages` says whether students are told where they stand; None leaves that
+    as it was, with the figures as they are now.
+    """
+    told = tells_of_class(out, reports) if class_on_pages is None else class_on_pages
+    finals: dict[str, Final] | None = None
+    if rules is None:
+        without_finals(out, reports, assignment)
+    else:
+        finals = write_finals(out, reports, assignment, rules)
+    rewrite_class_page(out, reports, assignment, finals)
+    if told:
+        write_standings(out, read_grades(out))
+    return finals or {}
 
 
 def rewrite_class_page(

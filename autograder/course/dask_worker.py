@@ -9,8 +9,8 @@ import threading
 from collections.abc import Iterator
 
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.grading.feedback.details import Details
 from autograder.grading.grader import Grader
+from autograder.grading.remarks.details import Details
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import KitError

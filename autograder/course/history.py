@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.grading.feedback.details import MOST_EARLIER, Details, Earlier
+from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier
 from autograder.vocabulary.report import Report
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from autograder.gradebook.class_reports import read_grades
+from autograder.gradebook.class_reports import FinalReport, read_grades
 from autograder.gradebook.class_statistics import Summary, summary
 from autograder.gradebook.gradebook import name_cell, points_cell
 from autograder.pages import html
@@ -61,11 +61,15 @@ class Cell:
     """What a student handed in for one assignment: the page about it, and its points.
 
     earned   what the grader gave, where rules have made another grade of it; else None
+    extra    whether the grade is above the maximum, by extra credit
+    excused  whether its student is excused from the assignment
     """
 
     page: str
     points: float | None
     earned: float | None = None
+    extra: bool = False
+    excused: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,9 @@ def students_of(graded: Sequence[Graded]) -> list[str]:
 
 
 def total_of(graded: Sequence[Graded], student: str) -> float | None:
-    """The sum over the assignments that a student handed in; None where one of them has no grade."""
-    points = [one.reports[student].points for one in graded if student in one.reports]
+    """The sum over the assignments that a student handed in and is not excused from; None where a grade is lacking."""
+    counted = [one.reports[student] for one in graded if student in one.reports]
+    points = [report.points for report in counted if not is_excused(report)]
     known = [value for value in points if value is not None]
     return round(sum(known), 2) if len(known) == len(points) else None
 
@@ -116,6 +121,11 @@ def total_of(graded: Sequence[Graded], student: str) -> float | None:
 def maximum_of(graded: Sequence[Graded]) -> float:
     """What all assignments are worth together."""
     return round(sum(one.figures.max_points for one in graded), 2)
+
+
+def is_excused(report: Report) -> bool:
+    """Whether its student is excused from the whole assignment: it counts nowhere."""
+    return isinstance(report, FinalReport) and report.is_excused
 
 
 def earned_of(report: Report) -> float | None:
@@ -158,7 +168,8 @@ def _read(path: Path, titles: Mapping[str, str]) -> Graded:
     if len(names) > 1:
         raise UsageError(f"{path} holds grades of {' and of '.join(names)}: grade each into a folder of its own.")
     title = titles.get(names[0], names[0])
-    return Graded(path.name, names[0], title, {report.student: report for report in reports}, summary(reports))
+    figures = summary(report for report in reports if not is_excused(report))
+    return Graded(path.name, names[0], title, {report.student: report for report in reports}, figures)
 
 
 def _row(graded: Sequence[Graded], student: str) -> Row:
@@ -178,7 +189,9 @@ def _cell(one: Graded, student: str) -> Cell | None:
     if report is None:
         return None
     earned = earned_of(report)
-    return Cell(one.feedback(student), report.points, None if earned == report.points else earned)
+    extra = (report.points or 0.0) > report.max_points
+    changed = None if earned == report.points else earned
+    return Cell(one.feedback(student), report.points, changed, extra, is_excused(report))
 
 
 def _allowed(policy: str) -> tuple[Markup, str]:

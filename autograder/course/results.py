@@ -25,9 +25,9 @@ from autograder.course.kept_reports import Kept, Reports
 from autograder.course.student_pages import StudentPages
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
-from autograder.grading.feedback.details import Details, read_details, write_details
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
+from autograder.grading.remarks.details import Details, read_details, write_details
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError

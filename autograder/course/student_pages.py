@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from autograder.grading.feedback.details import Details
 from autograder.grading.items import Assignment
+from autograder.grading.remarks.details import Details
 from autograder.pages.listing.excerpts import listing_of
 from autograder.pages.listing.wrong_expressions import Known, known_texts
 from autograder.pages.student_page import feedback_page

@@ -16,15 +16,25 @@ from autograder.vocabulary.text import number, visible
 
 @dataclass(frozen=True, kw_only=True)
 class FinalReport(Report):
-    """A report with what a course's rules made of its points; None where they leave no grade."""
+    """A report with what a course's rules made of its points; None where they leave no grade.
+
+    is_excused   from the whole assignment
+    """
 
     final: float | None
+    final_max: float
     reasons: tuple[str, ...]
+    is_excused: bool = False
 
     @property
     def points(self) -> float | None:
         """The final grade, which is the one that platforms get."""
         return self.final
+
+    @property
+    def max_points(self) -> float:
+        """What the final grade is out of: with questions in words, where they count."""
+        return self.final_max
 
 
 @dataclass(frozen=True)
@@ -66,13 +76,16 @@ def _with_final(report: Report, path: Path) -> Report:
     if "final" not in data:
         return report
     final, listed = data["final"], data.get("adjustments", [])
-    if final is not None and not (type(final) in (int, float) and 0 <= final < MOST):
+    most = data.get("final_max", report.max_points)
+    if not all(type(one) in (int, float) and 0 <= one < MOST for one in (most, 0.0 if final is None else final)):
         raise GraderFault(f"{path} has a final grade that is no number: apply the rules again, then export.")
     if not isinstance(listed, list):
         raise GraderFault(f"{path} has adjustments that are no list: apply the rules again, then export.")
-    reasons = tuple(str(one.get("reason", "")) for one in listed if isinstance(one, dict))
+    rules = [one for one in listed if isinstance(one, dict)]
+    reasons = tuple(str(one.get("reason", "")) for one in rules)
+    excused = any(one.get("rule") == "excused" and not one.get("item") for one in rules)
     given = {each.name: getattr(report, each.name) for each in fields(report)}
-    return FinalReport(**given, final=final, reasons=reasons)
+    return FinalReport(**given, final=final, final_max=most, reasons=reasons, is_excused=excused)
 
 
 def why_not_graded(report: Report) -> str:

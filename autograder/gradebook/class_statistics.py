@@ -38,7 +38,7 @@ class Apart:
 
 @dataclass(frozen=True)
 class Bin:
-    """How many scores lie in [low, high), in per cent of the points to be had; the last bin includes 100."""
+    """How many scores lie in [low, high), in per cent of the points to be had; the last includes 100 and more."""
 
     low: float
     high: float
@@ -53,6 +53,7 @@ class Summary:
     graded       those that the grader did not fail on
     scored       those that have a score: under a course's rules the final grade, which may be withheld
     not_graded   the first `MOST_NAMED` students of those that the grader failed on
+    above        those whose score is above the maximum, by extra credit
     ran          submissions that ran at all: the figures of items are theirs; `apart` are the others
     """
 
@@ -61,6 +62,7 @@ class Summary:
     graded: int
     scored: int
     full_marks: int
+    above: int
     not_graded: tuple[str, ...]
     max_points: float
     mean: float | None
@@ -79,7 +81,7 @@ class Tally:
 
     def __init__(self) -> None:
         """Begin with nobody."""
-        self._students = self._excused = self._graded = self._full_marks = self._ran = 0
+        self._students = self._excused = self._graded = self._full_marks = self._above = self._ran = 0
         self._max_points = 0.0
         self._not_graded = Named()
         self._apart: dict[str, Named] = {NOT_IMPORTED: Named(), UNTOUCHED: Named()}
@@ -98,8 +100,9 @@ class Tally:
             self._excused += 1
             return
         self._students += 1
-        self._max_points = max(self._max_points, report.max_points)
-        self._count_score(report, report.points if final is None else final.points)
+        score, most = (report.points, report.max_points) if final is None else (final.points, final.most)
+        self._max_points = max(self._max_points, most)
+        self._count_score(report, score, most)
         for result in report.items:  # in the order of the report, whatever somebody is excused from
             self._items.setdefault(result.item, ItemTally(result))
         counted = [item for item in report.items if final is None or item.item not in final.excused_items]
@@ -118,6 +121,7 @@ class Tally:
             graded=self._graded,
             scored=len(scores),
             full_marks=self._full_marks,
+            above=self._above,
             not_graded=tuple(who.student for who in self._not_graded.first),
             max_points=self._max_points,
             mean=statistics.fmean(scores) if scores else None,
@@ -135,14 +139,14 @@ class Tally:
             faults=self._faults.summaries(),
         )
 
-    def _count_score(self, report: Report, score: float | None) -> None:
+    def _count_score(self, report: Report, score: float | None, most: float) -> None:
         self._graded += report.points is not None
         if report.points is None:
             self._not_graded.add(Who(report.student, ""))
         if score is None:
             return
-        most = report.max_points
         self._full_marks += score >= most
+        self._above += score > most
         self._scores[score] += 1
         if most > 0:
             self._shares[min(int(BINS * score / most), BINS - 1)] += 1

@@ -3,6 +3,9 @@
 The rules act in this order: overrides of items, excused items, the lowest items, points of questions in words, which
 come on top, the late days, an override of the whole, an excuse of the whole. Points of items and `points` in grades.csv
 stay what the grader gave; what the rules make of them is `final`, beside its reasons.
+
+A question counts for the whole class once somebody's answer to it has points: what it is worth is then part of every
+maximum, unless the policy says that questions are extra credit.
 """
 
 from __future__ import annotations
@@ -33,10 +36,14 @@ class Adjustment:
 
 @dataclass(frozen=True)
 class Final:
-    """The grade after all rules; None where there is none to give, and the last reason says why."""
+    """The grade after all rules; None where there is none to give, and the last reason says why.
+
+    most   what can be earned in all; `points` is more only by extra credit
+    """
 
     points: float | None
     adjustments: tuple[Adjustment, ...]
+    most: float
 
     @property
     def is_excused(self) -> bool:
@@ -58,17 +65,21 @@ def final_of(report: Report, rules: Rules) -> Final:
     """The final grade of one report."""
     working = _Working({item.item: item.points for item in report.items}, report)
     own = [override for override in rules.overrides if override.student == report.student]
+    marked = {override.item for override in own if override.points is not None}
     for override in own:
         if override.on_top is not None:
             working.question(override, override.on_top)
         elif override.item:
             working.override(override)
+    if not rules.policy.extra_credit:
+        working.unmarked({item: worth for item, worth in rules.questions.items() if item not in marked})
+    most = most_of(report, rules)
     working.leave_out(rules.policy.excused_items.get(report.student, frozenset()), "excused")
     if rules.policy.drop_lowest:
         working.drop(rules.policy.drop_lowest)
     points = working.total()
     if rules.policy.late:
-        points = _after_late(rules.policy.late, report, rules.times or {}, points, working.adjustments)
+        points = _after_late(rules.policy.late, report, rules.times or {}, points, most, working.adjustments)
     for override in own:
         if not override.item:
             after = points if override.points is None else override.points
@@ -78,7 +89,12 @@ def final_of(report: Report, rules: Rules) -> Final:
     if report.student in rules.policy.excused:
         working.adjustments.append(Adjustment("excused", "", points, None, "excused from this assignment"))
         points = None
-    return Final(points, tuple(working.adjustments))
+    return Final(points, tuple(working.adjustments), most)
+
+
+def most_of(report: Report, rules: Rules) -> float:
+    """What can be earned in all: by items, and by the questions that count, where they are no extra credit."""
+    return round(report.max_points + (0.0 if rules.policy.extra_credit else sum(rules.questions.values())), 2)
 
 
 @dataclass
@@ -111,6 +127,12 @@ class _Working:
         reason = f"{override.item}{told}: {override.comment}"
         self.adjustments.append(Adjustment(rule, override.item, None, override.points, reason))
 
+    def unmarked(self, questions: Mapping[str, float]) -> None:
+        """Say of questions that count for the class, and have no points here, that they have none."""
+        for item, worth in questions.items():
+            reason = f"{item} 0 of {number(worth)} on top: not marked"
+            self.adjustments.append(Adjustment("question", item, None, None, reason))
+
     def leave_out(self, items: Iterable[str], rule: str) -> None:
         for item in sorted(items):
             if self.left.pop(item, item) is None:
@@ -141,6 +163,7 @@ def _after_late(
     report: Report,
     times: Mapping[str, datetime.datetime],
     points: float | None,
+    most: float,
     adjustments: list[Adjustment],
 ) -> float | None:
     submitted = times.get(report.student)
@@ -157,7 +180,7 @@ def _after_late(
     if late.cutoff is not None and over > late.cutoff * DAY:
         after, reason = 0.0, f"{begun}, and nothing counts after {late.cutoff:g}"
     else:
-        whole = points if late.of == "earned" else report.max_points
+        whole = points if late.of == "earned" else most
         cost = min(100.0, late.per_day * days)
         after = round(max(0.0, points - whole * cost / 100), 2)
         of = "the points earned" if late.of == "earned" else "all points"

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.gradebook.final_grades import Final, final_of
-from autograder.gradebook.gradebook import to_csv
+from autograder.gradebook.gradebook import points_cell, to_csv
 from autograder.gradebook.rules import Rules
 from autograder.gradebook.standing import with_standing
 from autograder.grading.items import Assignment
@@ -54,12 +54,13 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
     for report in reports:
         _write_final(out, report, finals[report.student])
     columns: dict[str, Callable[[str], str]] = {
-        "final": lambda student: "" if (points := finals[student].points) is None else number(points),
+        "final": lambda student: points_cell(finals[student].points),
+        "final_max": lambda student: number(finals[student].most),
         "adjustments": lambda student: finals[student].reasons,
     }
     items = [item.id for item in assignment.items]
     _write_if_new(out / "grades.csv", to_csv(reports, items, columns))
-    students = {student: {"final": one.points, "adjustments": _listed(one)} for student, one in sorted(finals.items())}
+    students = {student: _described(one) for student, one in sorted(finals.items())}
     described = {"schema": 1, "assignment": assignment.name, "students": students}
     _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
     return finals
@@ -69,16 +70,18 @@ def _write_final(out: Path, report: Report, final: Final | None) -> None:
     stem = file_stem(report.student)
     data = to_json(report)
     if final is not None:
-        data |= {"final": final.points, "adjustments": _listed(final)}
+        data |= _described(final)
     _write_if_new(out / "reports" / f"{stem}.json", json_bytes(data))
     page = out / "feedback" / f"{stem}.html"
     with contextlib.suppress(FileNotFoundError):
         text = with_standing(page.read_bytes().decode(), "")  # it was of other grades
-        _write_if_new(page, with_final(text, final or Final(None, ()), report.max_points))
+        _write_if_new(page, with_final(text, final))
 
 
-def _listed(final: Final) -> list[dict[str, Any]]:
-    return [asdict(one) for one in final.adjustments]
+def _described(final: Final) -> dict[str, Any]:
+    """What reports and adjustments.json say of it."""
+    listed = [asdict(one) for one in final.adjustments]
+    return {"final": final.points, "final_max": final.most, "adjustments": listed}
 
 
 def _write_if_new(path: Path, content: str | bytes) -> None:
@@ -89,15 +92,19 @@ def _write_if_new(path: Path, content: str | bytes) -> None:
     write_atomically(path, data)
 
 
-def with_final(page: str, final: Final, max_points: float) -> str:
-    """A feedback page whose large number is what the rules made of the grade; the earned points stand below it."""
+def with_final(page: str, final: Final | None) -> str:
+    """A feedback page whose large number is what the rules made of the grade; the earned points stand below it.
+
+    None takes away what an earlier run wrote there.
+    """
     page = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}\n", "", page, count=1, flags=re.DOTALL)
-    if not final.adjustments:
+    if final is None or not final.adjustments:
         return page
     points = "No grade" if final.points is None else number(final.points)
-    most = (
-        "after the rules of the course" if final.points is None else f"of {number(max_points)} points, the final grade"
-    )
+    most = "after the rules of the course"
+    if final.points is not None:
+        extra = ", with extra credit" if final.points > final.most else ""
+        most = f"of {number(final.most)} points, the final grade{extra}"
     rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(one.reason)) for one in final.adjustments)
     section = Markup(
         '{begin}<div class="final">\n<p><strong>{points}</strong> {most}</p>\n<ul>\n{rows}</ul>\n</div>{end}\n'

@@ -9,8 +9,9 @@ than none.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,25 +82,42 @@ def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
             what = found.item or "the whole"
             raise row.wrong(f"{visible(found.student, 80)} has another row for {what}: keep one of them.")
         overrides[found.student, found.item] = found
+    whole = assignment.max_points + sum(counting(overrides.values()).values())
+    for row in rows:
+        if not row["item"]:
+            _refuse_more(row, _points(row), whole)
     return list(overrides.values())
 
 
+def counting(overrides: Iterable[Override]) -> dict[str, float]:
+    """The questions that count, with what they are worth: those for which somebody has points."""
+    given = [row for row in overrides if row.points is not None]
+    return {row.item: row.on_top for row in given if row.on_top is not None}
+
+
 def _override(row: Row, assignment: Assignment, questions: dict[str, float]) -> Override:
-    most = questions | {item.id: item.points for item in assignment.items} | {"": assignment.max_points}
+    most = questions | {item.id: item.points for item in assignment.items} | {"": math.inf}
     if not row["student"]:
         raise row.wrong("a row without a student.")
     if row["item"] not in most:
         raise row.wrong(f"there is no item {visible(row['item'], 80)!r}; leave it empty for the whole grade.")
     if not row["comment"]:
         raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
-    points = _points(row) if row["points"] else None
-    if points is not None and points > most[row["item"]]:
-        raise row.wrong(f"{points:g} points, but {row['item'] or 'the assignment'} has {most[row['item']]:g}.")
+    points = _points(row)
+    _refuse_more(row, points, most[row["item"]])
     comment = _plain(row["comment"])
     return Override(_plain(row["student"]), row["item"], points, comment, row.place, questions.get(row["item"]))
 
 
-def _points(row: Row) -> float:
+def _refuse_more(row: Row, points: float | None, most: float) -> None:
+    if points is not None and points > most:
+        raise row.wrong(f"{points:g} points, but {row['item'] or 'the assignment'} has {most:g}.")
+
+
+def _points(row: Row) -> float | None:
+    """The points that a row gives; None for a comment alone."""
+    if not row["points"]:
+        return None
     if not re.fullmatch(r"\d{1,6}([.,]\d{1,4})?", row["points"]):
         raise row.wrong(f"{visible(row['points'], 40)!r} is no number of points: 4 or 3.5, or nothing for a comment.")
     return float(row["points"].replace(",", "."))

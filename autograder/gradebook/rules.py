@@ -4,6 +4,7 @@
                      [late]      deadline, grace_minutes, per_day, of, cutoff_days, extensions.<student>
                      [drop]      lowest
                      [excused]   students, items.<student>
+                     [questions] extra_credit
     overrides.csv    student,item,points,comment
     timestamps.csv   student,submitted          or nbgrader's folder `submitted/`, with its timestamp.txt files
 
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.gradebook.hand_in_times import read_times
-from autograder.gradebook.overrides import Override, read_overrides
+from autograder.gradebook.overrides import Override, counting, read_overrides
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
@@ -35,10 +36,11 @@ from autograder.vocabulary.text import visible
 
 SOURCES = ("policy.toml", "overrides.csv", "timestamps.csv")
 KNOWN = {
-    "": {"timezone", "late", "drop", "excused"},
+    "": {"timezone", "late", "drop", "excused", "questions"},
     "late": {"deadline", "grace_minutes", "per_day", "of", "cutoff_days", "extensions"},
     "drop": {"lowest"},
     "excused": {"students", "items"},
+    "questions": {"extra_credit"},
 }
 
 
@@ -64,13 +66,17 @@ class Late:
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules of a course; the default is no rule at all."""
+    """The rules of a course; the default is no rule at all.
+
+    extra_credit   whether points for questions in words may lead above the maximum, rather than be part of it
+    """
 
     zone: datetime.tzinfo | None = None
     late: Late | None = None
     drop_lowest: int = 0
     excused: frozenset[str] = frozenset()
     excused_items: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    extra_credit: bool = False
 
     @property
     def students(self) -> set[str]:
@@ -129,7 +135,11 @@ def _policy(data: Mapping[str, Any], assignment: Assignment) -> Policy:
             "drop.lowest", f"should be from 0 to {len(assignment.items) - 1} items, but is {_shown(lowest)}"
         )
     late = _late(_table(data, "late"), zone) if "late" in data else None
-    return Policy(zone, late, lowest, frozenset(students), _excused_items(excused.get("items", {}), assignment))
+    extra_credit = _table(data, "questions").get("extra_credit", False)
+    if not isinstance(extra_credit, bool):
+        raise _WrongEntry("questions.extra_credit", f"should be true or false, but is {_shown(extra_credit)}")
+    items = _excused_items(excused.get("items", {}), assignment)
+    return Policy(zone, late, lowest, frozenset(students), items, extra_credit)
 
 
 def _table(data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -212,6 +222,11 @@ class Rules:
     overrides: Sequence[Override] = ()
     times: Mapping[str, datetime.datetime] | None = None
     given: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def questions(self) -> dict[str, float]:
+        """The questions in words that count, with what they are worth."""
+        return counting(self.overrides)
 
     def check_students(self, known: Iterable[str], out: Path) -> list[str]:
         """Raise UsageError for an override of nobody; those of the policy who handed in nothing.

@@ -39,6 +39,12 @@ def with_standing(page: str, told: str) -> str:
     return page.replace(HEADER_END, f"{line}{HEADER_END}", 1)
 
 
+def tells_of_class(out: Path, reports: Iterable[Report]) -> bool:
+    """Whether some page of a folder of grades says where its student stands."""
+    pages = (out / "feedback" / f"{file_stem(report.student)}.html" for report in reports)
+    return any(path.is_file() and BEGIN in path.read_bytes().decode() for path in pages)
+
+
 def write_standings(out: Path, reports: Iterable[Report]) -> int:
     """Put it on every page of a folder of grades; to how many. Points are final grades where rules made some."""
     points = {report.student: report.points for report in reports}

@@ -45,7 +45,7 @@ class Expectation:
     axes        names of the axes, for shapes and indices
     rtol, atol  |observed - expected| <= atol + rtol * |expected|
     attached    whether the tensor must carry a graph; None where it does not matter
-    diagnosis   explains a failure, causes none
+    diagnosis   explains a failure, causes none; a value of this kind is read by `remarks.updates`
     forgiven    what another item judges: "dtype" (values are held to the precision of the dtype that came back),
                 "axes" (axes of size 1 may be more or fewer),
                 "values" (and shape, finiteness, graph: a tensor of that dtype will do)
@@ -64,6 +64,10 @@ class Expectation:
     diagnosis: bool = False
     forgiven: tuple[str, ...] = ()
     array: Array | None = field(default=None, compare=False)
+
+    def explains(self, kind: Kind) -> bool:
+        """Whether this is a diagnosis of that kind."""
+        return self.diagnosis and self.kind == kind
 
 
 @dataclass(frozen=True)

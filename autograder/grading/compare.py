@@ -81,7 +81,7 @@ def _with_diagnoses(mismatch: Mismatch, expected: Sequence[Expectation], facts: 
     diagnoses = tuple(
         (expectation, facts.get(expectation.name))
         for expectation in expected
-        if expectation.diagnosis and facts.get(expectation.name) != expectation.value
+        if expectation.explains("fact") and facts.get(expectation.name) != expectation.value
     )
     return replace(mismatch, diagnoses=diagnoses)
 

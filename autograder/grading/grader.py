@@ -7,19 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from autograder.grading.cases import Case
-from autograder.grading.compare import Mismatch
 from autograder.grading.counterexamples.drawing import Drawing
 from autograder.grading.counterexamples.rows import RowSearch, read_rows
 from autograder.grading.counterexamples.search import Search, with_counterexamples
-from autograder.grading.feedback.details import Details
-from autograder.grading.feedback.hints import hint_of_failure, hint_of_hidden, hint_of_names, same_kind
-from autograder.grading.feedback.pictures import curve_of, picture_of
-from autograder.grading.feedback.reasons import explain
-from autograder.grading.feedback.wording import which_case
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
-from autograder.grading.judging import NOTHING_READ, Judge, Judged, load_failure
+from autograder.grading.judging import NOTHING_READ, Judge, Judged, called_item, load_failure, simpler_item
 from autograder.grading.known_mistakes import fingerprint, matching_mistakes
+from autograder.grading.remarks.details import Details
+from autograder.grading.remarks.hints import (
+    hint_of_called,
+    hint_of_failure,
+    hint_of_hidden,
+    hint_of_names,
+    is_of_form,
+)
+from autograder.grading.remarks.pictures import curve_of, picture_of
+from autograder.grading.remarks.reasons import explain
+from autograder.grading.remarks.updates import about_updates
+from autograder.grading.remarks.wording import which_case
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Observation, Raised
 from autograder.submissions.submission import Submission
@@ -110,7 +116,7 @@ class Grader:
         module = self.assignment.module
         judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
         judged = {item.id: self._judged(item, outcomes, judge) for item in items}
-        names = self._names(items, outcomes)
+        names = self._names(items, outcomes, judged)
         results = [self._item_result(item, judged, outcomes, names[item.function]) for item in items]
         results = self._with_counterexamples(results, items, submission, sandbox)
         cause = judge.causes([one for found in judged.values() for one in found])
@@ -131,7 +137,9 @@ class Grader:
 
     def _program(self, submission: Submission) -> Program:
         chosen = self.assignment
-        return Program(chosen.module, submission.source, self.given, self.probes, chosen.needs_torch)
+        return Program(
+            chosen.module, submission.source, self.given, self.probes, chosen.needs_torch, chosen.only_packages
+        )
 
     def _with_counterexamples(
         self, results: Sequence[ItemResult], items: Sequence[Item], submission: Submission, sandbox: Runner
@@ -196,34 +204,27 @@ class Grader:
             return _result(item, points, "passed", "", "", results, seconds=seconds)
         first = own[before]
         verdict, message, hint = _worst(results), first.result.message, ""
+        listed = self.assignment.items
+        simpler = simpler_item(listed, item, judged, first.mismatch)
         slugs = names if first.result.verdict in NAMED else ()
+        updates = _of_updates(first, outcomes)
+        message = f"{message}\n{updates}" if updates else message
         if slugs:
             hint = hint_of_names(slugs, self.fixtures.hints)
+        elif called := called_item(listed, item, judged):
+            hint = hint_of_called(called)
         elif first.result.visibility == "hidden" and first.result.verdict in NAMED:
-            hint = hint_of_hidden(item, first.mismatch, self._simpler(item, judged), first.case.values)
+            elsewhere = simpler_item(listed, item, judged, first.mismatch, of_hidden=True)
+            hint = hint_of_hidden(item, first.mismatch, elsewhere, first.case.values)
         elif first.mismatch is not None:
             reason = self._reason(own, outcomes)
             message = f"{message}\n{reason}" if reason else message
-            simpler = self._simpler(item, judged, first.mismatch)
-            hint = hint_of_failure(item, first.case, first.mismatch, simpler, later=before > 0 or bool(reason))
-        message = f"{which_case(first.case, before)}{message}"
+            later, told = before > 0 or bool(reason), bool(updates)
+            hint = hint_of_failure(item, first.case, first.mismatch, simpler, later=later, told=told)
+        is_elsewhere = bool(simpler) and first.mismatch is not None and is_of_form(first.mismatch)
+        message = message if is_elsewhere else f"{which_case(first.case, before)}{message}"
         results = tuple(replace(one, message=message) if one == first.result else one for one in results)
         return _result(item, points, verdict, message, hint, results, slugs, seconds)
-
-    def _simpler(self, item: Item, judged: Mapping[str, Sequence[Judged]], mismatch: Mismatch | None = None) -> str:
-        """The first other item of the function that fails in a public case; "" where there is none.
-
-        With a mismatch, one that comes before this item and fails in the same way.
-        """
-        for other in self.assignment.items:
-            if other.id == item.id and mismatch is not None:
-                return ""
-            found = next((one for one in judged.get(other.id, ()) if not one.passed), None)
-            if other.function != item.function or found is None or found.result.visibility == "hidden":
-                continue
-            if mismatch is None or (found.mismatch is not None and same_kind(found.mismatch, mismatch)):
-                return other.id
-        return ""
 
     def _reason(self, judged: Sequence[Judged], outcomes: Mapping[str, Outcome]) -> str:
         """What can be seen of a mistake that has no name."""
@@ -231,12 +232,17 @@ class Grader:
         relatives = [case for case in self.fixtures.cases if case.function == judged[0].case.function]
         return explain(seen, self.fixtures.hints, relatives)
 
-    def _names(self, items: Sequence[Item], outcomes: Mapping[str, Outcome]) -> dict[str, tuple[str, ...]]:
+    def _names(
+        self, items: Sequence[Item], outcomes: Mapping[str, Outcome], judged: Mapping[str, Sequence[Judged]]
+    ) -> dict[str, tuple[str, ...]]:
         """The known mistakes that a function's answers are, in every case of it that ran, by the function."""
         ids = {item.id for item in items}
-        cases = [case for case in self.fixtures.cases if case.item in ids]
-        functions = dict.fromkeys(case.function for case in cases)
-        return {name: _names_of([case for case in cases if case.function == name], outcomes) for name in functions}
+        wrong = {item.function for item in items if not all(one.passed for one in judged[item.id])}
+        cases: dict[str, list[Case]] = {item.function: [] for item in items}
+        for case in self.fixtures.cases:
+            if case.item in ids and case.function in wrong:
+                cases[case.function].append(case)
+        return {name: _names_of(found, outcomes) if found else () for name, found in cases.items()}
 
 
 def _names_of(cases: Sequence[Case], outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
@@ -248,6 +254,13 @@ def _names_of(cases: Sequence[Case], outcomes: Mapping[str, Outcome]) -> tuple[s
 
 def _seen(outcome: Outcome) -> Observation | Raised | None:
     return outcome.observation if outcome.observation is not None else outcome.raised
+
+
+def _of_updates(first: Judged, outcomes: Mapping[str, Outcome]) -> str:
+    """What the weights of a public case's run say, update by update."""
+    seen = outcomes[first.case.id].observation
+    is_told = first.mismatch is not None and seen is not None and first.result.visibility == "public"
+    return about_updates(first.case, seen) if is_told and seen is not None else ""
 
 
 def _worst(results: Sequence[CaseResult]) -> Verdict:

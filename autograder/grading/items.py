@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ ASSIGNMENT_KEYS = frozenset(
 )
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
-ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden"})
+ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden", "calls"})
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Item:
     memory_megabytes   float    what one case may hold beyond what torch takes
     output_megabytes   float    what one case may print
     hint               str      what to think about where no known mistake explains the answer
+    calls              graded functions that an answer may call: where they fail, they are where to start
     """
 
     id: str
@@ -46,6 +47,7 @@ class Item:
     cpu: float = math.inf
     memory_megabytes: float = MEMORY_MEGABYTES
     output_megabytes: float = OUTPUT_MEGABYTES
+    calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,11 @@ class Assignment:
     def needs_torch(self) -> bool:
         """Whether answers are of tensors; else they are of arrays, lists and numbers."""
         return "torch" in self.packages
+
+    @property
+    def only_packages(self) -> tuple[str, ...] | None:
+        """What an answer may import and nothing else; None where the assignment leaves none of the usual out."""
+        return None if set(self.packages) == set(PACKAGES) else self.packages
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -197,10 +204,10 @@ def _item(entry: Mapping[str, Any]) -> Item:
     )
     if not item.public and not item.hidden:
         raise ValueError(f"{name} has no case")
-    return item
+    return replace(item, calls=tuple(_list({"calls": [], **entry}, "calls", str, name)))
 
 
-def _budgets(entry: Mapping[str, Any], timeout: float, where: str) -> dict[str, float]:
+def _budgets(entry: Mapping[str, Any], timeout: float, where: str) -> dict[str, Any]:
     usual = {"cpu": 2 * timeout, "memory_megabytes": MEMORY_MEGABYTES, "output_megabytes": OUTPUT_MEGABYTES}
     return {budget: _positive({**usual, **entry}, budget, where) for budget in BUDGETS}
 

@@ -1,13 +1,15 @@
-"""One case and what became of it → a verdict and a message; and what kept a whole submission from being reached."""
+"""One case and what became of it → a verdict and a message; what kept all from being reached; where to start."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.grading.cases import Case
 from autograder.grading.compare import Mismatch, compare
-from autograder.grading.feedback.wording import about_exception, about_mismatch, about_outcome, is_unfinished
+from autograder.grading.items import Item
+from autograder.grading.remarks.hints import VALUES, may_share_a_cause, same_kind
+from autograder.grading.remarks.wording import about_exception, about_mismatch, about_outcome, is_unfinished
 from autograder.sandbox.calls import Outcome
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, Verdict
@@ -73,6 +75,42 @@ class Judge:
         if case.function in self.submission.unread:
             return _judged(case, "not_run", f"{NOT_REACHED}: its cell could not be read.")
         return _judged(case, "missing", message)
+
+
+def simpler_item(
+    items: Sequence[Item],
+    item: Item,
+    judged: Mapping[str, Sequence[Judged]],
+    mismatch: Mismatch | None,
+    *,
+    of_hidden: bool = False,
+) -> str:
+    """The item of the function before this one that fails in a public case and in the same way; "" where there is none.
+
+    Of an item that fails in hidden cases alone: the first other one, wherever it stands, unless just one of the two is
+    about arguments that should be refused.
+    """
+    fits = may_share_a_cause if of_hidden else same_kind
+    for other in items:
+        if other.id == item.id and not of_hidden:
+            return ""
+        found = next((one for one in judged.get(other.id, ()) if not one.passed), None)
+        if other.function != item.function or found is None or found.result.visibility == "hidden":
+            continue
+        if fits(found.mismatch, mismatch):
+            return other.id
+    return ""
+
+
+def called_item(items: Sequence[Item], item: Item, judged: Mapping[str, Sequence[Judged]]) -> Item | None:
+    """The first item of a function that an answer may call whose values fail in a public case."""
+    for other in items if item.calls else ():
+        found = next((one for one in judged.get(other.id, ()) if not one.passed), None)
+        if other.function not in item.calls or found is None or found.result.visibility == "hidden":
+            continue
+        if found.mismatch is None or found.mismatch.rung in VALUES:
+            return other
+    return None
 
 
 def load_failure(module: str, submission: Submission, outcomes: Sequence[Outcome]) -> str:

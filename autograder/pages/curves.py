@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from autograder.grading.feedback.details import Series
-from autograder.grading.feedback.pictures import LARGEST
+from autograder.grading.remarks.details import Series
+from autograder.grading.remarks.pictures import LARGEST
 from autograder.vocabulary.text import number, visible
 
 WIDTH, HEIGHT = 340.0, 200.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograder.grading.feedback.details import NOT_FINITE, RIGHT, TOO_LARGE, TOO_SMALL, Picture
+from autograder.grading.remarks.details import NOT_FINITE, RIGHT, TOO_LARGE, TOO_SMALL, Picture
 from autograder.vocabulary.text import visible
 
 SIDE = 14.0

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from autograder.grading.feedback.details import Details, Earlier
+from autograder.grading.remarks.details import Details, Earlier
 from autograder.pages.curves import plot
 from autograder.pages.drawing import grid
 from autograder.pages.guidance.next_step import is_unreached, next_step
 from autograder.pages.guidance.question import question
 from autograder.pages.html import render_page
 from autograder.pages.listing.excerpts import NOTHING, Listing
+from autograder.pages.small_enough import CUTS, MAX_BYTES, cut_to
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import notes_beside
 
@@ -58,14 +59,25 @@ def feedback_page(
 
     details   curves and pictures of the same submission; a page without them has none
     listing   the submission's text; a page without it shows none
+
+    Where it would be larger than MAX_BYTES, it leaves out what `small_enough` says, step by step, and tells so.
     """
+    page = ""
+    for cut in CUTS:
+        page = _page(notes, *cut_to(cut, report, details or Details("", ""), listing))
+        if len(page.encode()) <= MAX_BYTES:
+            break
+    return page
+
+
+def _page(notes: Sequence[str], report: Report, shown: Details, listing: Listing, left_out: str) -> str:
     graded = [item for item in report.items if item.points is not None]
-    shown = details or Details("", "")
     groups = _groups(report.items)
     return render_page(
         "feedback.html",
         report=report,
         notes=notes_beside(report, notes),
+        left_out=left_out,
         next_step=next_step(report),
         groups=groups,
         sections=[one.function for one in groups if one.together or one.passed or one.function in listing.pieces],

@@ -19,7 +19,8 @@ OUTPUT_MEGABYTES = 64.0
 class Program:
     """What a worker loads: the student's module, the given modules and the assignment's probes, all as text.
 
-    torch   whether it is warm with torch; without, arrays come in and go out
+    torch      whether it is warm with torch; without, arrays come in and go out
+    packages   what the module may import beside the standard library and what it is given; None where that is any
     """
 
     module: str
@@ -27,6 +28,7 @@ class Program:
     given: Mapping[str, str]
     probes: str
     torch: bool = True
+    packages: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

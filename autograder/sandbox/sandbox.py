@@ -122,10 +122,12 @@ class Sandbox:
     def _run_until_lost(
         self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str]
     ) -> None:
+        kept = [sum(one.size[k] for one in outcomes) for k in range(len(KEPT))]
         for request in requests[len(outcomes) :]:
             self.begun(request)
             answer = NOT_AGAIN if request.item in lost else worker.call(request)
-            outcomes.append(answer if _fits(answer, outcomes) else replace(TOO_MUCH, seconds=answer.seconds))
+            outcomes.append(answer if _fits(answer, kept) else replace(TOO_MUCH, seconds=answer.seconds))
+            kept = [held + more for held, more in zip(kept, outcomes[-1].size, strict=True)]
             if _lost(outcomes[-1]):
                 lost.add(request.item)
             if _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory":
@@ -148,7 +150,7 @@ class Sandbox:
             refuse_if_within_reach(server.readable)
         server.await_warm()
         for word, module in WARMED_ON_DEMAND.items():
-            if word in program.source:
+            if word in program.source and _is_allowed(module, program):
                 server.warm(module)
         server.compile(program)
         return ForkedWorker(server, megabytes, seconds)
@@ -159,6 +161,11 @@ class Sandbox:
             self.close()
             self._server = Server(self._layers, torch=torch)
         return self._server
+
+
+def _is_allowed(module: str, program: Program) -> bool:
+    """Whether a submission may import it, so that it is worth having ready."""
+    return program.packages is None or module.partition(".")[0] in program.packages
 
 
 def layers_for(isolation: Isolation, found: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -190,9 +197,9 @@ def _same_item(requests: Sequence[Request], start: int) -> Sequence[Request]:
     return [request for request in requests[start:] if request.item == requests[start].item]
 
 
-def _fits(answer: Outcome, outcomes: Sequence[Outcome]) -> bool:
-    """Whether the grader still has room for it: an honest submission's answers take a thousandth."""
-    return all(answer.size[k] + sum(one.size[k] for one in outcomes) <= KEPT[k] for k in range(2))
+def _fits(answer: Outcome, kept: Sequence[int]) -> bool:
+    """Whether the grader still has room for it beside what it has kept: honest answers take a thousandth."""
+    return all(held + more <= most for held, more, most in zip(kept, answer.size, KEPT, strict=True))
 
 
 def _lost(outcome: Outcome) -> bool:

@@ -96,6 +96,7 @@ class Worker:
             "source": program.source,
             "given": dict(program.given),
             "probes": program.probes,
+            "packages": program.packages,
         }
         outcome = self._exchange(header, b"", budget, ("loaded", "raised"))
         self.loading_seconds = outcome.seconds

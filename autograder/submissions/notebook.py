@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autograder.submissions.selection import (
@@ -23,7 +23,8 @@ from autograder.submissions.selection import (
     source_of,
     with_changes,
 )
-from autograder.submissions.statements import CodeCell, Statement, statements_of
+from autograder.submissions.statements import CodeCell, LeftOut, Statement, statements_of
+from autograder.submissions.submission import UnreadCell
 from autograder.submissions.syntax import MAX_CODE
 
 MAX_JSON_TOKENS = 2_000_000  # bounds the memory that parsing a notebook takes
@@ -41,6 +42,10 @@ _MADE_BY_JUPYTER = re.compile(
 )
 _ONLY_IN_NOTEBOOKS = re.compile(r"^(?:[%!]|get_ipython\(|from autograder\.checking\.live import)", re.MULTILINE)
 _CONFLICT = re.compile(r"^(?:<<<<<<<|>>>>>>>)", re.MULTILINE)
+_MERGE_MARK = re.compile(r"^(<|\||=|>)\1{6}(?: [^\n]*)?\r?(?:\n|\Z)", re.MULTILINE)
+OURS, THEIRS, BOTH = "<", "=", ">"  # which version what follows a mark belongs to
+OTHER_VERSION = "(the other version of this cell, which git could not merge:)"
+_CELLS = re.compile(r'"cells"[ \t]*:[ \t]*\[[ \t\r]*\n(?=([ \t]*+)\{)')
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Text:
     cells    of a notebook: at which line of `source` each cell begins, and its number
     lines    of a script that was saved from a notebook: at which of its lines each cell begins
     unread   functions that a cell would define which could not be read → why not
+    unread_cells   those cells, whatever they would define
     """
 
     source: str = ""
@@ -58,6 +64,7 @@ class Text:
     cells: tuple[tuple[int, int], ...] = ()
     lines: tuple[int, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
+    unread_cells: tuple[UnreadCell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,11 +91,14 @@ def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
     statements: list[Statement] = []
     notes: list[str] = []
     unread: dict[str, str] = {}
+    left_out: list[UnreadCell] = []
     for number, cell in enumerate(cells, 1):
         found = statements_of(number, cell.code, module)
-        if isinstance(found, str):
-            notes.append(found)
-            unread |= dict.fromkeys(_DEFINED.findall(cell.code), found)
+        if isinstance(found, LeftOut):
+            notes.append(found.note)
+            unread |= dict.fromkeys(_DEFINED.findall(cell.code), found.note)
+            if found.is_python:
+                left_out.append(UnreadCell(number, cell.code, found.line, found.note))
         else:
             statements += found
     statements, chosen = chosen_definitions(with_changes(statements), cells, graded)
@@ -98,9 +108,9 @@ def notebook_text(text: str, module: str, graded: Sequence[str]) -> Text:
     notes += [*defined_twice(statements, graded), *loops_left_out(statements, names)]
     if not any(is_kept(statement, roots) for statement in statements):
         reason = f"defines no function to grade in cells that can be read: {notes[0]}." if unread else NOTHING_DEFINED
-        return Text(problem=reason, notes=tuple(notes))
+        return Text(problem=reason, notes=tuple(notes), unread_cells=tuple(left_out))
     source, cells_at = source_of(statements, names)
-    return Text(source, notes=tuple(notes), cells=cells_at, unread=unread)
+    return Text(source, notes=tuple(notes), cells=cells_at, unread=unread, unread_cells=tuple(left_out))
 
 
 def notebook_of_script(text: str) -> str:
@@ -131,12 +141,21 @@ def _script_cells(text: str) -> list[tuple[int, str]]:
 
 
 def cells_in(text: str) -> list[WrittenCell]:
-    """The cells of a notebook as they were written, in their order; nothing of a broken notebook."""
+    """The cells of a notebook as they were written, in their order; of a broken one, those that are whole.
+
+    Of a cell that git could not merge both versions are there, in one.
+    """
     raw = _json(text)
-    found = [] if isinstance(raw, Text) else _raw_cells(raw) or []
+    if not isinstance(raw, Text):
+        return _written(_raw_cells(raw) or [])
+    ours, theirs = (_written(_whole_cells(_version(text, side))) for side in (OURS, THEIRS))
+    return _merged(ours, theirs)
+
+
+def _written(raw: Sequence[Any]) -> list[WrittenCell]:
     room = MAX_PICTURES
     cells = []
-    for cell in found[:MAX_CELLS]:
+    for cell in raw[:MAX_CELLS]:
         if isinstance(cell, dict):
             pictures, room = _pictures(cell.get("attachments"), room)
             words = _joined(cell.get("source"))[:MAX_WORDS].encode(errors="replace").decode()
@@ -147,9 +166,47 @@ def cells_in(text: str) -> list[WrittenCell]:
     return cells
 
 
-def _text_at(cell: Mapping[str, Any], key: str) -> str:
-    value = cell.get(key)
-    return value if isinstance(value, str) else ""
+def _whole_cells(text: str) -> list[Any]:
+    """The cells that can be read of a notebook whose JSON is broken, where brackets stand on lines of their own."""
+    begin = _CELLS.search(text)
+    if begin is None:
+        return []
+    cells, opened = [], -1
+    for bracket in re.compile(rf"^{begin[1]}([{{}}]),?[ \t\r]*$", re.MULTILINE).finditer(text, begin.end()):
+        if bracket[1] == "{":
+            opened = bracket.start()
+        elif opened >= 0:
+            cells.append(_json(text[opened : bracket.end(1)]))
+            opened = -1
+    return cells
+
+
+def _version(text: str, side: str) -> str:
+    """One of the two versions that git has left of what it could not merge."""
+    kept, at, now = [], 0, BOTH
+    for mark in _MERGE_MARK.finditer(text):
+        if mark[1] in "=|" and now == BOTH:
+            continue  # of no conflict
+        kept.append(text[at : mark.start()] if now in (BOTH, side) else "")
+        at, now = mark.end(), mark[1]
+    return "".join([*kept, text[at:] if now in (BOTH, side) else ""])
+
+
+def _merged(ours: Sequence[WrittenCell], theirs: Sequence[WrittenCell]) -> list[WrittenCell]:
+    """The cells of one version, with what the other has for the same cell below it; what it alone has, at the end."""
+    places = {cell.name or cell.id: place for place, cell in enumerate(ours)}
+    same = {(cell.name, cell.id, cell.source) for cell in ours}
+    merged = list(ours)
+    for cell in theirs:
+        place = places.get(cell.name or cell.id, -1) if cell.name or cell.id else -1
+        if (cell.name, cell.id, cell.source) in same:
+            continue
+        if place < 0:
+            merged.append(cell)
+        else:
+            both = f"{merged[place].source}\n\n{OTHER_VERSION}\n\n{cell.source}"[:MAX_WORDS]
+            merged[place] = replace(merged[place], source=both, pictures={**cell.pictures, **merged[place].pictures})
+    return merged
 
 
 def _pictures(attached: Any, room: int) -> tuple[dict[str, dict[str, str]], int]:

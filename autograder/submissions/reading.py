@@ -67,12 +67,18 @@ def written_cells(candidate: Candidate, module: str) -> list[WrittenCell]:
 
 
 def _notebook(candidate: Candidate, module: str) -> str:
-    """The text of a candidate's notebook, "" where there is none that can be read."""
+    """The text of a candidate's notebook, "" where there is none; where it cannot be graded, words may still count."""
     with contextlib.suppress(OSError):
         for file in _files(candidate, module):
             if suffix_of(file.shown) == ".ipynb" and not file.problem:
-                return _decoded(file.data).source
+                return _decoded(file.data).source or _salvaged(file.data)
     return ""
+
+
+def _salvaged(data: bytes) -> str:
+    """What a person can still read of text that is in no encoding that is graded."""
+    is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if is_utf_16 else "utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _module_or_notebook(candidate: Candidate, files: Sequence[HandedFile], module: str, untouched: str) -> Submission:
@@ -126,7 +132,7 @@ def _read_text(candidate: Candidate, file: HandedFile, module: str, untouched: s
         text = Text(problem="is empty.")
     problem = f"{quoted(file.shown)} {text.problem}" if text.problem else ""
     read_text = _submission(candidate, file, text.source, problem, notes=text.notes)
-    return replace(read_text, cells=text.cells, lines=text.lines, unread=text.unread)
+    return replace(read_text, cells=text.cells, lines=text.lines, unread=text.unread, unread_cells=text.unread_cells)
 
 
 def _submission(

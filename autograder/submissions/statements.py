@@ -59,18 +59,31 @@ class Statement:
     uses: frozenset[str] = frozenset()
 
 
-def statements_of(number: int, code: str, module: str) -> list[Statement] | str:
-    """The statements of cell `number`, or a note that says why it was left out."""
+@dataclass(frozen=True)
+class LeftOut:
+    """Why a cell was left out.
+
+    line        of the cell at which Python stopped reading; 0 where that is not known
+    is_python   whether it should have been Python
+    """
+
+    note: str
+    line: int = 0
+    is_python: bool = True
+
+
+def statements_of(number: int, code: str, module: str) -> list[Statement] | LeftOut:
+    """The statements of cell `number`, or why it was left out."""
     left_out = f"cell {number} was left out: "
     code = code.replace("\r\n", "\n").replace("\r", "\n")
     if magic := _CELL_MAGIC.match(code):
         if magic[2] not in _TIMING_MAGICS:
-            return f"{left_out}it is a {visible('%%' + magic[2], 20)} cell, not Python"
+            return LeftOut(f"{left_out}it is a {visible('%%' + magic[2], 20)} cell, not Python", is_python=False)
         code = code[: magic.start(1)] + code[magic.end(1) :]
     if max(map(len, code.split("\n"))) > MAX_CODE_LINE:
-        return f"{left_out}it has a line of more than {MAX_CODE_LINE} characters"
+        return LeftOut(f"{left_out}it has a line of more than {MAX_CODE_LINE} characters")
     if "\0" in code:
-        return f"{left_out}it holds a null byte"
+        return LeftOut(f"{left_out}it holds a null byte")
     try:
         try:
             tree = parsed(code)
@@ -79,9 +92,10 @@ def statements_of(number: int, code: str, module: str) -> list[Statement] | str:
             tree = parsed(code)
         return list(_split(number, code, tree, module))
     except SyntaxError as error:
-        return f"{left_out}it has a syntax error" + (f" on its line {error.lineno}" if error.lineno else "")
+        where = f" on its line {error.lineno}" if error.lineno else ""
+        return LeftOut(f"{left_out}it has a syntax error{where}", error.lineno or 0)
     except UNPARSABLE:
-        return f"{left_out}Python cannot parse it"
+        return LeftOut(f"{left_out}Python cannot parse it")
 
 
 def _without_ipython(code: str) -> str:

@@ -39,6 +39,21 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class UnreadCell:
+    """A cell of a notebook that should be Python and could not be read.
+
+    number   of the cell; text cells count
+    line     of the cell at which Python stopped reading; 0 where that is not known
+    note     why, as the report says it
+    """
+
+    number: int
+    code: str
+    line: int
+    note: str
+
+
+@dataclass(frozen=True)
 class Submission:
     """What was read of a candidate; `source` is "" exactly where there is a problem or a fault.
 
@@ -51,6 +66,7 @@ class Submission:
     cells     of a notebook: at which line of `source` each cell begins, and its number
     lines     of a script that was saved from a notebook: at which of its lines each cell begins
     unread    functions that a cell would define which could not be read → why not
+    unread_cells   those cells, whatever they would define
     """
 
     student: str
@@ -63,6 +79,7 @@ class Submission:
     cells: tuple[tuple[int, int], ...] = ()
     lines: tuple[int, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
+    unread_cells: tuple[UnreadCell, ...] = ()
 
     def place(self, line: int) -> str:
         """Where a line of `source` was written: `Line 3 of your file`, `Line 2 of cell 7 (text cells count)`."""

@@ -429,3 +429,18 @@ def test_the_released_zip_works_alone(tmp_path: Path) -> None:
     trained = run("experiments.py", "--seeds", "0", "--steps", "1")
     assert trained.returncode == 0, trained.stderr
     assert (folder / "runs" / "learning_curves.png").is_file()
+
+
+# Words on a fault that shows in several items
+
+
+def test_a_cut_graph_is_not_put_down_to_the_padding_of_the_case_that_shows_it_again(sandbox: Sandbox) -> None:
+    mistakes = generator_of("grpo_language_model")["mistakes"].MISTAKES
+    cut = next(one for one in mistakes if one.slug == "graph-only-while-training")
+    source = f"{solution_source(ASSIGNMENT)}\n\n{cut.source}"
+    grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT), counterexamples=False)
+    report = grader.grade(Submission("ada", "grpo_language_model.py", "", source), sandbox)
+    found = {item.item: item for item in report.items if item.points != item.max_points}
+    assert found.keys() == {"log-probs-gradient", "log-probs-padding"}
+    assert found["log-probs-padding"].message.startswith("the gradient with respect to the model's embedding")
+    assert found["log-probs-padding"].mistakes == ("graph-only-while-training",)

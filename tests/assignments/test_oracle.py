@@ -491,6 +491,10 @@ EQUAL_SIZES = {
     "baseline-other": "two states and two actions, as in the lecture",
     "log-probs-one-of-each": "all sizes are 1",
     "log-probs-one-response": "one response of one token",
+    **{
+        case.id: "one response of one prompt: where it stands is not its item's business"
+        for case in of_item("log-probs-peaked")
+    },
     "kl-one-of-each": "one response of one prompt",
     "clip-table-above-0": "one response",
     "clip-table-below-0": "one response",
@@ -593,7 +597,12 @@ def test_a_tiny_spread_makes_every_other_small_constant_visible() -> None:
     assert {mistake.slug for mistake in MISTAKES if mistake.code in codes} <= set(case.mistakes)
 
 
-@each([case for case in of_function("compute_deltas") if case.probe == "deltas" and "walk" not in case.id])
+WITH_DELTAS = [
+    case for case in of_function("compute_deltas") if case.item != "deltas-dtype"
+]  # whose values none judges
+
+
+@each([case for case in WITH_DELTAS if case.probe == "deltas" and "walk" not in case.id])
 def test_prompts_of_a_case_have_different_mean_rewards(case: Case) -> None:
     means = case.inputs["rewards"].mean(axis=1)
     assert len(set(means.tolist())) > 1
@@ -632,7 +641,7 @@ def test_the_same_responses_earn_differently_under_different_prompts() -> None:
 @each([case for case in of_function("compute_reward") if case.id not in EQUAL_SIZES and case.id != "reward-sets"])
 def test_no_two_rewards_of_a_row_and_no_two_rows_are_interchangeable(case: Case) -> None:
     rewards = expected_of(case, "rewards")
-    assert len(np.unique(rewards)) > max(rewards.shape)
+    assert len(np.unique(rewards)) > max(rewards.shape) - (len(rewards) == 1)
 
 
 # Losses

@@ -85,6 +85,38 @@ def test_an_array_of_other_things_than_numbers_is_one_of_another_dtype() -> None
     assert compare_values("def scaled(x, factor): return (x * factor).astype(object)") == "dtype"
 
 
+OF_FORM, OF_VALUES = (
+    calls("def scaled(x, factor): return factor * x", "numpy").case(
+        "scaled", "…", "scaled", {"x": Drawn("row column", (2, 3)), "factor": 2.0}, "row column",
+        kind="a NumPy array", form=form,
+    )
+    for form in (True, False)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("student", "of_form", "of_values"),
+    [
+        ("def scaled(x, factor): return factor * x", "", ""),
+        ("def scaled(x, factor): return x", "", "values of scaled"),
+        ("def scaled(x, factor): return (factor * x).T", "", "shape of scaled"),
+        ("def scaled(x, factor): return (factor * x).tolist()", "fact of kind", ""),
+        ("def scaled(x, factor):\n x *= factor\n return x.copy()", "purity of x afterwards", ""),
+        ("import numpy as np\ndef scaled(x, factor): return (factor * x).astype(np.float32)", "dtype of scaled", ""),
+    ],
+)
+def test_form_and_values_may_be_judged_apart(student: str, of_form: str, of_values: str) -> None:
+    assert (verdict(OF_FORM, student), verdict(OF_VALUES, student)) == (of_form, of_values)
+
+
+def test_a_list_of_whole_numbers_is_at_fault_as_a_list_and_not_for_its_dtype() -> None:
+    first = calls("def first(x): return x.argmax(axis=1)", "numpy").case(
+        "first", "…", "first", {"x": Drawn("row column", (2, 3))}, "row", kind="a NumPy array", free=["x"]
+    )
+    assert verdict(first, "def first(x): return x.argmax(axis=1).tolist()") == "fact of kind"
+    assert verdict(first, "def first(x): return x.argmax(axis=1).astype(float)") == "dtype of first"
+
+
 def compare_values(student: str) -> str:
     """The rung of what SCALED returns, whatever kind of thing it is."""
     value = next(one for one in SCALED.answer(SCALED.inputs, SCALED.params) if one.kind == "value")
@@ -195,6 +227,15 @@ def test_each_refusal_must_come_as_a_value_error_that_says_what_it_is_about() ->
     assert verdict(REFUSED, SHARE.replace("n is", "no")) == "error of none"
     assert verdict(REFUSED, SHARE.replace(" or not x.size", "")) == "error of empty"
     assert verdict(REFUSED, SHARE.replace("ValueError", "TypeError")) == "error of none"
+
+
+def test_what_should_be_refused_may_be_drawn() -> None:
+    instead = {"n": Number(-3.0, -1.0), "x": Drawn("entry", (4,), "whole")}
+    draft = calls("", "numpy").case("odd", "…", "share", {"x": [1.0, 2.0], "n": 2}, raises={"odd": (instead, [])})
+    n, x = draft.params["raises"]["odd"].values()
+    assert -3.0 <= n <= -1.0
+    assert [type(one) for one in x] == [int] * 4
+    assert verdict(draft, SHARE.replace("n == 0 or not x.size", "n < 0 and x.size == 4")) == ""
 
 
 def test_a_stand_in_takes_the_place_of_what_the_function_calls_and_leaves_afterwards() -> None:

@@ -113,8 +113,54 @@ def test_a_docstring_is_cut_at_full_stops_and_colons_into_rows_and_into_steps() 
     ]
 
 
+def test_text_that_follows_a_table_without_a_line_between_is_no_row_of_it() -> None:
+    docstring = """\
+Return the mean.
+values    float[step]   above 0,
+              and finite
+mode      "valid" or "same"
+Raises ValueError if mode is another word. It may be
+  missing.
+returns   float[place]
+"""
+    assert sentences(docstring) == [
+        "Return the mean",
+        "values float[step] above 0, and finite",
+        'mode "valid" or "same"',
+        "Raises ValueError if mode is another word",
+        "It may be missing",
+        "returns float[place]",
+    ]
+
+
 def test_an_empty_docstring_has_no_sentence() -> None:
     assert sentences("") == []
+
+
+# Written shorter
+
+
+def test_a_sentence_with_its_mistakes_or_with_the_reason_why_it_is_not_graded_is_a_clause(kit: Path) -> None:
+    contract = written(
+        kit,
+        '[ramp]\n"Return factor * x above 0 and 0 below." = ["no-kink"]\n\n'
+        '[shift]\n"Return x + factor." = "a sum like any other"\n',
+    )
+    ramp, shift = contract.clauses
+    assert (ramp.id, ramp.function, ramp.line, ramp.items, ramp.mistakes) == (
+        "ramp-1", "ramp", 2, tuple(item.id for item in toy_assignment(kit).items if item.function == "ramp"),
+        ("no-kink",),
+    )  # fmt: skip
+    assert (shift.id, shift.line, shift.mistakes, shift.not_graded) == ("shift-1", 5, (), "a sum like any other")
+
+
+def test_a_sentence_with_an_empty_list_is_a_draft(kit: Path) -> None:
+    contract = written(kit, RAMP + '[shift]\n"Return x + factor." = []\n')
+    assert [clause.id for clause in contract.drafts] == ["shift-1"]
+    names = [("no-kink", "ramp")]
+    assert clause_complaints(contract, toy_assignment(kit), names, ["shift"]) == []
+    (told,) = clause_complaints(contract, toy_assignment(kit), names)
+    assert "shift-1 has neither mistakes nor a reason why it is not graded." in told
 
 
 # What an author is told
@@ -138,6 +184,11 @@ def test_an_assignment_without_a_contract_has_none(kit: Path) -> None:
         (RAMP.replace('"docstring"', '"notes"'), r":2: 'where' of .* one of docstring, README, but is 'notes'"),
         (RAMP.replace('["no-kink"]', '"no-kink"'), r":2: 'mistakes' of .* list of text, but is 'no-kink'"),
         (RAMP.replace('"negative numbers"', "3"), r":2: 'separates' of .* should be text, but is 3"),
+        (
+            RAMP + '[shift]\n"Return x + factor." = 3',
+            r":11: 'Return x . factor.' of \[shift\] should have a list .* has 3",
+        ),
+        (RAMP + '[shift]\n"Return x + factor." = " "', r":11: 'Return x . factor.' .* should have a list"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told_with_its_line(kit: Path, text: str, told: str) -> None:
@@ -175,10 +226,16 @@ def test_a_clause_about_all_functions_may_name_mistakes_and_items_of_any(kit: Pa
         (SHIFT, "no clause of ramp quotes: 'Return factor * x above 0 and 0 below'."),
         (RAMP + SHIFT.replace("x + factor", "x - factor"), "quotes what does not stand in the docstring of shift"),
         (RAMP + SHIFT.replace('"docstring"', '"README"'), "quotes what does not stand in README.md"),
-        (RAMP + SHIFT.replace('mistakes = ["wrong-way"]\n', ""), "has neither mistakes nor not_graded."),
+        (
+            RAMP + SHIFT.replace('mistakes = ["wrong-way"]\n', ""),
+            "has neither mistakes nor a reason why it is not graded.",
+        ),
         (RAMP + SHIFT.replace('items = ["shift-values"]\n', ""), "names mistakes but no items."),
         (RAMP + SHIFT.replace('separates = "a factor that is not 0"\n', ""), "names mistakes but no separates."),
-        (RAMP + SHIFT.replace("wrong-way", "no-kink"), "names the unknown mistake 'no-kink'."),
+        (
+            RAMP + SHIFT.replace("wrong-way", "no-kink"),
+            "names the unknown mistake 'no-kink', and not one of wrong-way.",
+        ),
         (RAMP + SHIFT.replace("wrong-way", "habit:cast"), "names the unknown mistake 'habit:cast'."),
         (RAMP + SHIFT.replace("shift-values", "shifts"), "names the unknown item 'shifts'."),
         (RAMP + SHIFT.replace("shift-values", "ramp-values"), "names the item ramp-values, which is about ramp."),

@@ -19,7 +19,7 @@ from shown import as_shown, comparable, documents, sections
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.exam.contract import CONTRACT
-from autograder.authoring.exam.exam import Exam, known_mistakes, right_answer_paths, selfcheck
+from autograder.authoring.exam.exam import Exam, known_mistakes, missing, right_answer_paths, selfcheck
 from autograder.authoring.exam.findings import Finding, Known
 from autograder.authoring.exam.mutants import EQUIVALENT, mutants_of
 from autograder.authoring.exam.stale_handout import stale_handout
@@ -267,6 +267,15 @@ def test_a_handout_that_cannot_be_made_is_told_as_it_is(kit: Path) -> None:
 # Right answers and mutants
 
 
+def test_a_text_that_is_headed_by_another_title_is_noted(kit: Path) -> None:
+    text = kit / "solution" / "toy" / "README.md"
+    noted = []
+    for title in ("Toy", "Toy, in two parts", "To", "A game"):
+        text.write_text(f"# {title}\n\nramp, shift\n")
+        noted += [note for note in missing(toy_assignment(kit), []) if "headed" in note]
+    assert noted == ["The assignment's text is headed 'A game', and items.toml says 'Toy'."]
+
+
 @pytest.mark.long
 def test_a_right_answer_that_loses_points_is_told_by_name_item_and_reason(kit: Path) -> None:
     folder = kit / "fixtures" / "toy" / "right_answers"
@@ -288,6 +297,18 @@ def test_a_mutant_that_loses_nothing_and_is_not_listed_is_told(kit: Path) -> Non
     change(solution, "torch.clamp(x, min=0)", "torch.clamp(x, min=0 if len(x) else 1)")
     told = [line for line in hold(kit).complaints if "not listed as equivalent" in line]
     assert [line.rpartition(" → ")[2] for line in told][-1] == "return factor * torch.clamp(x, min=0 if len(x) else 2)"
+
+
+@pytest.mark.long
+def test_the_text_of_an_error_need_not_be_listed_where_no_case_grades_a_word_of_it(kit: Path) -> None:
+    solution = kit / "solution" / "toy" / "toy.py"
+    before = "return factor * torch.clamp(x, min=0)"
+    change(solution, before, f"if factor < -9:\n        raise ValueError('too small')\n    {before}")
+    exam = hold(kit)
+    assert any(one.after == "raise ValueError(None)" for one in (fate.mutant for fate in exam.fates))
+    unlisted = [one.after for one in exam.unlisted]
+    assert unlisted
+    assert not any("raise" in after for after in unlisted)
 
 
 @pytest.mark.long

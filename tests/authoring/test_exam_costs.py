@@ -58,6 +58,21 @@ def test_exactly_half_is_not_more_than_half() -> None:
 # The list
 
 
+def test_an_entry_without_mistakes_is_of_all_those_of_its_function(tmp_path: Path) -> None:
+    listed = written(tmp_path, '[[costly]]\nfunction = "f"\nreason = "it has one value"\n')
+    assert listed == {("", "f"): "it has one value"}
+    assert cost_complaints([HALF, MORE], listed, all_tried=True) == []
+    (told,) = cost_complaints([HALF, MORE, HABIT], listed, all_tried=True)
+    assert "habit:cast costs 3 of 4 points of g" in told
+    (told,) = cost_complaints([HALF], listed, all_tried=True)
+    assert told == "f is listed in costly.toml, but nothing costs more than half of it."
+
+
+def test_an_entry_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FixtureError, match="cannot be used"):
+        written(tmp_path, '[[costly]]\nreason = "it has one value"\n')
+
+
 def test_an_assignment_without_a_list_has_none(tmp_path: Path) -> None:
     assert read_costly(tmp_path) is None
 
@@ -134,6 +149,12 @@ def test_the_shares_are_counted_by_quarters(capsys: pytest.CaptureFixture[str]) 
     table = costs_table([Cost("a", "f", points, 8.0) for points in (1, 2, 3, 4, 5, 8)], assignment)
     cells = [list(column.cells) for column in table.columns]
     assert [column[-1] for column in cells] == ["all", "6", "2", "2", "1", "1"]
+
+
+def test_each_mistake_stands_at_the_share_that_is_shown_of_it() -> None:
+    found = [Cost("habit:cast", "f", 8.0, 10.0), Cost("a", "f", 5.0, 10.0), Cost("habit:cast", "f", 1.0, 10.0)]
+    table = each_cost_table(sorted(found, key=lambda cost: -cost.share))
+    assert list(table.columns[-1].cells) == ["80 %", "50 %"]
 
 
 def test_clauses_are_counted_beside_the_mutants() -> None:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import ast
+import tomllib
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from all_assignments import ASSIGNMENTS, each_assignment
 
-from autograder.authoring.exam.mutants import HABITS, changed_lines, generated_mutants
+from autograder.authoring.declarations import error
+from autograder.authoring.exam.error_texts import differ_in_error_texts_alone, functions_whose_errors_are_read
+from autograder.authoring.exam.mutants import (
+    EQUIVALENT,
+    HABITS,
+    changed_lines,
+    equivalent_entry,
+    generated_mutants,
+    mutants_of,
+)
 from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.cases import Case
 from autograder.grading.items import Assignment
+from autograder.vocabulary.errors import FixtureError
 
 
 def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:
@@ -82,6 +95,70 @@ def test_every_optional_parameter_is_ignored_once(assignment: Assignment) -> Non
 )
 def test_a_change_is_told_by_its_lines(before: str, after: str, told: tuple[str, str]) -> None:
     assert changed_lines(before, after) == told
+
+
+# Equivalents
+
+
+SHORT = "def f(x, n=2):\n    if n < 0:\n        raise ValueError('too \"small\"')\n    return x\n"
+
+
+def listed(folder: Path, entry: str) -> dict[tuple[str, str], str]:
+    """Reason of each mutant of SHORT, where this is the list of equivalents."""
+    (folder / EQUIVALENT).write_text(entry, encoding="utf-8")
+    return {(one.before, one.after): one.reason for one in mutants_of(SHORT, ["f"], folder)}
+
+
+def test_the_entry_of_a_change_is_ready_to_paste_but_for_its_reason(tmp_path: Path) -> None:
+    for mutant in mutants_of(SHORT, ["f"], tmp_path):
+        entry = equivalent_entry(mutant)
+        assert tomllib.loads(entry)["equivalent"][0]["reason"] == ""
+        found = listed(tmp_path, entry.replace('reason = ""', 'reason = "as it was"'))
+        assert found[mutant.before, mutant.after] == "as it was"
+        (tmp_path / EQUIVALENT).unlink()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "'''\n    n = 2\n    if n < 0:  # never\n'''",
+        '"n = 2 ⏎ if n < 0:"',
+        '"  n = 2⏎if n < 0:"',
+    ],
+)
+def test_lines_of_an_equivalent_may_stand_below_each_other_or_beside(after: str, tmp_path: Path) -> None:
+    rows = f'function = "f"\nbefore = "if n < 0:"\nafter = {after}\nreason = "the same"\n'
+    assert listed(tmp_path, f"[[equivalent]]\n{rows}")["if n < 0:", "n = 2 ⏎ if n < 0:"] == "the same"
+
+
+def test_an_equivalent_that_is_not_made_is_refused_with_the_one_that_is_most_like_it(tmp_path: Path) -> None:
+    rows = 'function = "f"\nbefore = "if n < 0:"\nafter = "n = 2 if n < 0:"\nreason = "the same"\n'
+    with pytest.raises(FixtureError, match="most like it: 'n = 2 ⏎ if n < 0:'"):
+        listed(tmp_path, f"[[equivalent]]\n{rows}")
+
+
+@pytest.mark.parametrize(
+    ("other", "alone"),
+    [
+        ("raise ValueError(None)", True),
+        ("raise ValueError", True),
+        ("raise ValueError(f'{n}')", True),
+        ("raise TypeError('too \"small\"')", False),
+        ("raise ValueError('too') from None", False),
+        ("pass", False),
+    ],
+)
+def test_what_an_exception_is_made_with_is_its_text_and_its_type_is_not(other: str, alone: bool) -> None:
+    changed = SHORT.replace("raise ValueError('too \"small\"')", other)
+    assert differ_in_error_texts_alone(SHORT, changed) is alone
+
+
+def test_a_function_is_read_for_its_errors_where_a_case_asks_for_a_word() -> None:
+    def case(function: str, *mentions: str) -> Case:
+        expected = (error("refused", function, "ValueError", *mentions),)
+        return Case("c", "i", function, "", "hidden", "call", {}, {}, expected, {})
+
+    assert functions_whose_errors_are_read([case("f"), case("g", "n"), case("h")]) == {"g"}
 
 
 # Parameters

@@ -321,6 +321,14 @@ def test_a_trace_that_the_solution_does_not_leave_is_refused(toy: Toy) -> None:
     assert text == "ramp-small: the solution's trace says 2 for 'times called', but the case expects 1."
 
 
+def test_a_solution_that_refuses_a_call_of_its_own_oracle_is_told_with_the_arguments(toy: Toy) -> None:
+    asked = 'draw.solution("ramp", small, {"function": "ramp", "arguments": ["x", "factor"], "given": {"factor": "a"}})'
+    probes = ("def ramp(", "from autograder.sandbox.inside.calling import call\n\n\ndef ramp(")
+    toy.change("probes.py", probes)
+    text = toy.change("cases.py", ("    single = {", f"    {asked}\n    single = {{")).refusal()
+    assert text.startswith("ramp of the solution, called with x = float64[2, 3], factor = 'a', ends so: TypeError: ")
+
+
 @pytest.mark.parametrize("bad", ["nan", "inf"])
 def test_an_expected_value_that_is_not_finite_is_refused(toy: Toy, bad: str) -> None:
     text = toy.change("oracle.py", ("    return found", f"    found[0, 0] = np.{bad}\n    return found")).refusal()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,9 +18,10 @@ from autograder.authoring.beginning import example
 from autograder.authoring.beginning.likely_mistakes import candidates
 from autograder.authoring.beginning.signatures import marked, read_solution, solution_of
 from autograder.authoring.catalogue import Correct
+from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.independence import not_independent
 from autograder.authoring.proofreading.proofread import reading_faults
-from autograder.cli.authoring import _asked
+from autograder.cli.authoring import _asked, _asked_what_it_answers
 from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import read_report
@@ -36,7 +38,7 @@ def energy(x, weight=0.5):
     """Return the weighted sum of squares of each row.
 
     x        float[row column]
-    weight   float   above 0
+    weight   float   above 0; ValueError where it is not
     """
     if weight <= 0:
         raise ValueError("weight should be above 0")
@@ -105,7 +107,7 @@ def test_what_new_writes_has_no_fault_and_is_nothing_but_its_three_folders(made:
 
 
 def test_the_example_takes_220_own_lines_at_most_without_solution_and_oracle(made: Path) -> None:
-    names = ["items.toml", "cases.py", "mistakes.py", "probes.py"]
+    names = ["items.toml", "cases.py", "mistakes.py", "probes.py", "contract.toml"]
     texts = [(made / "fixtures" / NAME / name).read_text() for name in names]
     texts.append((made / "solution" / NAME / "README.md").read_text())
     assert sum(len(text.splitlines()) for text in texts) <= 220
@@ -131,6 +133,45 @@ def test_a_draft_is_not_released_to_students_until_each_oracle_is_said_to_be_ind
     assert not_independent(find_assignment(course)) == ("softmax",)
     (course / "fixtures" / NAME / "oracle.py").write_text("")
     assert not_independent(find_assignment(course)) == ()
+
+
+def test_each_sentence_of_the_docstrings_is_a_clause_with_mistakes_that_selfcheck_finds_caught(course: Path) -> None:
+    contract = read_contract(find_assignment(course))
+    assert contract is not None
+    assert [clause.sentence for clause in contract.clauses if clause.function == "incremental_mean"] == [
+        "Return the estimate after each reward",
+        "it begins at 0 and moves a share step_size towards the reward",
+        "rewards float[step]",
+        "step_size float from 0 to 1",
+        "returns float[step]",
+    ]
+    assert contract.drafts == ()
+    done = run(course, "selfcheck", "--jobs", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    (told,) = json.loads(done.stdout)["assignments"]
+    assert told["clauses"] == {"all": 14, "tested": 14, "not_graded": 0}
+
+
+def test_changed_parameters_and_habits_are_in_the_catalogue_with_a_hint(made: Path) -> None:
+    text = (made / "fixtures" / NAME / "mistakes.py").read_text()
+    assert '"softmax-temperature-ignored", "What is temperature for? Try two different ones."' in text
+    assert '"softmax-truncation", "Which numbers here may have a fraction?"' in text
+
+
+def test_a_sentence_without_a_mistake_is_a_note_while_its_function_is_a_draft_and_refused_by_release(
+    course: Path,
+) -> None:
+    path = course / "fixtures" / NAME / "contract.toml"
+    path.write_text(re.sub(r'^("returns float\[step\]" = ).*', r"\1[]", path.read_text(), flags=re.MULTILINE))
+    done = run(course, "selfcheck", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    told = f"{NAME}/contract.toml:23: incremental-mean-5 has "
+    assert f"{told}no mistake yet: 'returns float[step]'." in done.stdout
+    (course / "fixtures" / NAME / "oracle.py").write_text("")
+    done = run(course, "release")
+    assert done.returncode == 3
+    assert f"{told}neither mistakes nor a reason why it is not graded: 'returns float[step]'." in done.stderr
+    assert run(course, "release", "--draft").returncode == 0
 
 
 def test_it_grades_at_once(course: Path) -> None:
@@ -183,6 +224,10 @@ def test_a_function_is_renamed_in_solution_cases_oracle_and_catalogue(course: Pa
     assert find_assignment(course).functions[0] == "soft_maximum"
     assert "def soft_maximum(" in (course / "solution" / NAME / f"{NAME}.py").read_text()
     assert reading_faults(course / "fixtures" / NAME) == []
+    contract = read_contract(find_assignment(course))
+    assert contract is not None
+    assert {clause.function for clause in contract.clauses} == {"soft_maximum", "discounted_return", "incremental_mean"}
+    assert any("soft_maximum(logits)[i] = exp(" in clause.sentence for clause in contract.clauses)
 
 
 @pytest.mark.long
@@ -271,6 +316,15 @@ def test_a_person_is_asked_one_question_at_a_time_with_what_is_taken_otherwise()
     assert "Some of: f g." in asked
 
 
+def test_a_person_is_asked_what_a_function_answers_that_answered_nothing() -> None:
+    text = "def f(x: list, n: int, low: float, side: str):\n    return x\n"
+    (function,) = solution_of(text, Path("s.py")).functions
+    with CliRunner().isolation(input="great\npositive\n2\n4\n-1\n0.5\nup, down\n") as (out, *_):
+        x, n, low, side = _asked_what_it_answers(function).arguments
+    assert (x.likely, n.range, low.range, side.words) == ("positive", (2, 4), (-1, 0.5), ("up", "down"))
+    assert "low of f: from [1]" in out.getvalue().decode()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -336,35 +390,37 @@ def test_tensors_gradients_functions_dictionaries_and_text_are_graded(
     assert report.points == 100
 
 
+@pytest.mark.long
+def test_a_default_that_is_another_one_loses_points(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text(TORCH)
+    assert run(tmp_path, "new", "made", "--from", "s.py", "--yes").returncode == 0
+    fixtures = tmp_path / "fixtures" / "made"
+    assert "energy-case-brief" in (fixtures / "items.toml").read_text()
+    assert "# def energy(x, weight=0.5): ...\n" in (fixtures / "oracle.py").read_text()
+    told = run(tmp_path, "selfcheck", "--jobs", "1").stdout
+    assert "The oracle of energy is the solution itself" in told
+    assert "(parameter:weight-default)" not in told
+
+
 # The guide
 
 
 @pytest.mark.long
 def test_the_guides_walk_through_is_followed_to_the_letter(tmp_path: Path) -> None:
     kinds = [kind for kind, _ in BLOCKS]
-    assert kinds == [
-        "sh",
-        "text",
-        "python",
-        "sh",
-        "python",
-        "toml",
-        "python",
-        "python",
-        "toml",
-        "python",
-        "python",
-        "sh",
-    ]
-    first, oracle, second, case, item, mistake, function, one_more, cases, its_oracle, last = (
-        text for kind, text in BLOCKS if kind != "text"
-    )
+    assert " ".join(kinds) == "sh text python sh python toml toml python python toml python python toml toml sh"
+    texts = [text for kind, text in BLOCKS if kind != "text"]
+    first, oracle, second, case, equivalent, item, mistake = texts[:7]
+    function, one_more, cases, its_oracle, contract, costs, last = texts[7:]
     fixtures = tmp_path / "fixtures" / NAME
     shell(tmp_path, first)
     (fixtures / "oracle.py").write_text(oracle)
     printed = shell(tmp_path, second)
     assert "the kit does not pass its own exam" in printed
+    assert "(habit:in-place): estimate = estimate + step_size * (reward - estimate) → estimate += " in printed
+    assert 'before = "estimate = estimate + step_size * (reward - estimate)"\n' in printed
     append(fixtures / "cases.py", case)
+    (fixtures / "equivalent_mutants.toml").write_text(equivalent)
     append(fixtures / "items.toml", f"\n{item}")
     edit(fixtures / "items.toml", "points = 29", "points = 20")
     edit(fixtures / "mistakes.py", "\n)\n", f"\n{mistake})\n")
@@ -373,8 +429,11 @@ def test_the_guides_walk_through_is_followed_to_the_letter(tmp_path: Path) -> No
     edit(fixtures / "items.toml", "points = 28", "points = 18")
     append(fixtures / "cases.py", cases)
     append(fixtures / "oracle.py", f"\n\n{its_oracle}")
+    append(fixtures / "contract.toml", f"\n{contract}")
+    (fixtures / "costly.toml").write_text(costs)
     printed = shell(tmp_path, last)
     assert "The assignment's text does not name greedy_share." in printed
+    assert "costly.toml would say why" not in printed
     reports = {name: read_report(tmp_path / "grades" / "reports" / f"{name}.json") for name in ("ada", "bela")}
     assert [report.points for report in reports.values() if report] == [100, 0]
 

@@ -23,6 +23,40 @@ from autograder.sandbox.sandbox import Sandbox
 ITEMS, ORACLE, CASES = "fixtures/toy/items.toml", "fixtures/toy/oracle.py", "fixtures/toy/cases.py"
 MISTAKES, PROBES = "fixtures/toy/mistakes.py", "fixtures/toy/probes.py"
 MODULE, README, NOTEBOOK = "solution/toy/toy.py", "solution/toy/README.md", "solution/toy/notebook.toml"
+CONTRACT, COSTLY = "fixtures/toy/contract.toml", "fixtures/toy/costly.toml"
+EQUIVALENT = "fixtures/toy/equivalent_mutants.toml"
+OF_THE_EXAM = {
+    CONTRACT: """\
+[[clause]]
+id = "ramp-scales"
+function = "ramp"
+where = "docstring"
+sentence = "Return factor * x above 0 and 0 below."
+items = ["ramp-values"]
+mistakes = ["no-kink"]
+separates = "negative numbers"
+
+[shift]
+"Return x + factor." = ["wrong-way"]
+""",
+    COSTLY: """\
+[[costly]]
+mistakes = ["no-kink"]
+function = "ramp"
+reason = "one value"
+
+[[costly]]
+function = "shift"
+reason = "one item"
+""",
+    EQUIVALENT: """\
+[[equivalent]]
+function = "shift"
+before = "return x"
+after = "return +x"
+reason = "the same"
+""",
+}
 LINE = re.compile(r"[\w./-]+:\d+: .+; .+")
 EXTRAS = """\
 [[cell]]
@@ -48,6 +82,10 @@ MISTAKES = (
     RAMP.but("R02", "not-scaled", "Where is the factor?", ("factor * ", "")),
 )
 """
+
+
+FORMULA = '__import__("autograder.authoring.draws").authoring.draws.Formula("x", "x")'
+FORMULA_TOLD = r"stored: raises\.none\.f is Formula; a Formula among the arguments of the call"
 
 
 class Slip(NamedTuple):
@@ -78,6 +116,14 @@ OF_TEXT = [
     Slip(ITEMS, 'id = "ramp-values"', 'id = "ramp values"', "items.toml:8", "single dashes"),
     Slip(ITEMS, 'id = "ramp-values"', 'id = "rämp-values"', "items.toml:8", "'rämp-values'"),
     Slip(ITEMS, 'id = "ramp-values"\n', "", "items.toml:7", "id is missing"),
+    Slip(
+        ITEMS,
+        'id = "ramp-values"',
+        'id = "ramp-values"\ncalls = "shift"',
+        "items.toml:9",
+        "calls names 'shift'; .*in a list",
+    ),
+    Slip(ITEMS, 'id = "ramp-values"', 'id = "ramp-values"\ncalls = ["shit"]', "items.toml:9", "calls names 'shit'"),
     Slip(ITEMS, 'id = "shift-values"', 'id = "ramp-values"', "items.toml:18", "'ramp-values' stands twice"),
     Slip(ITEMS, 'function = "ramp"', 'function = "rump"', "items.toml:9", "does not define rump; .*'ramp'"),
     Slip(ITEMS, 'function = "ramp"', 'function = "the ramp"', "items.toml:9", "no name in Python"),
@@ -118,6 +164,25 @@ OF_TEXT = [
     Slip(NOTEBOOK, "Because it is so.", "", "notebook.toml:7", "guide of why is ''"),
     Slip(NOTEBOOK, 'kind = "code"', 'kind = "python"', "notebook.toml:1", "'code' or 'text'"),
     Slip(NOTEBOOK, "[[cell]]", "[[cells]]", "notebook.toml:1", "unknown entry 'cells'; 'cell' is there"),
+    # what the exam reads
+    Slip(CONTRACT, "[shift]", "[shift", "contract.toml:10", "not TOML"),
+    Slip(CONTRACT, 'id = "ramp-scales"', 'id = "Ramp scales"', "contract.toml:1", "'Ramp scales'"),
+    Slip(CONTRACT, 'where = "docstring"', 'where = "notes"', "contract.toml:1", "docstring, README, but is 'notes'"),
+    Slip(
+        CONTRACT, 'items = ["ramp-values"]', 'items = ["ramp-value"]', "contract.toml:1", "'ramp-value'; 'ramp-values'"
+    ),
+    Slip(CONTRACT, '["wrong-way"]', "3", "contract.toml:11", "should have a list of mistakes, or the reason"),
+    Slip(CONTRACT, "[shift]", "[shft]", "contract.toml:11", "no item grades 'shft'; 'shift' is there"),
+    Slip(
+        CONTRACT, 'function = "ramp"', 'function = "rump"', "contract.toml:1", "no item grades 'rump'; 'ramp' is there"
+    ),
+    Slip(COSTLY, 'reason = "one item"', 'reason = " "', "costly.toml:6", "reason is ' '"),
+    Slip(COSTLY, 'function = "shift"\n', "", "costly.toml:6", "function is missing"),
+    Slip(COSTLY, 'mistakes = ["no-kink"]', 'mistakes = "no-kink"', "costly.toml:1", "mistakes is 'no-kink'"),
+    Slip(EQUIVALENT, 'after = "return +x"', 'then = "return +x"', "equivalent_mutants.toml:1", "after is missing"),
+    Slip(
+        EQUIVALENT, 'function = "shift"', 'function = "shfit"', "equivalent_mutants.toml:1", "'shfit'; 'shift' is there"
+    ),
 ]
 
 OF_PYTHON = [
@@ -140,7 +205,10 @@ OF_PYTHON = [
     Slip(CASES, '{"x": x}, answer', '{"x": x.tolist()}, answer', "cases.py:23", "the input x .* is of type list"),
     Slip(CASES, '{"x": x}, answer', '{"x": x * np.inf}, answer', "cases.py:23", "is not finite"),
     Slip(CASES, '{"x": x}, answer', '[x], answer', "cases.py:23", "the inputs of ramp-small are list"),
-    Slip(CASES, '{"factor": 2.5}', '{"factor": np.ones(2)}', "cases.py:23", "cannot be stored"),
+    Slip(CASES, '{"factor": 2.5}', '{"factor": np.ones(2)}', "cases.py:23", "cannot be stored: factor is ndarray"),
+    Slip(CASES, '{"factor": 2.5}', '{"factor": [2.5, {1}]}', "cases.py:23", r"stored: factor\[1\] is set"),
+    Slip(CASES, '{"factor": 2.5}', '{"factor": 2.5, (1,): 2}', "cases.py:23", r"stored: the key \(1,\) of params is"),
+    Slip(CASES, "2.5})", f'2.5, "raises": {{"none": {{"f": {FORMULA}}}}}}})', "cases.py:23", FORMULA_TOLD),
     Slip(CASES, "yield Draft(", "yield (", "cases.py:23", "drafts yields tuple; a Draft"),
     Slip(CASES, "np.resize([1, -1], shape)", "np.resize([1, -1], shapes)", "cases.py:22", "NameError: .*'shapes'"),
     Slip(CASES, 'inputs["x"], params["factor"]', 'inputs["y"], params["factor"]', "cases.py:9", "KeyError: 'y'"),
@@ -176,7 +244,8 @@ REPRESENTATIVE = 7  # of so many wrong edits one is tried by every run of the te
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = toy_kit.toy_kit(tmp_path_factory.mktemp("proofreading") / "kit", tmp_path_factory)
-    (root / NOTEBOOK).write_text(EXTRAS)
+    for name, text in {NOTEBOOK: EXTRAS, **OF_THE_EXAM}.items():
+        (root / name).write_text(text)
     return root
 
 

@@ -255,6 +255,10 @@ def test_no_staff_module_and_no_generator_is_in_it(files: dict[str, bytes]) -> N
 # Refusals
 
 
+def test_no_folder_of_it_has_the_name_that_nbgraders_fetch_leaves_out(files: dict[str, bytes]) -> None:
+    assert not [name for name in files if "feedback" in PurePosixPath(name).parts]
+
+
 def test_a_line_of_the_solution_in_a_text_is_refused(solution: str, fixtures: Fixtures) -> None:
     line = next(line for line in sorted(answer_lines(solution)))
     with pytest.raises(ReleaseError, match=r"README.md would hold a line of the solution"):

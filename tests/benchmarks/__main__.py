@@ -24,18 +24,19 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:1] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
 
-from autograder.grading.assignments import find_assignment  # noqa: E402
+from autograder.grading.assignments import find_assignment, find_assignments  # noqa: E402
 from autograder.grading.fixtures import read_fixtures  # noqa: E402
 from autograder.grading.items import Assignment  # noqa: E402
 from autograder.sandbox.sandbox import layers_for  # noqa: E402
 from benchmarks.comparison import compare_all, ratios  # noqa: E402
 from benchmarks.contenders import Workshop, contenders  # noqa: E402
+from benchmarks.counterexamples import counterexample_costs  # noqa: E402
 from benchmarks.overhead import isolation_costs, whole_over_floor  # noqa: E402
 from benchmarks.sizes import cost_by_size  # noqa: E402
 from benchmarks.student import waiting_times  # noqa: E402
 from benchmarks.tables import STRICT, targets, text  # noqa: E402
 
-TABLES = ("comparison", "isolation", "floor", "sizes", "student")
+TABLES = ("comparison", "isolation", "floor", "sizes", "student", "counterexamples")
 PACKAGES = ("torch", "numpy", "pytest", "nbgrader", "otter-grader")
 
 
@@ -49,6 +50,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=_numbers, default=[1, 2], help="how many at a time (default 1,2)")
     parser.add_argument("--times", type=int, default=40, help="repetitions in the table of overheads (default 40)")
     parser.add_argument("--sizes", type=_numbers, default=[10, 100, 1000], help="sizes of class (default 10,100,1000)")
+    parser.add_argument("--answers", type=int, default=12, help="wrong answers of each assignment (default 12)")
     parser.add_argument("--only", type=_tables, default=list(TABLES), help=f"of {','.join(TABLES)}")
     parser.add_argument("--submission", default="ada", help="whose of the sample class is copied; it must be right")
     parser.add_argument("--against", type=_words, default=["pytest", "nbgrader", "otter"], help="whom to compare with")
@@ -84,6 +86,10 @@ def main() -> None:
         if "student" in asked.only:
             say("what a student waits for")
             result["student"] = waiting_times(workshop, max(3, asked.times // 8))
+    if "counterexamples" in asked.only:
+        say("what counterexamples cost")
+        times = max(3, asked.times // 8)
+        result["counterexamples"] = counterexample_costs(find_assignments(ROOT), times, asked.answers)
     result["targets"] = targets(result)
     print(text(result), end="")
     if asked.json is not None:

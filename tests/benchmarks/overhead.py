@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.feedback.details import write_details
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
+from autograder.grading.remarks.details import write_details
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import environment, packages
 from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for

@@ -25,7 +25,10 @@ def text(result: Mapping[str, Any]) -> str:
         parts.append(_sizes(result["sizes"]))
     if "student" in result:
         parts.append(_student(result["student"]))
-    return "\n\n".join([*parts, _targets(targets(result))]) + "\n"
+    if "counterexamples" in result:
+        parts.append(_counterexamples(result["counterexamples"]))
+    aims = targets(result)
+    return "\n\n".join([*parts, *([_targets(aims)] if aims else [])]) + "\n"
 
 
 def _where(machine: Mapping[str, Any]) -> str:
@@ -107,6 +110,20 @@ def _sizes(found: Mapping[str, Any]) -> str:
 def _student(found: Mapping[str, Any]) -> str:
     lines = [f"What a student waits for; median of {found['times']}, interleaved", "", f"{'':<32}{'s':>9}", _rule(41)]
     return "\n".join([*lines, *(f"{name:<32}{seconds:>9.2f}" for name, seconds in found["rows"].items())])
+
+
+def _counterexamples(found: Mapping[str, Any]) -> str:
+    lines = [
+        f"Wrong answers that hidden cases alone see, with counterexamples and without; median of {found['times']}, "
+        "interleaved",
+        "",
+        f"{'':<32}{'answers':>9}{'s without':>11}{'s more':>9}{'at most':>9}{'ratio':>8}{'found':>8}",
+        _rule(86),
+    ]
+    for name, row in found["rows"].items():
+        cells = f"{row['seconds']:>11.2f}{row['added']:>9.2f}{row['most added']:>9.2f}{row['ratio']:>8.2f}"
+        lines.append(f"{name:<32}{row['answers']:>9}{cells}{row['found']:>8}")
+    return "\n".join(lines)
 
 
 def targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 from benchmarks import comparison, tables
 from benchmarks.contenders import Contender, Nbgrader, Otter, Workshop, write_notebook
+from benchmarks.counterexamples import counterexample_costs
 from benchmarks.floor import Floor
 from benchmarks.measure import CommandFailed, Measured, run, side_by_side
 from benchmarks.overhead import interleaved
@@ -335,7 +336,9 @@ def test_an_aim_that_is_missed_is_said_to_be_missed(changed: dict[str, float], p
 
 def test_a_part_that_was_not_measured_has_no_table_and_no_aim() -> None:
     assert tables.targets({"machine": MACHINE}) == []
-    assert "Isolation" not in tables.text({"machine": MACHINE})
+    text = tables.text({"machine": MACHINE})
+    assert "Isolation" not in text
+    assert "aim" not in text
 
 
 @pytest.mark.long
@@ -359,3 +362,21 @@ def test_what_a_student_waits_for_is_timed_on_the_handout_and_held_against_its_a
 def test_a_wrong_submission_is_no_measure_of_a_students_wait(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed):
         waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(WRONG), sys.executable), times=1)
+
+
+# Counterexamples
+
+
+def test_looking_for_counterexamples_is_timed_beside_the_same_gradings_without() -> None:
+    bandits = find_assignment(KIT, "bandits")
+    row = counterexample_costs([bandits], times=1, most=2)["rows"]["bandits"]
+    assert row["answers"] == row["found"] == 2
+    assert row["unseen"] >= row["answers"]
+    assert row["seconds"] > 0
+    assert row["most added"] >= row["added"]
+
+
+def test_the_table_of_counterexamples_has_a_line_for_each_assignment() -> None:
+    row = {"answers": 12, "seconds": 0.5, "added": 0.25, "most added": 0.75, "ratio": 1.5, "found": 11}
+    text = tables.text({"machine": MACHINE, "counterexamples": {"times": 5, "rows": {"bandits": row}}})
+    assert f"{'bandits':<32}       12       0.50     0.25     0.75    1.50      11" in text

@@ -241,6 +241,7 @@ def test_what_runs_too_long_is_told_once_a_function(monkeypatch: pytest.MonkeyPa
 # Terminals
 
 
+@pytest.mark.long  # in short: cli/test_scripts.py, on a terminal
 def test_80_columns_hold_every_line_and_break_no_word(work: Path) -> None:
     emeka = KIT / "fixtures" / NAME / "submissions" / "emeka" / f"{NAME}.py"
     (work / f"{NAME}.py").write_bytes(emeka.read_bytes())

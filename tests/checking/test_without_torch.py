@@ -80,6 +80,68 @@ def test_an_array_of_any_numbers_is_sent_and_none_of_anything_else(sandbox: Sand
     assert (outcome.observation.returned["found"].array is not None) == sent
 
 
+# What a submission may import
+
+
+SENTENCE = "this assignment's submissions have numpy and the standard library; torch is not installed here"
+
+
+def loaded(sandbox: Sandbox, source: str, packages: tuple[str, ...] | None) -> Outcome:
+    params = {"function": "f", "arguments": [], "values": "numpy", "returns": ["f"]}
+    request = Request("item", "f", "call", params, safetensors.numpy.save({}), 20.0)
+    program = Program("made", source, {"given": "import json\n"}, PROBES, torch=False, packages=packages)
+    return sandbox.run(program, [request], load_timeout=5.0)[0]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\ndef f():\n    return 1.0\n",
+        "from torch.nn import functional as F\ndef f():\n    return 1.0\n",
+        "import importlib\ntorch = importlib.import_module('torch')\ndef f():\n    return 1.0\n",
+        "def f():\n    import torch\n    return torch.ones(1)\n",
+    ],
+)
+def test_a_package_that_the_assignment_does_not_name_is_missing_at_once_and_in_a_sentence(
+    sandbox: Sandbox, source: str
+) -> None:
+    outcome = loaded(sandbox, source, ("numpy",))
+    assert outcome.raised is not None, outcome
+    assert outcome.raised.types[0] == "ModuleNotFoundError"
+    assert outcome.raised.message == SENTENCE
+    assert "torch" in outcome.raised.code
+    assert outcome.seconds < 1.0
+
+
+def test_plain_python_has_the_standard_library_and_what_is_given(sandbox: Sandbox) -> None:
+    source = "import given, json, numpy\ndef f():\n    return 1.0\n"
+    assert loaded(sandbox, source, ()).observation is not None  # numpy is there as the worker's own
+    outcome = loaded(sandbox, "import einops\n" + source, ())
+    assert outcome.raised is not None
+    assert (
+        outcome.raised.message
+        == "this assignment's submissions have the standard library; einops is not installed here"
+    )
+
+
+def test_who_does_without_a_missing_package_goes_on(sandbox: Sandbox) -> None:
+    source = "try:\n    import torch\nexcept ImportError:\n    torch = None\ndef f():\n    return 1.0\n"
+    assert loaded(sandbox, source, ("numpy",)).observation is not None
+
+
+@pytest.mark.parametrize("words", ["deterministic", "torch.func", "checkpoint"])
+def test_a_word_in_a_comment_makes_no_server_import_torch(sandbox: Sandbox, words: str) -> None:
+    source = f"# {words}\nimport sys\ndef f():\n    return float('torch' in sys.modules)\n"
+    outcome = loaded(sandbox, source, ("numpy",))
+    assert outcome.observation is not None
+    assert outcome.observation.returned["f"].array == 0.0
+
+
+@pytest.mark.long
+def test_any_package_is_found_where_the_assignment_leaves_none_of_the_usual_out(sandbox: Sandbox) -> None:
+    assert loaded(sandbox, "import einops\ndef f():\n    return 1.0\n", None).observation is not None
+
+
 # What students have
 
 

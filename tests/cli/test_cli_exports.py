@@ -76,6 +76,14 @@ def test_csv_and_json_lines_hold_every_report(autograder: Run, grades: Path, tmp
     assert done == Done(0, f"{tmp_path / 'grades.jsonl'}: 3 reports.\n", "")
 
 
+def test_a_grade_above_the_maximum_is_exported_and_named(autograder: Run, grades: Path, tmp_path: Path) -> None:
+    path = grades / "reports" / "ada.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"final": 104, "final_max": 100}), encoding="utf-8")
+    done = autograder("export", "csv", grades, "--out", tmp_path / "grades.csv")
+    assert (done.code, done.stderr) == (0, "autograder: Above 100 points, by extra credit: ada.\n")
+    assert (tmp_path / "grades.csv").read_text(encoding="utf-8").splitlines()[1] == "ada,104,100,graded,100"
+
+
 def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: Path) -> None:
     out = tmp_path / "canvas.csv"
     gradebook = DOWNLOADS / "canvas-gradebook.csv"

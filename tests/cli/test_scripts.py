@@ -107,8 +107,13 @@ def test_a_terminal_gets_lines_that_fit_and_colour_where_it_may(kit: Path, colum
     assert "wrong-way" in " ".join(lines).split()
     assert max(len(line) for line in lines if str(kit) not in line and "STRICT" not in line) <= columns
     assert MARK.search(shown)
-    plain = on_a_terminal(kit, columns, "grade", "class", grades, "--jobs", "1", NO_COLOR="1")
-    assert not COLOUR.search(plain)
+
+
+@pytest.mark.long  # in short, of check: the next test
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_grading_has_no_colour_where_none_is_wanted(kit: Path, columns: int) -> None:
+    grades = f"--out={kit / f'grades-plain-{columns}'}"
+    assert not COLOUR.search(on_a_terminal(kit, columns, "grade", "class", grades, "--jobs", "1", NO_COLOR="1"))
 
 
 @pytest.mark.parametrize("columns", in_short(WIDTHS))
@@ -135,7 +140,7 @@ def test_grade_prints_one_json_document_for_a_script(kit: Path) -> None:
     }  # fmt: skip
     ada, bela = found["students"]
     assert ada == {
-        "student": "ada", "status": "graded", "points": 10.0, "final": 10.0, "not_passed": [],
+        "student": "ada", "status": "graded", "points": 10.0, "final": 10.0, "final_max": 10.0, "not_passed": [],
         "report": "for-scripts/reports/ada.json", "page": "for-scripts/feedback/ada.html",
     }  # fmt: skip
     assert (bela["points"], bela["not_passed"]) == (6.0, ["shift-values"])

@@ -87,8 +87,8 @@ def test_the_page_knows_the_contract_and_the_text_of_an_assignment(graded: Path)
 def test_rules_write_final_grades_into_the_page_and_their_end_takes_them_out(graded: Path) -> None:
     before = (graded / "index.html").read_text()
     reports = stored_reports(graded)
-    finals = {one.student: Final(50.5, ()) for one in reports}
-    finals["cyd"] = Final(None, (Adjustment("excused", "", 1.0, None, "excused from this assignment"),))
+    finals = {one.student: Final(50.5, (), one.max_points) for one in reports}
+    finals["cyd"] = Final(None, (Adjustment("excused", "", 1.0, None, "excused from this assignment"),), 100)
     rewrite_class_page(graded, reports, ASSIGNMENT, finals)
     root = page(graded)
     rows = root.find("table", id="class")[0].find("tbody")[0].find("tr")

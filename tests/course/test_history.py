@@ -12,9 +12,9 @@ from sample_reports import item, report
 from autograder.course.batch import grade_all
 from autograder.course.history import began_of, with_history
 from autograder.grading.assignments import find_assignment
-from autograder.grading.feedback.details import MOST_EARLIER, Details, Earlier, read_details
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
+from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier, read_details
 from autograder.submissions.finding import find
 
 EMPTY = Details("", "")

@@ -98,6 +98,28 @@ def test_the_page_says_maxima_what_is_missing_and_what_rules_have_changed(given:
     assert ">+25</td>" in page  # from half of the first to three quarters of the second
 
 
+def test_who_is_excused_is_said_to_be_and_counts_nowhere(given: Given) -> None:
+    given("grpo", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", 3.0)])
+    folder = given("first", [of("policy_gradient", "ada", 0.0), of("policy_gradient", "bela", 2.0)])
+    path = folder / "first" / "reports" / "ada.json"
+    excuse = {"final": None, "adjustments": [{"rule": "excused", "item": "", "reason": "excused from this assignment"}]}
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | excuse), encoding="utf-8")
+    assert gradebook(folder)[0] == 0
+    assert rows_of(folder)[1] == ["ada", "1.5", "", "1.5"]
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert page.count("excused</a>") == 1
+    assert "not graded</a>" not in page
+    assert '<td class="number">2</td><td class="number">2</td>' in page  # mean and median are bela's
+
+
+def test_a_grade_above_the_maximum_is_said_to_hold_extra_credit(given: Given) -> None:
+    folder = given("first", [of("policy_gradient", "ada")])
+    path = folder / "first" / "reports" / "ada.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"final": 3.5}), encoding="utf-8")
+    assert gradebook(folder)[0] == 0
+    assert "<small>with extra credit</small>" in (folder / "index.html").read_text(encoding="utf-8")
+
+
 def test_a_course_of_one_assignment_has_no_trend(given: Given) -> None:
     folder = given("first", [of("policy_gradient", "ada")])
     assert gradebook(folder)[0] == 0

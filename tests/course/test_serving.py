@@ -24,13 +24,16 @@ from autograder.course.serving.desk import Desk
 from autograder.course.serving.gate import MAX_BODY
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
+from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.overrides import read_overrides
+from autograder.gradebook.standing import write_standings
 from autograder.grading.assignments import find_assignment
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import Report
+from autograder.vocabulary.text import number
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 ITEM, WORTH = ASSIGNMENT.items[0].id, ASSIGNMENT.items[0].points
@@ -243,6 +246,23 @@ def test_an_answer_in_words_is_marked_beside_its_guide_and_counts_on_top(serving
     stored = json.loads((browser.folder / "reports" / "ada.json").read_bytes())
     assert stored["final"] == stored["points"] + 3
     assert f"{QUESTION} 3 of 5 on top: no word of the gradient" in browser.ask("feedback/ada.html").text
+    most = f"of {number(stored['max_points'] + 5)} points, the final grade"
+    assert most in browser.ask("feedback/ada.html").text
+    assert stored["final_max"] == stored["max_points"] + 5
+
+
+def test_where_students_stand_is_told_anew_after_each_decision_and_only_if_it_was_told(
+    serving: Callable[..., Browser],
+) -> None:
+    class_ = [graded(f"s{place}", WORTH) for place in range(12)]
+    browser = serving(*class_)
+    browser.decide("s3", points="0")
+    assert "median of the class" not in browser.ask("feedback/s3.html").text
+    assert write_standings(browser.folder, read_grades(browser.folder)) == 12
+    assert "8 % of 12 have fewer points" in browser.ask("feedback/s4.html").text
+    browser.decide("s5", points="0")
+    assert "17 % of 12 have fewer points" in browser.ask("feedback/s4.html").text
+    assert "0 % of 12 have fewer points" in browser.ask("feedback/s5.html").text
 
 
 def test_answers_are_read_from_a_notebook_and_an_untouched_cell_is_none(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from places import KIT
 
 from autograder.course.student_pages import StudentPages
 from autograder.grading.assignments import find_assignment
-from autograder.grading.feedback.details import Details
 from autograder.grading.items import Assignment
+from autograder.grading.remarks.details import Details, Earlier, Picture
 from autograder.pages.listing.wrong_expressions import known_texts
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
-from autograder.vocabulary.report import from_json
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import Report, from_json
 
 LIMIT = 150_000  # bytes of a page
 
@@ -60,6 +62,41 @@ def test_nothing_is_marked_for_who_has_all_points() -> None:
 def test_pages_with_code_stay_small(name: str) -> None:
     sizes = {student: len(page.encode()) for student, page in pages_of(name).items()}
     assert {student: size for student, size in sizes.items() if size >= LIMIT} == {}
+
+
+SCREAM = ("<\"&'>" * 400, "\u202e" * 2_000, "word " * 400)  # as long as the worker lets a message be
+
+
+def screaming(report: Report, text: str) -> Report:
+    """A report whose submission raised something else, at full length, in each case."""
+    items = []
+    for item in report.items:
+        cases = [replace(one, verdict="raised", message=f"{at}{text}"[:2_000]) for at, one in enumerate(item.cases)]
+        lost = replace(item, points=0.0, verdict="raised", mistakes=(), message=cases[0].message)
+        items.append(replace(lost, cases=tuple(cases), counterexample=text))
+    return replace(report, items=tuple(items))
+
+
+@pytest.mark.parametrize("name", ["policy_gradient", "grpo_language_model"])
+@pytest.mark.parametrize("text", SCREAM)
+def test_a_page_stays_small_whatever_a_submission_says_and_tells_what_is_left_out(name: str, text: str) -> None:
+    assignment = find_assignment(KIT, name)
+    stored = sorted(golden_path(assignment, "x").parent.glob("*.json"))[0]
+    report = screaming(from_json(json.loads(stored.read_text(encoding="utf-8"))), text)
+    code = "".join(f"def {one}(x):\n" + '    y = "<&>"\n' * 2_000 for one in assignment.functions)
+    submission = Submission("eve", "eve/m.py", "0" * 64, code)
+    ids = [item.item for item in report.items]
+    earlier = tuple(Earlier("2027-01-01", "0" * 64, 1.0, 100.0, tuple(ids[at % 2 :: 2])) for at in range(20))
+    pictures = tuple(Picture(one, "c", "x", ("a", "b"), (20, 20), "+-" * 200) for one in ids)
+    page = StudentPages(assignment).html(submission, report, Details("", "", (), pictures, earlier))
+    assert len(page.encode()) < LIMIT
+    assert "Left out, since this page would be too large: the ends of long messages, pictures of differences" in page
+    assert "more characters are left out)" in page
+    assert all(f'id="item-{one}"' in page for one in ids)
+
+
+def test_an_ordinary_page_leaves_nothing_out() -> None:
+    assert not [page for page in pages_of("policy_gradient").values() if "Left out, since" in page]
 
 
 @pytest.mark.parametrize("name", ["policy_gradient", "policy_gradient_theory"])

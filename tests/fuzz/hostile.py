@@ -4,6 +4,8 @@
     stored          tensors of fixtures, reports
     handed in       modules, notebooks, a student's zip
     class zips      what a platform packs
+    trees           folders as platforms keep them, whole or a part
+    words           answers in a broken notebook beside a module
     platform files  rosters, overrides, policies, gradebooks, worksheets, folders of downloads
     time stamps     in files and in text
 
@@ -37,12 +39,15 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import decode
 from autograder.grading.items import Assignment
 from autograder.platforms.canvas import canvas_csv
+from autograder.platforms.gradebooks.blackboard import blackboard_csv
+from autograder.platforms.gradebooks.brightspace import brightspace_csv
 from autograder.platforms.layouts import gathered
 from autograder.platforms.moodle import moodle_csv
 from autograder.sandbox.inside import frames
 from autograder.sandbox.observation import from_frame, raised_from_header
 from autograder.submissions.finding import find
-from autograder.submissions.reading import read
+from autograder.submissions.reading import read, written_cells
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.moments import moment_or_none
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_bytes, to_bytes
@@ -91,6 +96,12 @@ CANVAS = (
     '    Points Possible,,,,,100\n"Ada, A",17,x1,ada,1,\n"Bela, B",18,x2,bela,1,\n'
 )
 MOODLE = 'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade"\nParticipant 17,Ada,ada@x.org,,,100.00\n'
+BLACKBOARD = 'Last Name,First Name,Username,"HW5 [Total Pts: 100 Score] |123456"\nA,Ada,ada,\nB,Bela,bela,3\n'
+BRIGHTSPACE = (
+    "OrgDefinedId,Username,Last Name,First Name,"
+    '"HW5 Points Grade <Numeric MaxPoints:100 Weight:10>",End-of-Line Indicator\n'
+    "#17,#ada,A,Ada,,#\n#18,#bela,B,Bela,3,#\n"
+)
 CODE = "def compute_deltas(x):\n    return x[0:10]\n"
 TIMES = (
     *("2027-03-12 23:59:00.000000 UTC", "2027-03-12T22:59:00+01:00", "2027-03-12 23:59:00 Europe/Berlin"),
@@ -99,6 +110,52 @@ TIMES = (
 NAMES = (
     *("ada_17_23_policy_gradient.py", "ada_LATE_17_23_policy_gradient-1.py", "Ada A_17_assignsubmission_file_"),
     *("submission_17", "policy_gradient.py", "ada", "timestamp.txt", "submission_metadata.yml"),
+    *("HW5_ada_attempt_2027-03-01-22-10-11_policy_gradient.py", "HW5_ada_attempt_2027-03-01-22-10-11.txt"),
+    *("17-23 - Ada Lovelace - Mar 2, 2027 1128 PM", "17-23 - Ada - Mar 2, 2027 1128 PM - policy_gradient.py"),
+    *("ada - 2027-03-01 22:10:11", 'Group "a" - 2027-03-01 22:10:11', "anon_x3f_23_policy_gradient.py"),
+    *("submissions", "checkout", "hw1", "1", "policy-gradient-ada", "classroom50-ada", "Policy_Gradient (1).ipynb"),
+)
+SUBMITTY = {"active_version": 1, "history": [{"version": 1, "time": "2027-03-01 22:10:11-0500", "who": "ada"}]}
+# Folders as platforms keep them: where a file lies, and what it holds.
+TREES: tuple[Mapping[str, str], ...] = (
+    {
+        "submissions/ada/user_assignment_settings.json": json.dumps(SUBMITTY),
+        "submissions/ada/1/policy_gradient.py": "x = 1",
+        "submissions/ada/1/.submit.VCS_CHECKOUT": "",
+        "checkout/ada/1/work/policy_gradient.py": "x = 2",
+        "results/ada/1/results.json": "{}",
+    },
+    {
+        "submissions/hw1/ada/user_assignment_settings.json": json.dumps(SUBMITTY),
+        "submissions/hw1/ada/1/.submit.VCS_CHECKOUT": "{}",
+        "checkout/hw1/ada/1/policy_gradient.py": "x = 2",
+        "checkout/hw1/bela/1/failed_to_clone_repository.txt": "no",
+        "submissions/hw2/ada/user_assignment_settings.json": json.dumps(SUBMITTY),
+    },
+    {
+        "ada - 2027-03-01 22:10:11/policy_gradient.py": "x = 1",
+        'Group "a" - 2027-03-01 22:10:11/.cg-group-members': "ada\nbela\n",
+        'Group "a" - 2027-03-01 22:10:11/policy_gradient.ipynb': json.dumps(NOTEBOOK),
+    },
+    {
+        "HW5_ada_attempt_2027-03-01-22-10-11.txt": "Name: Ada Lovelace (ada)\nAssignment: HW5\n",
+        "HW5_ada_attempt_2027-03-01-22-10-11_policy_gradient.py": "x = 1",
+        "HW5_ada_attempt_2027-03-02-22-10-11_policy_gradient.ipynb": json.dumps(NOTEBOOK),
+    },
+    {
+        "17-23 - Ada Lovelace - Mar 2, 2027 1128 PM/policy_gradient.py": "x = 1",
+        "17-24 - Bela - Mar 2, 2027 1128 PM/work.zip": "PK",
+        "index.html": "<p>",
+    },
+    {
+        "submission_metadata.yml": "submission_17:\n  :submitters:\n  - :name: Ada\n    :sid: x\n",
+        "submission_17/policy_gradient.py": "x = 1",
+    },
+    {
+        "submitted/ada/policy_gradient/policy_gradient.ipynb": json.dumps(NOTEBOOK),
+        "submitted/ada/policy_gradient/timestamp.txt": "2027-03-12 23:59:00 UTC",
+    },
+    {"policy-gradient-ada/.git/HEAD": "ref: refs/heads/main", "policy-gradient-ada/policy_gradient.py": "x = 1"},
 )
 
 Target = Callable[[random.Random, Path], object]
@@ -208,6 +265,8 @@ def a_platform_file(source: random.Random, folder: Path) -> object:
         "policy": (POLICY, lambda: read_policy(path, assignment())),
         "canvas": (CANVAS, lambda: canvas_csv([report()], read_table(path), "Policy gradient (123)", scale=True)),
         "moodle": (MOODLE, lambda: moodle_csv([report()], read_table(path))),
+        "blackboard": (BLACKBOARD, lambda: blackboard_csv([report()], read_table(path), "HW5", scale=True)),
+        "brightspace": (BRIGHTSPACE, lambda: brightspace_csv([report()], read_table(path), "HW5", scale=True)),
     }
     text, reading = given[source.choice(sorted(given))]
     path.write_text(spoilt_text(source, text), encoding="utf-8", errors="replace", newline="")
@@ -234,6 +293,60 @@ def a_download(source: random.Random, folder: Path) -> object:
         return [read(candidate, MODULE) for candidate in found.candidates]
 
 
+def a_tree(source: random.Random, folder: Path) -> object:
+    """A platform's folders: a name or a text in them spoilt, whole or a part of it given, as a folder or as a zip."""
+    files = dict(source.choice(TREES))
+    for path, text in list(files.items()):
+        if source.random() < 0.3:
+            files[path] = spoilt_text(source, text)
+        if source.random() < 0.2:
+            parts = path.split("/")
+            at = source.randrange(len(parts))
+            parts[at] = odd_name(source).replace("/", "_").strip(".") or "x"
+            files["/".join(parts)] = files.pop(path)
+    for path, text in files.items():
+        place = folder / "course" / path.encode("utf-8", "replace").decode()
+        with contextlib.suppress(OSError):  # a file where a folder is to be, or a name that is too long
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8", errors="replace")
+    top = folder / "course"
+    if source.random() < 0.3:
+        packed = folder / "class.zip"
+        packed.write_bytes(
+            zipped(
+                {
+                    name.encode("utf-8", "replace").decode(): text.encode("utf-8", "replace")
+                    for name, text in files.items()
+                }
+            )
+        )
+        top = packed
+    else:
+        inner = [path for path in top.rglob("*") if path.is_dir() and ".git" not in path.parts]
+        top = source.choice([top, top, *inner])
+    with gathered([top], MODULE, class_zip=source.random() < 0.9) as found:
+        return [read(candidate, MODULE) for candidate in found.candidates]
+
+
+def a_salvaged_notebook(source: random.Random, folder: Path) -> object:
+    """A notebook as an editor saves it, spoilt, beside a module: its words are read all the same."""
+    own = folder / "ada"
+    own.mkdir()
+    text = json.dumps(NOTEBOOK, indent=source.choice((1, 2, None)))
+    lines = text.split("\n")
+    for _ in range(source.randrange(3)):
+        lines.insert(
+            source.randrange(len(lines) + 1),
+            source.choice(("<<<<<<< HEAD", "||||||| x", "=======", ">>>>>>> y", "  {", "  },")),
+        )
+    (own / f"{MODULE}.py").write_text(CODE)
+    (own / f"{MODULE}.ipynb").write_bytes(
+        spoilt_text(source, "\n".join(lines)).encode(source.choice(("utf-8", "utf-16", "latin-1")), "replace")
+    )
+    candidate = Candidate("ada", own, "ada")
+    return [read(candidate, MODULE, CODE), written_cells(candidate, MODULE)]
+
+
 def a_time_stamp(source: random.Random, folder: Path) -> object:
     text = source.choice(TIMES)
     text = text if source.random() < 0.2 else spoilt_text(source, text)
@@ -252,6 +365,8 @@ TARGETS: dict[str, Target] = {
     "class-zips": a_class_zip,
     "platform-files": a_platform_file,
     "downloads": a_download,
+    "trees": a_tree,
+    "words": a_salvaged_notebook,
     "time-stamps": a_time_stamp,
 }
 

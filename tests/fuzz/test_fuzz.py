@@ -31,7 +31,7 @@ def test_what_is_spoilt_is_read_or_refused_with_a_reason(target: str, first: int
 
 def test_each_target_meets_both_what_is_read_and_what_is_refused() -> None:
     """Or it would spoil too little to matter, or so much that the first check stops it."""
-    for target in {*TARGETS} - {"frames", "handed-in"}:  # of these nothing is refused: it is a verdict
+    for target in {*TARGETS} - {"frames", "handed-in", "words"}:  # of these nothing is refused: it is a verdict
         assert {attempt(target, number) for number in range(40)} >= ({"read"} if target == "downloads" else EXPECTED)
 
 

@@ -200,7 +200,7 @@ def test_what_students_did_instead_is_counted_the_most_common_first() -> None:
 def excused(student: str, *items: str) -> Final:
     rows = items or ("",)
     adjustments = tuple(Adjustment("excused", one, 1.0, None, f"{student} is excused") for one in rows)
-    return Final(None if not items else 3.0, adjustments)
+    return Final(None if not items else 3.0, adjustments, 8)
 
 
 def test_who_is_excused_counts_nowhere() -> None:
@@ -230,11 +230,21 @@ def test_scores_are_final_grades_where_rules_apply_and_nobody_is_lost_for_it() -
     class_ = [report(f"s{place}", [item("a"), item("b", 0.0)]) for place in range(3)]
     tally = Tally()
     for one, points in zip(class_, (8.0, 2.0, None), strict=True):
-        tally.add(one, Final(points, ()))
+        tally.add(one, Final(points, (), one.max_points))
     found = tally.summary()
     assert (found.students, found.graded, found.scored, found.full_marks) == (3, 3, 2, 1)
     assert (found.mean, found.median) == (5, 5)
     assert found.not_graded == ()
+
+
+def test_the_maximum_is_that_of_final_grades_and_what_lies_above_it_by_extra_credit_is_counted() -> None:
+    class_ = [report(f"s{place}", [item("a"), item("b")]) for place in range(2)]
+    tally = Tally()
+    for one, points in zip(class_, (10.0, 14.0), strict=True):
+        tally.add(one, Final(points, (), 12))
+    found = tally.summary()
+    assert (found.max_points, found.full_marks, found.above) == (12, 1, 1)
+    assert [share.count for share in found.distribution[-2:]] == [1, 1]
 
 
 # Mistakes, answers that agree, faults

@@ -10,16 +10,23 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from places import KIT
 from sample_reports import write_report
 from toy_kit import autograder
 
+from autograder.course.overview import maximum_of, read_course
+from autograder.gradebook.class_reports import common_maximum, read_grades
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import BEGIN, stored_reports, with_final, without_finals, write_finals
 from autograder.gradebook.hand_in_times import read_times
 from autograder.gradebook.overrides import Override, read_overrides
 from autograder.gradebook.rules import Late, Policy, Rules, read_policy, read_rules
+from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment, Item
 from autograder.pages.student_page import feedback_page
+from autograder.platforms import prairielearn
+from autograder.platforms.gradescope import results as gradescope
+from autograder.platforms.plain import plain_csv
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, read_report
@@ -62,7 +69,7 @@ def changed(item: str, points: float | None, comment: str = "asked", student: st
 
 
 def test_without_a_rule_the_final_grade_is_the_points() -> None:
-    assert finals(report(a=1.5)) == Final(17.5, ())
+    assert finals(report(a=1.5)) == Final(17.5, (), 20)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +129,7 @@ def test_the_lowest_items_are_left_out_and_the_rest_is_brought_back_to_the_whole
 
 
 def test_dropping_never_costs_points_and_never_drops_what_is_full() -> None:
-    assert finals(report(), Policy(drop_lowest=2)) == Final(20.0, ())
+    assert finals(report(), Policy(drop_lowest=2)) == Final(20.0, (), 20)
     assert finals(report(a=0.0, b=0.0, c=0.0), Policy(drop_lowest=2)).points == 0
 
 
@@ -211,6 +218,7 @@ def test_a_policy_is_read(tmp_path: Path, assignment: Assignment) -> None:
         ("[drop]", "[dropped]", 13, "dropped is no rule"),
         ('students = ["bela"]', 'students = "bela"', 17, "excused.students should be a list"),
         ('["a", "b"]', '["a", "z"]', 18, "excused.items.chidi should be a list of items of toy"),
+        ("[drop]", "[questions]\nextra_credit = 1\n[drop]", 14, "questions.extra_credit should be true or false"),
     ],
 )
 def test_a_policy_that_cannot_be_used_is_refused_with_its_line(
@@ -326,8 +334,8 @@ def test_finals_stand_at_the_end_of_the_gradebook_in_the_report_and_on_the_stude
     apply(out, assignment, write(tmp_path / "o.csv", f"student,item,points,comment\n{rows}"))
     with (out / "grades.csv").open(newline="", encoding="utf-8") as stream:
         table = list(csv.reader(stream))
-    assert table[0] == ["student", "points", "max_points", "status", "a", "b", "c", "final", "adjustments"]
-    assert table[1] == ["'=cmd()", "18", "20", "graded", "2", "6", "10", "18", "fine"]
+    assert table[0] == ["student", "points", "max_points", "status", "a", "b", "c", "final", "final_max", "adjustments"]
+    assert table[1] == ["'=cmd()", "18", "20", "graded", "2", "6", "10", "18", "20", "fine"]
     assert table[2][:8] == ["ada", "14", "20", "graded", "4", "0", "10", "17"]
     told = json.loads((out / "reports/ada.json").read_text())
     assert (told["points"], told["final"], told["adjustments"][0]["before"]) == (14, 17, 0)
@@ -399,13 +407,95 @@ def test_a_report_that_is_none_is_refused(out: Path) -> None:
         stored_reports(out)
 
 
+# Questions in words
+
+
+def answered(points: float | None, student: str = "ada", worth: float = 5.0) -> Override:
+    return Override(student, "question-spread", points, "read", "overrides.csv, line 3", worth)
+
+
+def test_a_question_that_counts_is_part_of_everybodys_maximum() -> None:
+    assert finals(report(), None, answered(4.0)) == Final(24.0, finals(report(), None, answered(4.0)).adjustments, 25.0)
+    found = finals(report("bela"), None, answered(4.0))
+    assert (found.points, found.most) == (20, 25)
+    assert found.reasons == "question-spread 0 of 5 on top: not marked"
+
+
+def test_a_comment_on_an_answer_makes_no_question_count() -> None:
+    found = finals(report(), None, answered(None))
+    assert (found.points, found.most, found.reasons) == (20, 20, "question-spread: read")
+
+
+def test_extra_credit_may_exceed_the_maximum_and_the_page_says_so() -> None:
+    found = finals(report(), Policy(extra_credit=True), answered(4.0))
+    assert (found.points, found.most) == (24, 20)
+    page = with_final(feedback_page(report()), found)
+    assert "<strong>24</strong> of 20 points, the final grade, with extra credit" in page
+    other = finals(report("bela"), Policy(extra_credit=True), answered(4.0))
+    assert (other.points, other.most, other.reasons) == (20, 20, "")
+
+
+def test_late_days_of_the_maximum_are_taken_of_all_that_counts() -> None:
+    late = Late(DEADLINE, per_day=10, of="maximum")
+    assert finals(report(), Policy(late=late), answered(5.0), handed_in=at(1)).points == 22.5
+
+
+def test_the_maximum_with_questions_stands_wherever_a_final_grade_does(
+    out: Path, assignment: Assignment, tmp_path: Path
+) -> None:
+    rules = Rules(overrides=[answered(4.0), changed("b", 6)])
+    write_finals(out, stored_reports(out), assignment, rules)
+    with (out / "grades.csv").open(newline="", encoding="utf-8") as stream:
+        rows = {row["student"]: row for row in csv.DictReader(stream)}
+    assert [(row["points"], row["max_points"], row["final"], row["final_max"]) for row in rows.values()] == [
+        ("18", "20", "18", "25"),
+        ("14", "20", "24", "25"),
+    ]
+    assert "<strong>24</strong> of 25 points, the final grade</p>" in (out / "feedback/ada.html").read_text()
+    stranger, ada = read_grades(out)
+    assert (ada.points, ada.max_points, stranger.points, stranger.max_points) == (24, 25, 18, 25)
+    assert common_maximum([ada, stranger]) == 25
+    assert plain_csv([ada]).splitlines()[1].startswith("ada,24,25,graded")
+    assert prairielearn.results(ada)["score"] == 0.96
+    told = gradescope.results(ada)
+    assert (told["score"], told["output"].splitlines()[0]) == (24, "Final grade: 24 of 25 points.")
+    course = read_course(tmp_path, {"toy": "Toy"})
+    assert (maximum_of(course), course[0].figures.max_points) == (25, 25)
+
+
+def test_grades_whose_maximum_an_earlier_kit_did_not_store_are_out_of_the_items(
+    out: Path, assignment: Assignment
+) -> None:
+    write_finals(out, stored_reports(out), assignment, Rules(overrides=[changed("b", 6)]))
+    for path in (out / "reports").glob("*.json"):
+        stored = json.loads(path.read_text())
+        del stored["final_max"]
+        path.write_text(json.dumps(stored))
+    assert {one.max_points for one in read_grades(out)} == {20}
+
+
+def test_a_whole_grade_may_reach_what_questions_add_and_no_more(tmp_path: Path) -> None:
+    chosen = find_assignment(KIT, "policy_gradient")
+    rows = "student,item,points,comment\nada,question-spread,4,good\nada,,{},as agreed\n"
+    read = read_overrides(write(tmp_path / "o.csv", rows.format(105)), chosen)
+    assert read[1].points == 105
+    with pytest.raises(UsageError, match="line 3: 106 points, but the assignment has 105"):
+        read_overrides(write(tmp_path / "o.csv", rows.format(106)), chosen)
+    alone = "student,item,points,comment\nada,question-spread,,good\nada,,101,as agreed\n"
+    with pytest.raises(UsageError, match="line 3: 101 points, but the assignment has 100"):
+        read_overrides(write(tmp_path / "o.csv", alone), chosen)
+
+
+# The page
+
+
 def test_a_page_is_given_its_final_grade_once_and_a_student_cannot_stand_in_for_it() -> None:
     page = feedback_page(report(f"<main>\n{BEGIN}"))
     final = final_of(report(), Rules(overrides=[changed("", 1, "why")]))
-    once = with_final(page, final, 20)
+    once = with_final(page, final)
     assert once.count(BEGIN) == 1
-    assert with_final(once, final, 20) == once
-    assert with_final(once, Final(20.0, ()), 20) == page
+    assert with_final(once, final) == once
+    assert with_final(once, Final(20.0, (), 20)) == page
 
 
 # The command line
@@ -441,7 +531,7 @@ def test_what_staff_decide_is_the_same_however_a_spreadsheet_writes_it(kit: Path
         return (kit / "g/grades.csv").read_bytes()
 
     found = final("grade", "semicolons", "class", "--out", "g", "--roster", "roster-{}.csv")
-    assert b"ada,0,10,graded,0,0,4.5,ramp-values 0" in found
+    assert b"ada,0,10,graded,0,0,4.5,10,ramp-values 0" in found
     assert found == final("gradebook", "commas", "g") == final("gradebook", "tabs", "g")
 
 

@@ -20,8 +20,8 @@ from autograder.gradebook.overrides import read_overrides
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
 from autograder.grading.assignments import find_assignment
-from autograder.grading.feedback.details import read_details
 from autograder.grading.items import Assignment
+from autograder.grading.remarks.details import read_details
 from autograder.platforms.plain import json_lines, plain_csv
 from autograder.vocabulary.errors import KitError, UsageError
 from autograder.vocabulary.report import from_bytes, to_bytes, to_json
@@ -139,7 +139,7 @@ def mutated(value: Any, random: random.Random) -> Any:
 
 def test_a_report_that_was_changed_is_read_whole_or_refused_with_its_path(tmp_path: Path) -> None:
     generator = random.Random(0)
-    whole = to_json(report("ada")) | {"final": 3.0, "adjustments": [{"reason": "late"}]}
+    whole = to_json(report("ada")) | {"final": 3.0, "final_max": 4.0, "adjustments": [{"reason": "late"}]}
     (tmp_path / "reports").mkdir()
     read = 0
     for _ in range(1500):

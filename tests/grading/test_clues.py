@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from autograder.grading.cases import Expectation
-from autograder.grading.feedback.clues import Wrong, clues
-from autograder.grading.feedback.reasons import describe_all
+from autograder.grading.remarks.clues import Wrong, clues
+from autograder.grading.remarks.reasons import describe_all
 from autograder.sandbox.observation import Array
 
 AXES = ("batch", "trial", "pos")

@@ -17,7 +17,9 @@ from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import right_places
-from autograder.grading.feedback.details import (
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.remarks.details import (
     MAX_CELLS,
     MAX_STEPS,
     Curve,
@@ -28,9 +30,7 @@ from autograder.grading.feedback.details import (
     read_details,
     write_details,
 )
-from autograder.grading.feedback.pictures import LARGEST, curve_of, picture_of
-from autograder.grading.fixtures import read_fixtures
-from autograder.grading.grader import Grader
+from autograder.grading.remarks.pictures import LARGEST, curve_of, picture_of
 from autograder.pages.curves import BOTTOM, LEFT, MOST_MARKS, RIGHT_EDGE, TOP, label, plot
 from autograder.pages.drawing import grid
 from autograder.pages.student_page import feedback_page

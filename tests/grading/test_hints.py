@@ -9,8 +9,14 @@ import pytest
 
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import compare
-from autograder.grading.feedback.hints import hint_of_failure, hint_of_hidden, hint_of_names, same_kind
 from autograder.grading.items import Item
+from autograder.grading.remarks.hints import (
+    hint_of_failure,
+    hint_of_hidden,
+    hint_of_names,
+    may_share_a_cause,
+    same_kind,
+)
 from autograder.sandbox.observation import Array, Observation, Returned
 
 ITEM = Item("deltas-small", "f", "a title", 2, 5, "Think again.", ("c1",), ("c2",))
@@ -90,12 +96,21 @@ def test_an_error_that_is_not_raised_asks_what_the_item_asks() -> None:
     error = Expectation("error", "error", "f", value={"type": "ValueError", "mentions": ["avg"]})
     assert hint(error) == "Think again."
     assert hint(error, facts={"error": {"types": ["KeyError"], "message": "avg"}}).startswith("Callers catch")
-    assert hint(error, facts={"error": {"types": ["ValueError"], "message": "no"}}).startswith("Put what was given")
+    assert hint(error, facts={"error": {"types": ["ValueError"], "message": "no"}}).startswith("Put that into the text")
     assert hint(value(), error, out=tensor(WANTED + 1), facts={"error": None}) == ""
 
 
 def test_where_another_item_fails_in_the_same_way_the_student_starts_there() -> None:
     assert hint(value(), simpler="deltas-first", out=tensor(WANTED + 1)) == "deltas-first fails too: start there."
+
+
+def test_a_check_that_is_missing_and_a_wrong_value_have_no_cause_in_common() -> None:
+    refused = Expectation("error", "error", "f", value={"type": "ValueError", "mentions": []})
+    unchecked = compare([refused], Observation({}, {"error": None}))
+    wrong = compare([value()], Observation({"out": tensor(WANTED + 1)}, {}))
+    assert [may_share_a_cause(unchecked, other) for other in (unchecked, wrong, None)] == [True, False, False]
+    assert [may_share_a_cause(wrong, other) for other in (unchecked, wrong, None)] == [False, True, True]
+    assert not same_kind(wrong, None)
 
 
 def hidden(expected: Expectation, out: Returned | None, simpler: str = "") -> str:

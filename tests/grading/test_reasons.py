@@ -16,9 +16,9 @@ from places import KIT
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
-from autograder.grading.feedback.reasons import explain
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
+from autograder.grading.remarks.reasons import explain
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission

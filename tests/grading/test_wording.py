@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as hnp
 
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import compare
-from autograder.grading.feedback.hints import hint_of_hidden
-from autograder.grading.feedback.wording import (
+from autograder.grading.items import Item
+from autograder.grading.remarks.hints import hint_of_hidden
+from autograder.grading.remarks.wording import (
     MAX_MESSAGE,
     about_exception,
     about_mismatch,
@@ -22,7 +23,6 @@ from autograder.grading.feedback.wording import (
     named_shape,
     which_case,
 )
-from autograder.grading.items import Item
 from autograder.sandbox.calls import Outcome, Status
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.vocabulary.report import Visibility

@@ -23,7 +23,7 @@ from lengths import in_short
 from sample_reports import index_page
 
 from autograder.gradebook.final_grades import Final
-from autograder.grading.feedback.details import Curve, Details, Picture, Series
+from autograder.grading.remarks.details import Curve, Details, Picture, Series
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
 from autograder.pages.guidance.teaching import Background
 from autograder.pages.listing.excerpts import listing_of
@@ -100,34 +100,57 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
+class Tab:
+    """A tab of the browser, used by one test after the other: a new one costs three times what a page does."""
+
+    def __init__(self, browser: Any, **options: Any) -> None:
+        self.seen = Seen(None)
+        context = browser.new_context(**options)
+        context.on("request", lambda request: self.seen.requests.append(request.url))
+        context.route(re.compile("^(?!file:|data:|about:)"), lambda route: route.abort())
+        self.page = context.new_page()
+        self.page.on("console", lambda line: self._said(line.text) if line.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self._said(str(error)))
+        self.page.on("dialog", lambda dialog: (self._said("it opened a dialog"), dialog.dismiss()))
+        self.page.on("popup", lambda popup: (self._said("it opened a window"), popup.close()))
+
+    def _said(self, what: str) -> None:
+        self.seen.complaints.append(what)
+
+    def open(self, path: Path, width: int) -> Seen:
+        """What the page in that file is seen to do from now on, in a window of that width."""
+        self.page.goto("about:blank")
+        self.page.emulate_media(media="null")
+        self.page.set_viewport_size({"width": width, "height": 800})
+        self.seen = Seen(self.page)
+        self.page.goto(path.as_uri())
+        return self.seen
+
+
+@pytest.fixture(scope="module")
+def tabs() -> dict[object, Tab]:
+    """The tabs that are open, by how many a test has had before it and by what they emulate."""
+    return {}
+
+
 @pytest.fixture
-def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Seen]]:
+def visit(browser: Any, tabs: dict[object, Tab], tmp_path: Path) -> Iterator[Callable[..., Seen]]:
     """A function that opens a page from a file, with no network; it holds at the end that the page kept quiet."""
-    opened: list[tuple[Any, Seen, str]] = []
+    opened: list[tuple[Seen, str]] = []
 
     def open_page(text: str, width: int = 1300, **options: Any) -> Seen:
         path = tmp_path / f"page{len(opened)}.html"
         path.write_text(text, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        seen = Seen(context.new_page())
-        context.on("request", lambda request: seen.requests.append(request.url))
-        context.route(re.compile("^(?!file:|data:)"), lambda route: route.abort())
-        said, failed = seen.complaints, lambda what: f"it opened a {what}"
-        seen.page.on("console", lambda line: said.append(line.text) if line.type in ("error", "warning") else None)
-        seen.page.on("pageerror", lambda error: said.append(str(error)))
-        seen.page.on("dialog", lambda dialog: (said.append(failed("dialog")), dialog.dismiss()))
-        seen.page.on("popup", lambda popup: said.append(failed("window")))
-        opened.append((context, seen, path.as_uri()))
-        seen.page.goto(path.as_uri())
+        kind = (len(opened), *sorted(options.items()))
+        tab = tabs.setdefault(kind, tabs.get(kind) or Tab(browser, **options))
+        seen = tab.open(path, width)
+        opened.append((seen, path.as_uri()))
         return seen
 
     yield open_page
-    for context, seen, address in opened:
-        pwned = seen.page.evaluate("window.pwned")
-        here = seen.page.url.partition("#")[0]
-        context.close()
-        assert pwned is None
-        assert here == address
+    for seen, address in opened:
+        assert seen.page.evaluate("window.pwned") is None
+        assert seen.page.url.partition("#")[0] == address
         assert [url for url in seen.requests if url != address and not url.startswith("data:")] == []
         assert seen.complaints == []
 
@@ -236,7 +259,7 @@ def test_curves_and_pictures_fit_the_window_and_are_told_in_words(visit: Callabl
 @pytest.mark.parametrize("size", in_short(SIZES, 2))
 def test_the_feedback_of_a_whole_class_fits_a_phone(visit: Callable[..., Seen], size: int) -> None:
     reports = a_class(size)
-    for report in reports[:: max(1, size // 4)]:
+    for report in reports[:: max(1, size // 2)]:
         assert visit(feedback_page(report), 360).overflow() <= 0
 
 
@@ -378,23 +401,25 @@ def test_on_paper_no_line_of_code_is_cut_off(visit: Callable[..., Seen]) -> None
 
 
 @pytest.mark.parametrize("scheme", in_short(["light", "dark"]))
+@pytest.mark.parametrize("width", in_short(WIDTHS))
 @pytest.mark.parametrize("name", in_short(["hana", "emeka"]))
-def test_assistive_technology_finds_no_fault_with_a_students_page(browser: Any, name: str, scheme: str) -> None:
+def test_assistive_technology_finds_no_fault_with_a_students_page(
+    browser: Any, name: str, width: int, scheme: str
+) -> None:
     """By axe-core, everything folded and everything unfolded; its script is put in past the page's policy."""
     axe = pytest.importorskip("axe_playwright_python", reason="the package axe-playwright-python is not installed")
     rules = (Path(axe.__path__[0]) / "axe.min.js").read_text(encoding="utf-8")
     report = next(one for one in golden() if one.student == name)
-    for width in WIDTHS:
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)
-        page = context.new_page()
-        page.set_content(with_code(report, of_emeka()[1]))
-        for _ in range(2):
-            page.evaluate(rules)
-            found = page.evaluate("axe.run()")
-            page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-            assert len(found["passes"]) > 30
-            assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
-        context.close()
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.set_content(with_code(report, of_emeka()[1]))
+    for _ in range(2):
+        page.evaluate(rules)
+        found = page.evaluate("axe.run()")
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        assert len(found["passes"]) > 30
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    context.close()
 
 
 # Filtering
@@ -520,7 +545,7 @@ def test_names_and_points_stay_in_sight_however_far_one_scrolls(
     visit: Callable[..., Seen], width: int, finals: bool
 ) -> None:
     reports = a_class(30)
-    given = {one.student: Final(one.points, ()) for one in reports} if finals else None
+    given = {one.student: Final(one.points, (), one.max_points) for one in reports} if finals else None
     page = visit(index_page(reports, RUN, None, given), width).page
     page.eval_on_selector(".class-box", "box => { box.scrollLeft = 9999; box.scrollTop = 9999 }")
     boxes = page.eval_on_selector_all(
@@ -625,7 +650,7 @@ def test_a_range_of_points_filters(visit: Callable[..., Seen], least: str, most:
 @pytest.mark.long
 def test_a_thousand_students_stay_below_two_megabytes_and_are_sorted_in_two_seconds(visit: Callable[..., Seen]) -> None:
     reports = a_class(1000)
-    finals = {one.student: Final(round(0.9 * (one.points or 0.0), 2), ()) for one in reports}
+    finals = {one.student: Final(round(0.9 * (one.points or 0.0), 2), (), one.max_points) for one in reports}
     text = index_page(reports, RUN, (), finals)
     assert len(text.encode()) < 2_000_000
     seen = visit(text)
@@ -759,7 +784,7 @@ def test_print_leaves_out_what_cannot_be_used_on_paper(visit: Callable[..., Seen
 
 
 def test_a_page_prints_to_paper(visit: Callable[..., Seen]) -> None:
-    for text in (dashboard_of(30), feedback_page(golden()[4], (), shown(golden()[4]))):
+    for text in (dashboard_of(1), feedback_page(golden()[4], (), shown(golden()[4]))):
         assert visit(text).page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 
@@ -782,8 +807,8 @@ def test_in_print_a_head_is_text_that_browsers_repeat_and_no_button(visit: Calla
 def test_axe_finds_nothing_against_the_class_page(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
     """On a page of its own without the policy, which refuses every script that is not the page's: axe-core's too."""
     axe = pytest.importorskip("axe_playwright_python", reason="the package axe-playwright-python is not installed")
-    reports = a_class(30)
-    final = {one.student: Final(one.points, ()) for one in reports}
+    reports = a_class(12)
+    final = {one.student: Final(one.points, (), one.max_points) for one in reports}
     answers = {one.student: {item.item: "11" for item in one.items if item.verdict == "failed"} for one in reports}
     known = Background(code_of=lambda student, function: f"def {function}():\n    return 0\n")
     (tmp_path / "class.html").write_text(index_page(reports, RUN, (), final, answers, known), encoding="utf-8")

@@ -107,8 +107,8 @@ def test_a_status_is_told_only_where_it_differs() -> None:
 
 
 def test_final_grades_stand_first_where_rules_apply_and_who_is_excused_is_said_to_be() -> None:
-    excused = Final(None, (Adjustment("excused", "", 8.0, None, "excused from this assignment"),))
-    page = index_page([report(), report("bob")], RUN, finals={"ada": Final(7.5, ()), "bob": excused})
+    excused = Final(None, (Adjustment("excused", "", 8.0, None, "excused from this assignment"),), 18)
+    page = index_page([report(), report("bob")], RUN, finals={"ada": Final(7.5, (), 18), "bob": excused})
     ada, bob = students(page)
     assert heads(page)[:4] == ["student", "final", "points", "status"]
     assert cells_of(ada)[:4] == ["ada", "7.5", "8", ""]
@@ -121,7 +121,8 @@ def test_final_grades_stand_first_where_rules_apply_and_who_is_excused_is_said_t
 
 
 def test_a_grade_that_rules_withhold_is_no_fault_of_the_grader() -> None:
-    page = index_page([report()], RUN, finals={"ada": Final(None, (Adjustment("no-time", "", 8.0, None, "when?"),))})
+    withheld = Final(None, (Adjustment("no-time", "", 8.0, None, "when?"),), 18)
+    page = index_page([report()], RUN, finals={"ada": withheld})
     assert cells_of(students(page)[0])[:4] == ["ada", "–", "8", "no final grade"]
     assert not tree(page).find("section", class_="fault-box")
 

@@ -15,7 +15,7 @@ from autograder.pages.listing.excerpts import MAX_BYTES, Listing, Piece, listing
 from autograder.pages.listing.wrong_expressions import Known, wrong_expressions
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.reading import read
-from autograder.submissions.submission import Candidate, Submission
+from autograder.submissions.submission import Candidate, Submission, UnreadCell
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 
 FUNCTIONS = ("one", "two")
@@ -109,6 +109,56 @@ def test_a_notebook_is_shown_cell_by_cell_with_the_lines_of_the_cell() -> None:
     assert text_of(found.pieces["one"]) == [(0, "Cell 5"), (3, "def one(x):"), (4, "    return 1 / 0")]
     assert found.pieces["one"].place == "cell 5, lines 3 to 4"
     assert text_of(found.rest) == [(0, "Cell 2"), (1, "import math"), (0, "Cell 5"), (2, "x = 1")]
+
+
+BROKEN = "import math\ndef two(x):\n    return (x\ny = 2\n"
+NOTE = "cell 7 was left out: it has a syntax error on its line 3"
+
+
+def with_broken_cell(source: str = NOTEBOOK.source, line: int = 3, code: str = BROKEN) -> Submission:
+    cell = UnreadCell(7, code, line, NOTE)
+    return replace(NOTEBOOK, source=source, unread={"two": NOTE}, unread_cells=(cell,))
+
+
+def test_a_cell_that_cannot_be_read_is_shown_with_the_fault_at_its_line() -> None:
+    lost = failed("two-a", "two", f"{NOT_REACHED}: its cell could not be read.")
+    cause = f"{NOTE[0].upper()}{NOTE[1:]}."
+    found = listing(with_broken_cell(), lost, cause=cause)
+    (cell,) = found.unread
+    assert text_of(cell) == [(0, "Cell 7"), *enumerate(BROKEN.split("\n"), 1)]
+    (marked_,) = [line for line in cell.lines if line.said]
+    assert (marked_.number, marked_.is_cause, marked_.said) == (3, True, "Python cannot read on from here")
+    assert found.cause == (marked_.at, "Line 3 of cell 7 (text cells count)")
+    assert "one" in found.pieces
+    shown = page(with_broken_cell(), lost, cause=cause)
+    assert f'id="line-{marked_.at}"' in shown
+    assert f'<a href="#line-{marked_.at}">Line 3 of cell 7' in shown
+
+
+def test_a_cell_that_cannot_be_read_and_cost_nothing_is_shown_without_a_cause() -> None:
+    (cell,) = listing(with_broken_cell()).unread
+    assert [(line.said, line.is_cause) for line in cell.lines if line.said] == [
+        ("Python cannot read on from here", False)
+    ]
+    assert 'href="#cause"' not in page(with_broken_cell())
+
+
+def test_a_notebook_of_which_nothing_can_be_read_is_shown_all_the_same() -> None:
+    found = listing(with_broken_cell(source="", line=0))
+    assert text_of(found.unread[0])[3] == (3, "    return (x")
+    assert [line.said for line in found.unread[0].lines if line.said] == ["Python cannot read this cell"]
+    assert (found.pieces, found.rest, found.changes) == ({}, None, ())
+
+
+@pytest.mark.parametrize(
+    "code", ["x = (\n" * 60_000, "(" * 200_000, "<script>\0" * 9_000, '"""' + "é\u202e\n" * 40_000]
+)
+def test_hostile_cells_that_cannot_be_read_are_text_of_a_bounded_size(code: str) -> None:
+    cells = tuple(UnreadCell(number, code, 50_000, NOTE) for number in range(1, 201))
+    shown = feedback_page(report_of(), (), None, listing(replace(NOTEBOOK, unread_cells=cells)))
+    assert len(shown.encode()) < MAX_BYTES + 40_000
+    assert "<script>\\" not in shown
+    assert "188 more cells that could not be read" in shown
 
 
 def test_a_file_that_python_cannot_parse_is_shown_whole() -> None:

@@ -19,9 +19,9 @@ import autograder
 from autograder.course.batch import grade_all
 from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.grading.assignments import find_assignment
-from autograder.grading.feedback.details import Details, Earlier
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
+from autograder.grading.remarks.details import Details, Earlier
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
 from autograder.pages.guidance.teaching import Background
 from autograder.pages.html import discrimination_word
@@ -109,7 +109,7 @@ def pages_with(text: str) -> list[str]:
     one = report(name, hostile, replace(hostile, item="other", verdict="not_graded", points=None))
     run = {**RUN, "assignment": text, "versions": {text: text}, "isolation": [text], "started": text}
     changes = [Change(name, 1.0, 2.0), Change(name, text, ABSENT)]
-    final = Final(1.0, (Adjustment("override", "", 2.0, 1.0, text),))
+    final = Final(1.0, (Adjustment("override", "", 2.0, 1.0, text),), 2)
     known = Background({text: text}, {"compute_deltas": text}, lambda student, function: text)
     shared = {name: {"unnamed": "1"}, "ada": {"unnamed": "1"}}
     unnamed = replace(hostile, item="unnamed", mistakes=())

@@ -364,6 +364,49 @@ def test_gradescopes_setup_takes_the_python_that_the_image_has_or_offers(
         assert "This image has Python 3.10.12; 3.11 or newer is needed. Choose Ubuntu 24.04" in done.stderr
 
 
+MANAGED = """\
+#!/bin/sh
+# Python 3.12 of Ubuntu 24.04: marked as externally managed (PEP 668), and without venv until it is installed.
+case "$1 $2" in
+  "-c import"*) exit 0;;
+  "-m pip") echo "error: externally-managed-environment" >&2; exit 1;;
+  "-m venv") grep -q python3-venv {log} || {{ echo "ensurepip is not available" >&2; exit 1; }}
+    mkdir -p "$3/bin"; cp {own} "$3/bin/python"; echo "venv $3" >> {log};;
+  *) echo "unexpected: $*" >&2; exit 9;;
+esac
+"""
+
+
+def test_gradescopes_setup_installs_where_ubuntu_24_04_refuses_pip_in_its_own_python(
+    gradescope_files: dict[str, bytes], tmp_path: Path
+) -> None:
+    path = unpack(gradescope_files, tmp_path / "autograder" / "source") / "setup.sh"
+    commands, log, own = tmp_path / "bin", tmp_path / "log", tmp_path / "python-of-the-venv"
+    commands.mkdir()
+    log.touch()
+    refused = "#!/bin/sh\necho 'error: externally-managed-environment' >&2\nexit 1\n"
+    fakes = {
+        commands / "python3": MANAGED.format(log=log, own=own),
+        commands / "pip": refused,
+        commands / "pip3": refused,
+        commands / "apt-get": f'#!/bin/sh\necho "apt-get $*" >> {log}\n',
+        own: f'#!/bin/sh\necho "python $*" >> {log}\n',
+    }
+    for place, text in fakes.items():
+        place.write_text(text, encoding="utf-8")
+        place.chmod(0o755)
+    done = subprocess.run(["bash", path], env={"PATH": f"{commands}:/usr/bin:/bin"}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    base = tmp_path / "autograder"
+    *prepared, made, installed = log.read_text().splitlines()
+    assert [line.split()[1] for line in prepared] == ["update", "install"]
+    assert made == f"venv {base}/venv"
+    assert installed.startswith("python -m pip install ")
+    assert installed.endswith(f"-r {base}/source/requirements.txt")
+    run = (base / "source" / "run_autograder").read_text()
+    assert 'exec "$base/venv/bin/python"' in run  # what was installed there is what grades
+
+
 @pytest.mark.long
 def test_a_students_repository_holds_no_hidden_case(all_bundles: dict[str, dict[str, bytes]]) -> None:
     files = all_bundles["github"]

@@ -90,7 +90,7 @@ def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
     assert [line.rpartition(",")[2] for line in text.splitlines()[2:]] == ["3.2", ""]
     assert plain.plain_csv(class_).splitlines()[1:] == ["ada,3.2,4,graded,4", "ben,,4,graded,4"]
     found = gradescope.results(class_[0])
-    assert (found["score"], found["output"]) == (3.2, "2 days late")
+    assert (found["score"], found["output"]) == (3.2, "Final grade: 3.2 of 4 points.\n2 days late")
     with pytest.raises(GraderFault, match="ben is not graded: excused"):
         gradescope.results(class_[1])
     assert prairielearn.results(class_[0])["score"] == 0.8

@@ -149,7 +149,7 @@ def test_a_missing_feedback_page_is_named(tmp_path: Path) -> None:
 
 
 def test_a_final_grade_above_the_maximum_is_reported_since_moodle_would_drop_it() -> None:
-    bonus = FinalReport(**vars(points("Ada Lovelace", 4.0)), final=4.5, reasons=("bonus",))
+    bonus = FinalReport(**vars(points("Ada Lovelace", 4.0)), final=4.5, final_max=4.0, reasons=("bonus",))
     made = moodle_csv([bonus], Table(HEADER, (ADA, BEN)))
     assert (made.graded, made.locked) == (0, ("Ada Lovelace",))
 

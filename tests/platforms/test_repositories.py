@@ -113,6 +113,66 @@ def test_where_the_version_that_counts_was_downloaded_alone_there_is_nothing_to_
     assert sources(put(tmp_path, active)) == {"ada": "x = 1\n", "ben": "y = 1\n"}
 
 
+# On Submitty's server
+
+COURSE = {
+    "submissions/hw1/ada/2/.submit.VCS_CHECKOUT": "",
+    f"submissions/hw1/ada/{SETTINGS}": settings(2, "2027-03-01 22:10:11-0500", "2027-03-02 22:10:11-0500"),
+    f"checkout/hw1/ada/1/{PY}": "x = 'old'\n",
+    f"checkout/hw1/ada/2/{PY}": "x = 'pulled'\n",
+    "submissions/hw1/ben/1/.submit.VCS_CHECKOUT": "",
+    f"submissions/hw1/ben/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500"),
+    f"checkout/hw1/ben/1/work/{PY}": "x = 'in a folder'\n",
+    "results/hw1/ada/1/grade.txt": "9",
+}
+PULLED = {"ada": "x = 'pulled'\n", "ben": "x = 'in a folder'\n"}
+
+
+@pytest.mark.parametrize("given", ["submissions/hw1", "checkout/hw1", ""])
+def test_a_gradeables_folder_on_the_server_is_read_with_the_one_beside_it(tmp_path: Path, given: str) -> None:
+    place = put(tmp_path / "f26", COURSE) / given
+    assert sources(place) == PULLED
+    assert (
+        gather(place, deadline=datetime(2027, 3, 2, 12, 0, tzinfo=UTC))[1]["ada"].notes[0].startswith("handed in late")
+    )
+
+
+def test_a_gradeables_folder_is_the_same_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(put(tmp_path, COURSE) / "submissions" / "hw1")
+    assert sources(Path()) == PULLED
+
+
+def test_of_several_gradeables_none_is_taken_for_a_student(tmp_path: Path) -> None:
+    other = {name.replace("hw1", "hw2"): text for name, text in COURSE.items()}
+    with pytest.raises(UsageError, match=r"hw1 is one of several gradeables of Submitty's: give the folder of one\."):
+        gather(put(tmp_path, COURSE | other))
+    assert sources(tmp_path / "checkout" / "hw2") == PULLED
+
+
+def test_what_submitty_did_not_pull_is_nobodys_zero(tmp_path: Path) -> None:
+    failed = "checkout/hw1/ada/2/failed_to_clone_repository.txt"
+    files = {name: text for name, text in COURSE.items() if "checkout/hw1/ada/2" not in name} | {failed: "error"}
+    found, read_ = gather(put(tmp_path / "one", files) / "submissions" / "hw1")
+    assert set(read_) == {"ben"}
+    assert found.refused == (
+        "ada is not graded: Submitty could not pull the repository (failed_to_clone_repository.txt).",
+    )
+    alone = {name: text for name, text in COURSE.items() if not name.startswith("checkout/hw1/ben")}
+    found, read_ = gather(put(tmp_path / "two", alone) / "submissions" / "hw1")
+    assert set(read_) == {"ada"}
+    assert found.refused == ("ben is not graded: it was handed in by git, and what was pulled is not there.",)
+
+
+def test_a_checkout_that_is_a_link_leads_nowhere(tmp_path: Path) -> None:
+    put(tmp_path / "elsewhere", {f"2/{PY}": "x = 'stolen'\n"})
+    place = put(tmp_path / "f26", {name: text for name, text in COURSE.items() if "checkout/hw1/ada" not in name})
+    (place / "checkout" / "hw1" / "ada").symlink_to(tmp_path / "elsewhere")
+    assert set(sources(place / "submissions" / "hw1")) == {"ben"}
+
+
+# What staff cannot use
+
+
 def test_a_submission_that_was_cancelled_in_submitty_is_not_graded_and_named(tmp_path: Path) -> None:
     found, read_ = gather(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": settings(0, "2027-03-03 09:00:00-0500")}))
     assert set(read_) == {"ada"}

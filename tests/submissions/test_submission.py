@@ -858,6 +858,16 @@ def test_a_cell_that_cannot_be_read_costs_no_other_cell(tmp_path: Path, cell: st
     assert run_names(result.source) == {"f", "g"}
 
 
+def test_cells_that_cannot_be_read_are_kept_with_the_line_of_the_fault_and_magics_are_not(tmp_path: Path) -> None:
+    broken = "x = 1\ndef g(:\n    return 2"
+    result = read_notebook(tmp_path, "def f(): return 1", "%%bash\nls", broken, "y = '\0'")
+    assert [(cell.number, cell.line, cell.code) for cell in result.unread_cells] == [(3, 2, broken), (4, 0, "y = '\0'")]
+    assert result.unread_cells[0].note == result.unread["g"]
+    nothing = read_notebook(tmp_path, broken)
+    assert nothing.source == ""
+    assert [cell.number for cell in nothing.unread_cells] == [1]
+
+
 def test_a_warning_about_a_students_string_is_not_the_graders(tmp_path: Path) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import compileall
+import fcntl
 import json
 import os
 import shutil
@@ -148,9 +150,13 @@ TEXTS = {
 
 def toy_kit(target: Path, factory: pytest.TempPathFactory) -> Path:
     """A kit of one's own in `target`: engine, fixtures, solution and handout, made once for all tests."""
-    made = factory.getbasetemp() / "toy-kit"
-    if not made.is_dir():
-        _make(factory.mktemp("making-toy-kit")).rename(made)
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base  # all workers of one run share it
+    made = base / "toy-kit"
+    with (base / "toy-kit.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.is_dir():
+            _make(factory.mktemp("making-toy-kit")).rename(made)
     return shutil.copytree(made, target)
 
 
@@ -211,4 +217,5 @@ def _make(kit: Path) -> Path:
     regenerate_into(kit / "fixtures" / "toy", kit / "fixtures" / "toy")
     assignment = toy_assignment(kit)
     write_handout(handout_files(assignment), assignment.handout)
+    compileall.compile_dir(kit / "autograder", quiet=2)  # or each command that runs there compiles it anew
     return kit

@@ -11,36 +11,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.beginning import texts
+from autograder.authoring.beginning.choosing import choose
+from autograder.authoring.beginning.clauses import contract_text
 from autograder.authoring.beginning.entries import Allowances, cases_text, entries
-from autograder.authoring.beginning.likely_mistakes import Candidate, candidates
+from autograder.authoring.beginning.likely_mistakes import Candidate
 from autograder.authoring.beginning.signatures import Solution, marked
 from autograder.authoring.beginning.trial import Bench, Tried
-from autograder.authoring.catalogue import Correct, Mistake
 from autograder.authoring.declarations import OPEN_SECRET
-from autograder.authoring.fixtures.agreement import with_mistakes
+from autograder.authoring.exam.contract import CONTRACT, read_contract
 from autograder.authoring.fixtures.generator import Generator, regenerate
 from autograder.authoring.handout.release import handout_files, write_handout, write_source_notebook
 from autograder.grading.cases import Case
 from autograder.grading.items import Assignment, load_assignment
 from autograder.sandbox.apart import apart
-from autograder.sandbox.observation import Observation, Raised
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError, UsageError
 
-MOST_MISTAKES = 5  # of one function
 IDLE = re.compile(r"(?P<case>[\w.-]+): (?:given\.)?(?P<name>\w+) does not matter")
-CASE = re.compile(r"(?P<case>[a-z0-9.-]+-(?:large|other)): ")
+CASE = re.compile(r"(?P<case>[a-z0-9.-]+-(?:case|slope)-(?!small)[a-z0-9-]+): ")
 MOST_REPAIRS = 40
 
 
 @dataclass(frozen=True)
 class Begun:
-    """What was written: how many items, cases and mistakes; and of which functions no mistake is known."""
+    """What was written, in numbers; of which functions no mistake is known; how many clauses are drafts."""
 
     items: int
     cases: int
     mistakes: int
     without: tuple[str, ...]
+    open_clauses: int
 
 
 def check_name(root: Path, name: str) -> None:
@@ -74,8 +74,10 @@ def _begin(root: Path, name: str, title: str, solution: Solution) -> Begun:
         writing = _Writing(root, name, title, solution, [bench.tried(one) for one in solution.functions], sandbox)
         chosen, cases = writing.all()
         without = tuple(function for function, several in chosen.items() if not several)
-        items = len(load_assignment(root / "fixtures" / name).items)
-        return Begun(items, cases, sum(map(len, chosen.values())), without)
+        assignment = load_assignment(root / "fixtures" / name)
+        contract = read_contract(assignment)
+        drafts = len(contract.drafts) if contract else 0
+        return Begun(len(assignment.items), cases, sum(map(len, chosen.values())), without, drafts)
 
 
 @dataclass(frozen=True)
@@ -90,17 +92,20 @@ class _Writing:
     def all(self) -> tuple[Mapping[str, Sequence[Candidate]], int]:
         """Write everything and make the fixtures; the mistakes that were chosen, and the number of cases."""
         text = marked(self.solution)
-        own = {one.function.name: Correct.from_solution(text, one.function.name).source for one in self.tried}
         allowed = Allowances()
         self._write(allowed, {})
         cases = self._cases(allowed)
-        assignment = self._assignment
-        chosen = {
-            one.function.name: choose(assignment, cases, own[one.function.name], one, self.sandbox)
-            for one in self.tried
-        }
+        functions = [one.function for one in self.tried]
+        found = {one.name: choose(self._assignment, cases, text, one, self.sandbox) for one in functions}
+        chosen = {name: choice.mistakes for name, choice in found.items()}
         self._write(allowed, {name: several for name, several in chosen.items() if several})
+        if any(one.docstring for one in functions):
+            violations = {name: choice.violations for name, choice in found.items()}
+            self._write_contract(contract_text(functions, violations))
         return chosen, regenerate(self._assignment, self._assignment.folder, sandbox=self.sandbox)
+
+    def _write_contract(self, text: str) -> None:
+        (self.root / "fixtures" / self.name / CONTRACT).write_text(text, encoding="utf-8")
 
     @property
     def _assignment(self) -> Assignment:
@@ -145,43 +150,3 @@ def _allow(refusal: str, allowed: Allowances) -> bool:
         allowed.dropped.add(case["case"])
         return True
     return False
-
-
-# Mistakes
-
-
-def choose(
-    assignment: Assignment, cases: Sequence[Case], correct: str, tried: Tried, sandbox: Sandbox
-) -> list[Candidate]:
-    """Of the likely mistakes those that some case tells from a right answer, and from each other."""
-    found: list[Candidate] = []
-    seen: list[object] = []
-    for one in candidates(correct, tried.function):
-        mistake = Mistake(one.slug, "", one.function, one.hint, one.text(correct))
-        signature = _signature(assignment, cases, mistake, sandbox)
-        if signature and signature not in seen:
-            seen.append(signature)
-            found.append(one)
-        if len(found) == MOST_MISTAKES:
-            break
-    return found
-
-
-def _signature(assignment: Assignment, cases: Sequence[Case], mistake: Mistake, sandbox: Sandbox) -> list[object]:
-    """What the mistake does in each case where that is not right; nothing where it is no mistake, or more than one."""
-    try:
-        told = with_mistakes(assignment, cases, [mistake], sandbox)
-    except FixtureError:
-        return []  # it does not end, or ends the worker
-    seen = [(case.id, _shown(case.mistakes[mistake.slug])) for case in told if mistake.slug in case.mistakes]
-    is_crash = all(isinstance(case.mistakes.get(mistake.slug), Raised | None) for case in told)
-    return [] if is_crash else list(seen)
-
-
-def _shown(seen: Observation | Raised) -> object:
-    if isinstance(seen, Raised):
-        return seen.types
-    arrays = {
-        n: (r.shape, r.dtype, r.array.tobytes() if r.array is not None else b"") for n, r in seen.returned.items()
-    }
-    return arrays, seen.facts

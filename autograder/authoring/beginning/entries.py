@@ -94,11 +94,18 @@ def _entry(tried: Tried, what: str, points: int, allowed: Allowances) -> Entry:
     wanted[f"{slug}-{short}-large"] = (_sizes(tried.large, "other numbers"), tried.large)
     if what == "values" and tried.other != tried.large:
         wanted[f"{slug}-{short}-other"] = (_sizes(tried.other, "other settings"), tried.other)
+    if what == "values" and tried.brief != tried.large:
+        wanted[f"{slug}-{short}-brief"] = (_sizes(tried.brief, "defaults alone"), tried.brief)
     calls = {
         name: _call(tried, name, title, arguments, leaves, allowed.free.get(name, []))
         for name, (title, arguments) in wanted.items()
         if name not in allowed.dropped
     }
+    for word, one in tried.worded.items() if what == "values" else ():
+        name = f"{slug}-{short}-{re.sub(r'[^a-z0-9]+', '-', word.lower()).strip('-')}"
+        if name not in {*allowed.dropped, *calls}:
+            title = ": ".join(filter(None, [_sizes(one.large, ""), f'"{word}"']))
+            calls[name] = _call(one, name, title, one.large, (), allowed.free.get(name, []))
     first = next(iter(calls))
     public, hidden = {first: calls[first]}, {name: text for name, text in calls.items() if name != first}
     return Entry(f"{slug}-{what}", tried.function.name, what, points, public, hidden)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from autograder.authoring.exam.contract import sentences
+from autograder.authoring.exam.parameters import words_compared
 from autograder.authoring.handout.source_notebook import BEGIN, END
 from autograder.vocabulary.errors import UsageError
 
@@ -22,6 +24,12 @@ ANNOTATIONS: tuple[tuple[str, Kind], ...] = (
     ("ndarray", "array"), ("NDArray", "array"), ("ArrayLike", "array"), ("Tensor", "array"), ("Array", "array"),
     ("list", "array"), ("Sequence", "array"), ("float", "number"), ("int", "whole"), ("bool", "flag"), ("str", "text"),
 )  # fmt: skip
+QUOTED = re.compile(r"(?<!\w)[\"'](\w[\w .-]*)[\"'](?!\w)")
+REFUSES = re.compile(r"\braises?\b|\brefuse|\b\w+Error\b")
+ASKED = re.compile(
+    r"Error\b.*?(?:\b(?:which|that|must|should|text|message|to|and)\s+(?:mention|name)s?|\b(?:mentioning|naming))\b"
+    r"(.*?)(?:[,;]|\b(?:if|where|when|unless)\b|$)"
+)
 OF_DEFAULT: dict[type, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
 
 
@@ -34,6 +42,7 @@ class Argument:
     known     whether annotation, default or docstring says what it is
     range     of a number, as the docstring says; None where it says nothing
     likely    what an array's numbers are like, as the docstring says; "" where it says nothing
+    words     what a text may be, as the docstring says or the body compares; () where nothing says
     """
 
     name: str
@@ -43,27 +52,47 @@ class Argument:
     known: bool = False
     range: tuple[float, float] | None = None
     likely: str = ""
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Function:
     """One function that may be graded.
 
-    summary    the first line of its docstring
-    refusals   fragments of the messages of its own `raise ValueError`
+    summary   the first line of its docstring
+    axes      of what it returns, as the docstring says; () where it does not
+    parts     names of what it returns, where that is a tuple of names; () elsewhere
+    marked    whether its text says what students write
     """
 
     name: str
     arguments: tuple[Argument, ...]
     summary: str
     docstring: str
-    refusals: tuple[str, ...]
     marked: bool
+    axes: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
     @property
     def slug(self) -> str:
         """Its name as ids begin."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+
+    @property
+    def promises_errors(self) -> bool:
+        """Whether the docstring says that anything is refused: what it does not say is no student's to know."""
+        return REFUSES.search(self.docstring) is not None
+
+    def asks_to_mention(self, argument: str) -> bool:
+        """Whether the docstring asks for an error whose text mentions that argument, by name or as `the argument`."""
+        asked = (found[1] for one in sentences(self.docstring) if (found := ASKED.search(one)))
+        return any(re.search(rf"\b(?:{re.escape(argument)}|the (?:argument|parameter))\b", words) for words in asked)
+
+    @property
+    def needed(self) -> tuple[Argument, ...]:
+        """Its arguments without those at the end that have a default which is a number, a text or a truth value."""
+        last = max((place for place, one in enumerate(self.arguments, 1) if one.default is None), default=0)
+        return self.arguments[:last]
 
 
 @dataclass(frozen=True)
@@ -135,16 +164,18 @@ def _function(node: ast.FunctionDef, lines: list[str]) -> Function:
         arguments=tuple(_arguments(node, docstring)),
         summary=docstring.splitlines()[0].strip() if docstring else "",
         docstring=docstring,
-        refusals=tuple(_refusals(node)),
         marked=any(line.strip() == BEGIN for line in (*own, *following)),
+        axes=_described("returns", docstring)[0],
+        parts=_parts(node),
     )
 
 
-def _refusals(node: ast.FunctionDef) -> Iterator[str]:
-    for one in ast.walk(node):
-        if isinstance(one, ast.Raise) and one.exc is not None and "ValueError" in ast.unparse(one.exc):
-            texts = [part.value for part in ast.walk(one.exc) if isinstance(part, ast.Constant)]
-            yield from (text.strip() for text in texts if isinstance(text, str) and len(text.strip()) > 3)
+def _parts(node: ast.FunctionDef) -> tuple[str, ...]:
+    """The names in its `return low, high`, where all its returns of tuples are of these."""
+    returned = [one.value for one in ast.walk(node) if isinstance(one, ast.Return)]
+    tuples = {tuple(getattr(part, "id", "") for part in one.elts) for one in returned if isinstance(one, ast.Tuple)}
+    names = tuples.pop() if len(tuples) == 1 else ()
+    return names if all(names) and len(set(names)) == len(names) else ()
 
 
 def _arguments(node: ast.FunctionDef, docstring: str) -> Iterator[Argument]:
@@ -154,7 +185,9 @@ def _arguments(node: ast.FunctionDef, docstring: str) -> Iterator[Argument]:
         raise UsageError(f"{node.name} takes {what}: a case calls it with a list of arguments, each at its place.")
     missing = [None] * (len(listed) - len(node.args.defaults))
     for one, default in zip(listed, [*missing, *node.args.defaults], strict=True):
-        yield _argument(one, _literal(default), docstring, _used(one.arg, node))
+        found = _argument(one, _literal(default), docstring, _used(one.arg, node))
+        compared = sorted(words_compared(node).get(one.arg, ()))
+        yield replace(found, words=_words(one.arg, docstring) or tuple(compared)) if found.kind == "text" else found
 
 
 def _argument(node: ast.arg, default: Any, docstring: str, used: Kind | None) -> Argument:
@@ -178,7 +211,12 @@ def _used(name: str, node: ast.FunctionDef) -> Kind | None:
                 return "function"
             if one.func.id == "range" and any(isinstance(a, ast.Name) and a.id == name for a in one.args):
                 return "whole"
-    return None
+    return "text" if words_compared(node).get(name) else None
+
+
+def _words(name: str, docstring: str) -> tuple[str, ...]:
+    """The words that a docstring puts in quotes where it says what an argument is: `side   "up" or "down"`."""
+    return tuple(dict.fromkeys(found[1] for found in QUOTED.finditer(_paragraph(name, docstring))))
 
 
 def _paragraph(name: str, docstring: str) -> str:
@@ -232,6 +270,8 @@ def _described(name: str, docstring: str) -> tuple[tuple[str, ...], Kind | None]
         for word, axes in (("matrix", ("row", "column")), ("vector", ("entry",)), ("list", ("entry",))):
             if re.search(rf"\b{word}\b", rest):
                 return axes, None
+        if re.match(rf"(?:str|text)\b|{QUOTED.pattern}", rest):
+            return (), "text"
         for word, kind in (("function", "function"), ("int", "whole"), ("float", "number"), ("number", "number")):
             if re.search(rf"\b{word}", rest):
                 return (), kind  # type: ignore[return-value]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from autograder.authoring.beginning.entries import HINTS, TITLES, Entry, filled, quoted
 from autograder.authoring.beginning.likely_mistakes import Candidate
-from autograder.authoring.beginning.signatures import Function, Solution
+from autograder.authoring.beginning.signatures import Argument, Function, Solution
 from autograder.authoring.beginning.trial import PROBES, Tried
 from autograder.grading.items import PACKAGES
 
@@ -46,7 +46,7 @@ def oracle_text(tried: Sequence[Tried], solution: Solution) -> str:
     """oracle.py, in which nothing is independent yet."""
     names = "".join(f'    "{one.function.name}",\n' for one in tried)
     wanted = "".join(
-        f"# def {name}({', '.join(argument.name for argument in one.function.arguments)}): ...\n"
+        f"# def {name}({', '.join(map(_parameter, one.function.arguments))}): ...\n"
         for one in tried
         for name in (one.function.name, *([f"{one.function.name}_gradient"] if one.leaves else []))
     )
@@ -62,6 +62,10 @@ NOT_INDEPENDENT = {{
 {names}}}
 
 {wanted}'''
+
+
+def _parameter(argument: Argument) -> str:
+    return argument.name if argument.default is None else f"{argument.name}={argument.default!r}"
 
 
 def probes_text() -> str:
@@ -128,6 +132,6 @@ Hand in `{name}.py` or `{name}.ipynb`.
 
 
 def _about(function: Function) -> str:
-    arguments = ", ".join(argument.name for argument in function.arguments)
+    arguments = ", ".join(map(_parameter, function.arguments))
     said = function.summary or "Complete the function."
     return f"`{function.name}({arguments})`: {said[0].lower()}{said[1:]}"

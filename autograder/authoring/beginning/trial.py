@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
 
-from autograder.authoring.beginning.signatures import Argument, Function, Solution
+from autograder.authoring.beginning.arguments import (
+    LARGE,
+    SMALL,
+    choices,
+    others,
+    sized,
+    unanswered,
+    worded,
+    wrong,
+)
+from autograder.authoring.beginning.signatures import Function, Solution
+from autograder.authoring.beginning.unchecked import REFUSAL, unchecked
 from autograder.authoring.calls import Drawn, Formula, Number
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Array
@@ -24,38 +35,51 @@ from autograder.sandbox.inside.calling import call
 
 __all__ = ["call"]
 '''
-SMALL, LARGE = (3, 4, 2, 5), (5, 7, 6, 8)  # sizes of axes in the order of their names: no two the same in one case
-RANGES = ("real", "positive", "probabilities", "whole")
-NUMBERS = (Number(0.5, 3.0), Number(0.1, 0.9), Number(-2.0, 2.0), Number(2.0, 9.0))
-WHOLES = (2, 3, 1, 10)
-FORMULAS = (Formula("x", "x * x - 2"), Formula("x", "2 * x"))  # the second is the first one's derivative
-OTHER_FORMULA = Formula("x", "x * x - 3")
-TRIES = 64
 MOST_ERRORS = 3
+SEEDS = range(7, 15)  # what answers numbers of one draw alone would be refused in the next term
+
+
+class Unanswered(UsageError):  # noqa: N818 (a kind of UsageError, which is one)
+    """No arguments were found that a function answers: a sentence, and the function."""
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return str(self.args[0])
+
+    @property
+    def function(self) -> Function:
+        """The function."""
+        found: Function = self.args[1]
+        return found
 
 
 @dataclass(frozen=True)
 class Tried:
     """What was found of one function.
 
-    small, large   arguments that it answers, with small and with large axes; `other` has other numbers besides
+    small, large   arguments that it answers, with small and with large axes; `other` has other numbers besides, and
+                   `brief` lacks those that have a default; the same as `large` where there are none
     returns        axes of what it returns; {name: axes} of a tuple or dictionary; None where it is compared as it is
     kind           what came back, as a phrase: "a NumPy array"
     dtype          of the first floating part
     leaves         inputs that its result has a gradient with respect to
-    errors         arguments instead of which it raises ValueError, each with the argument that the message mentions
+    errors         arguments that a check of its own refuses with ValueError, each with the argument that its text must
+                   mention, where the docstring asks for that
+    worded         for each other word that an argument may be, the same with it in `large`
     """
 
     function: Function
     small: Mapping[str, Any]
     large: Mapping[str, Any]
     other: Mapping[str, Any]
+    brief: Mapping[str, Any]
     returns: str | Mapping[str, str] | None
     kind: str
     dtype: str
     square: bool
     leaves: tuple[str, ...] = ()
     errors: tuple[tuple[Mapping[str, Any], str], ...] = ()
+    worded: Mapping[str, Tried] = field(default_factory=dict)
 
 
 @dataclass
@@ -67,43 +91,74 @@ class Bench:
     said: str = field(default="", init=False)
 
     def tried(self, function: Function) -> Tried:
-        """What is found of it; raises UsageError, with what was said last, where it answers nothing that is tried."""
-        for arguments in itertools.islice(_choices(function), TRIES):
-            small = _sized(arguments, SMALL)
-            if (seen := self._answer(function, small)) is not None:
+        """What is found of it; raises Unanswered, with the likeliest call, where it answers nothing that is tried."""
+        told = ""
+        for arguments in choices(function):
+            small = sized(arguments, SMALL)
+            seen = self._answer(function, small)
+            if seen is None:
+                told = told or unanswered(function, small, SEEDS[0], self.said)
+                continue
+            refused = next((seed for seed in SEEDS[1:] if self._answer(function, small, seed) is None), None)
+            if refused is None:
                 return self._described(function, arguments, small, seen)
-        raise UsageError(
-            f"{function.name} answers nothing that was tried: {self.said or 'it has too many arguments'}. Say in its "
-            "docstring what each argument is, one line each: `x   float[row column]`, `n   int`, `f   function`."
-        )
+            told = unanswered(function, small, refused, self.said)
+        raise Unanswered(told, function)
 
     def _described(
         self, function: Function, arguments: Mapping[str, Any], small: Mapping[str, Any], seen: Mapping[str, Any]
     ) -> Tried:
-        large: Mapping[str, Any] = _sized(arguments, LARGE)
+        large: Mapping[str, Any] = sized(arguments, LARGE)
         large = large if self._answer(function, large) is not None else small
-        other = next((one for one in _varied(large) if self._answer(function, one) is not None), large)
-        returns, square = _axes(function, seen, small)
+        other = self._other(function, large)
+        brief: Mapping[str, Any] = {one.name: large[one.name] for one in function.needed}
+        brief = brief if brief != large and self._answer(function, brief) is not None else large
         arrays = [array for array in seen["parts"].values() if array is not None and array.dtype.kind == "f"]
         dtype = arrays[0].dtype.name if arrays and self.solution.values != "python" else "float64"
-        return Tried(
+        found = Tried(
             function=function,
             small=small,
             large=large,
             other=other,
-            returns=returns,
-            kind="" if returns is None or self.solution.values == "torch" else seen["kind"],
+            brief=brief,
+            **self._seen(function, seen, small),
             dtype=dtype if dtype in ("float32", "float64") else "float64",
-            square=square,
-            leaves=self._leaves(function, small) if isinstance(returns, str) else (),
-            errors=tuple(itertools.islice(self._errors(function, small), MOST_ERRORS)) if function.refusals else (),
+            errors=tuple(itertools.islice(self._errors(function, small), MOST_ERRORS))
+            if function.promises_errors
+            else (),
         )
+        leaves = self._leaves(function, small) if isinstance(found.returns, str) else ()
+        return replace(found, leaves=leaves, worded=dict(self._worded(found)))
+
+    def _other(self, function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments with each whole number, flag and function another, where that is answered in the same shape."""
+        seen = self._answer(function, arguments)
+        for name, value in arguments.items():
+            for other in others(value):
+                changed = {**arguments, name: other}
+                if (answer := self._answer(function, changed)) is not None and _is_alike(answer, seen):
+                    arguments = changed
+                    break
+        return arguments
+
+    def _worded(self, found: Tried) -> Iterator[tuple[str, Tried]]:
+        for word, arguments in worded(found.function, found.large):
+            if (seen := self._answer(found.function, arguments)) is not None:
+                yield word, replace(found, large=arguments, **self._seen(found.function, seen, arguments))
+
+    def _seen(self, function: Function, seen: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What came back, as Tried describes it."""
+        returns, square = _axes(function, seen, arguments)
+        kind = "" if returns is None or self.solution.values == "torch" else seen["kind"]
+        return {"returns": returns, "kind": kind, "square": square}
 
     # Calls
 
-    def _answer(self, function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _answer(
+        self, function: Function, arguments: Mapping[str, Any], seed: int = SEEDS[0]
+    ) -> Mapping[str, Any] | None:
         """Parts and kind of what comes back, where it can be graded; else None, and `said` says why."""
-        first = self.run(function, arguments, plain=True)
+        first = self.run(function, arguments, seed=seed, plain=True)
         if first.observation is None:
             self.said = _ending(first)
             return None
@@ -112,7 +167,7 @@ class Bench:
         if not names:
             self.said = f"it returned {kind}"
             return None if kind == "nothing" else {"kind": kind, "parts": {}, "plain": plain}
-        seen = self.run(function, arguments, returns=names)
+        seen = self.run(function, arguments, seed=seed, returns=names)
         if seen.observation is None:
             self.said = _ending(seen)
             return None
@@ -125,9 +180,11 @@ class Bench:
             return None
         return {"kind": kind, "parts": parts, "plain": plain}
 
-    def run(self, function: Function, arguments: Mapping[str, Any], **more: Any) -> Outcome:
-        """One call."""
-        rng = np.random.default_rng(7)
+    def run(
+        self, function: Function, arguments: Mapping[str, Any], text: str = "", seed: int = SEEDS[0], **more: Any
+    ) -> Outcome:
+        """One call, of the solution or of another text."""
+        rng = np.random.default_rng(seed)
         inputs: dict[str, Array] = {name: one.array(rng) for name, one in arguments.items() if isinstance(one, Drawn)}
         given = {
             name: one.drawn(rng) if isinstance(one, Number) else one
@@ -142,7 +199,7 @@ class Bench:
             "returns": [],
         }
         params |= {"given": given, "formulas": formulas, **more}
-        program = Program("solution", self.solution.text, {}, PROBES, self.solution.values == "torch")
+        program = Program("solution", text or self.solution.text, {}, PROBES, self.solution.values == "torch")
         request = Request("trial", function.name, "call", params, safetensors.numpy.save(inputs), 5.0)
         return self.sandbox.run(program, [request], load_timeout=20.0)[0]
 
@@ -157,17 +214,27 @@ class Bench:
         return tuple(n for n, one in found.items() if one and one.array is not None and np.abs(one.array).max() > 1e-3)
 
     def _errors(self, function: Function, arguments: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-        seen: set[str] = set()
+        """What is refused by the solution's own checks: without them, another thing happens."""
+        without = unchecked(self.solution.text)
+        seen: set[tuple[str, str]] = set()
         for argument in function.arguments:
-            for wrong in _wrong(arguments[argument.name]):
-                instead = {argument.name: wrong}
-                done = self.run(function, arguments, raises={"raised": instead}).observation
-                raised = done.facts.get("raised") if done else None
-                if isinstance(raised, dict) and "ValueError" in raised["types"] and raised["message"] not in seen:
-                    seen.add(raised["message"])
-                    if not any(part in raised["message"] for part in function.refusals):
-                        continue  # NumPy's or Python's own, which no docstring promises
-                    yield instead, argument.name if argument.name in raised["message"] else ""
+            for refused in wrong(arguments[argument.name]):
+                instead = {argument.name: refused}
+                message = self._refused(function, arguments, instead, self.solution.text)
+                if message is None or (argument.name, message) in seen:
+                    continue
+                if self._refused(function, arguments, instead, without) is None:
+                    seen.add((argument.name, message))
+                    is_asked = function.asks_to_mention(argument.name) and argument.name in message
+                    yield instead, argument.name if is_asked else ""
+
+    def _refused(
+        self, function: Function, arguments: Mapping[str, Any], instead: Mapping[str, Any], text: str
+    ) -> str | None:
+        """What the ValueError says that a call with these arguments instead raises; None where it raises none."""
+        done = self.run(function, arguments, text=text, raises={"raised": instead}).observation
+        raised = done.facts.get("raised") if done else None
+        return str(raised["message"]) if isinstance(raised, dict) and REFUSAL in raised["types"] else None
 
 
 def _ending(outcome: Outcome) -> str:
@@ -175,78 +242,6 @@ def _ending(outcome: Outcome) -> str:
     if raised is None:
         return outcome.exceeded or outcome.detail or outcome.status
     return f"{raised.types[0]}: {raised.message[:200]}" + (f" (line {raised.line})" if raised.line else "")
-
-
-# What is tried
-
-
-def _choices(function: Function) -> Iterator[dict[str, Any]]:
-    """Arguments to try, the likeliest first: all arrays of one range, all numbers of one."""
-    named = function.arguments
-    shapes: list[tuple[str, ...] | None] = [None, ("row", "column"), ("entry",)]
-    unshaped = any(one.kind == "array" and not one.axes for one in named)
-    for default_axes in shapes[1:][::-1] if unshaped else shapes[:1]:
-        for low, numbers in itertools.product(RANGES, range(4)):
-            arguments = {one.name: _value(one, low, numbers, default_axes or ("entry",)) for one in named}
-            functions = (one.name for one in named if one.kind == "function")
-            yield arguments | dict(zip(functions, itertools.cycle(FORMULAS), strict=False))
-
-
-def _value(argument: Argument, low: str, number: int, axes: tuple[str, ...]) -> Any:
-    match argument.kind:
-        case "array":
-            kind = argument.likely if argument.likely and (number == 0 or argument.likely == "whole") else low
-            return Drawn(" ".join(argument.axes or axes), (), kind)  # type: ignore[arg-type]
-        case "number":
-            if argument.range:
-                return Number(*argument.range)
-            return NUMBERS[number] if argument.default is None or number else float(argument.default)
-        case "whole":
-            return WHOLES[number] if argument.default is None or number else int(argument.default)
-        case "function":
-            return FORMULAS[0]
-        case "flag":
-            return bool(argument.default)
-        case _:
-            return str(argument.default or "text")
-
-
-def _sized(arguments: Mapping[str, Any], sizes: Sequence[int]) -> dict[str, Any]:
-    """The arguments with a size for each axis: the same name the same size."""
-    names: dict[str, int] = {}
-    for one in arguments.values():
-        for axis in one.axes.split() if isinstance(one, Drawn) else ():
-            names.setdefault(axis, sizes[len(names) % len(sizes)] + len(names) // len(sizes))
-    return {
-        name: Drawn(one.axes, tuple(names[axis] for axis in one.axes.split()), one.kind)
-        if isinstance(one, Drawn)
-        else one
-        for name, one in arguments.items()
-    }
-
-
-def _varied(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same arguments with another whole number, flag or function."""
-    for name, one in arguments.items():
-        if isinstance(one, bool):
-            yield {**arguments, name: not one}
-        elif isinstance(one, int):
-            yield from ({**arguments, name: other} for other in (one + 1, one + 2) if other != one)
-        elif isinstance(one, float):
-            yield from ({**arguments, name: other} for other in (0.5 * one + 0.25, one + 1.0) if other != one)
-        elif one == FORMULAS[0]:
-            yield {**arguments, name: OTHER_FORMULA}
-
-
-def _wrong(value: Any) -> Sequence[Any]:
-    """What a function may refuse in place of a value."""
-    if isinstance(value, Drawn):
-        return ([], [[]], [1.0], [[1.0]], [-1.0, -2.0], [0.0, 0.0], [[[1.0]]])
-    if isinstance(value, bool | Formula):
-        return ()
-    if isinstance(value, str):
-        return ("", "unheard-of")
-    return (0, -1, -1.5, 1.5, 1000)
 
 
 # What came back
@@ -257,10 +252,20 @@ def _names(function: Function, kind: Any, plain: Any) -> list[str]:
     if kind in ("a tensor", "a NumPy array", "a number"):
         return [function.name]
     if isinstance(kind, str) and kind.startswith("a tuple of "):
-        return [f"part{number}" for number in range(1, 1 + int(kind.rpartition(" ")[2]))]
+        count = int(kind.rpartition(" ")[2])
+        return list(function.parts) if len(function.parts) == count else [f"part{n}" for n in range(1, 1 + count)]
     if isinstance(plain, dict) and plain and all(_is_numeric(one) for one in plain.values()):
         return list(plain)
     return [function.name] if isinstance(plain, list) and plain and _is_numeric(plain) else []
+
+
+def _is_alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
+    """Whether both are of one kind, and each part of as many axes."""
+    return _form(one) == _form(other)
+
+
+def _form(seen: Mapping[str, Any] | None) -> object:
+    return seen and (seen["kind"], {name: array.ndim for name, array in seen["parts"].items()})
 
 
 def _is_numeric(found: Any) -> bool:
@@ -272,7 +277,9 @@ def _is_numeric(found: Any) -> bool:
 def _axes(
     function: Function, seen: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> tuple[str | Mapping[str, str] | None, bool]:
-    """The axes of each part, named as the arguments' axes of that size; and whether a size is there twice."""
+    """The axes of each part, named as the docstring says or as the arguments' axes of that size; and whether a size is
+    there twice.
+    """
     parts = seen["parts"]
     if not parts:
         return None, False
@@ -287,5 +294,7 @@ def _axes(
     for name, array in parts.items():
         axes = [names.get(size, f"axis{place}") for place, size in enumerate(array.shape)]
         square |= len(set(array.shape)) < array.ndim
+        if name == function.name and len(set(function.axes)) == array.ndim:
+            axes = list(function.axes)
         found[name] = " ".join(axis if axes.count(axis) == 1 else f"{axis}{place}" for place, axis in enumerate(axes))
     return (found[function.name] if list(found) == [function.name] else found), square

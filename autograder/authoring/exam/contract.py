@@ -9,16 +9,23 @@
     mistakes = ["first-maximum-only", "habit:isclose-for-eq"]
     separates = "two equal maxima in one row"
 
-or, in place of the last three, `not_graded = "the reason"`.
+or, in place of the last three, `not_graded = "the reason"`. Sentences of a docstring may be written shorter, each with
+its mistakes or with the reason; they are about all items of their function, and one without mistakes is a draft:
+
+    [compute_deltas]
+    "Two maxima share the weight" = ["first-maximum-only"]
+    "The result has no graph" = "whether it has one changes no value"
+    "rewards float[batch trial]" = []
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,6 +39,7 @@ TEXTS = frozenset({"id", "function", "where", "sentence", "separates", "not_grad
 LISTS = frozenset({"items", "mistakes"})
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 NUMBERED = re.compile(r"(?:\d+\.|-)\s+")
+ROW = re.compile(r"[`*]*\w+(?:, *\w+)*[`*]*:? {2,}\S")
 SENTENCE_END = re.compile(r"(?<![.\d])\.(?=\s|$)|:(?=\s|$)")
 
 
@@ -54,6 +62,11 @@ class Clause:
     separates: str = ""
     not_graded: str = ""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is a draft: nothing violates it, and nothing says why it is not graded."""
+        return not self.mistakes and not self.not_graded
+
 
 @dataclass(frozen=True)
 class Contract:
@@ -61,6 +74,11 @@ class Contract:
 
     path: Path
     clauses: tuple[Clause, ...]
+
+    @property
+    def drafts(self) -> tuple[Clause, ...]:
+        """The clauses that are drafts."""
+        return tuple(clause for clause in self.clauses if clause.is_open)
 
     def place(self, clause: Clause) -> str:
         """File, line and id, as a complaint begins."""
@@ -82,16 +100,49 @@ def read_contract(assignment: Assignment) -> Contract | None:
         raise FixtureError(f"{path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FixtureError(f"{path} is not TOML: {error}.") from error
-    listed = data.get("clause", [])
-    if strange := sorted(data.keys() - {"clause"}):
-        raise FixtureError(f"{path} has the unknown entry {strange[0]!r}; clauses are [[clause]] tables.")
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
-        raise FixtureError(f"{path} lists no [[clause]].")
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith("[[clause]]")]
-    numbers = lines if len(lines) == len(listed) else [1] * len(listed)
-    clauses = tuple(_clause(entry, path, line) for entry, line in zip(listed, numbers, strict=True))
+    of_function: dict[str, tuple[str, ...]] = {}
+    for item in assignment.items:
+        of_function[item.function] = (*of_function.get(item.function, ()), item.id)
+    clauses = [make() for make in clauses_in(data, text, path, of_function)]
     _refuse_twice(clauses, path)
-    return Contract(path, clauses)
+    return Contract(path, tuple(clauses))
+
+
+def clauses_in(
+    data: Mapping[str, Any], text: str, path: Path, of_function: Mapping[str, tuple[str, ...]]
+) -> Iterator[Callable[[], Clause]]:
+    """What makes each clause, or raises FixtureError where it cannot be one; `of_function` are a function's items."""
+    shorter = {name: one for name, one in data.items() if name != "clause"}
+    for name, one in shorter.items():
+        if not isinstance(one, dict):
+            raise FixtureError(f"{path} has the unknown entry {name!r}; clauses are [[clause]] tables.")
+    listed = data.get("clause", [])
+    if not isinstance(listed, list) or not (listed or shorter) or not all(isinstance(one, dict) for one in listed):
+        raise FixtureError(f"{path} lists no [[clause]].")
+    rows = text.splitlines()
+    lines = [number for number, row in enumerate(rows, 1) if row.strip().startswith("[[clause]]")]
+    numbers = lines if len(lines) == len(listed) else [1] * len(listed)
+    for entry, line in zip(listed, numbers, strict=True):
+        yield functools.partial(_clause, entry, path, line)
+    for name, one in shorter.items():
+        for place, (sentence, value) in enumerate(one.items(), 1):
+            slug = "-".join(re.findall(r"[a-z0-9]+", f"{name} {place}".lower()))
+            line = next((number for number, row in enumerate(rows, 1) if row.strip()[1:].startswith(sentence)), 1)
+            items = of_function.get(name, ())
+            short = Clause(slug, name, "docstring", sentence, line, items, separates="the cases of its items")
+            yield functools.partial(_short_clause, short, value, path)
+
+
+def _short_clause(short: Clause, value: Any, path: Path) -> Clause:
+    """The clause that `"sentence" = [mistakes]` or `"sentence" = "why it is not graded"` is."""
+    if isinstance(value, str) and value.strip():
+        return replace(short, not_graded=value, items=(), separates="")
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return replace(short, mistakes=tuple(value))
+    raise FixtureError(
+        f"{path}:{short.line}: {short.sentence[:60]!r} of [{short.function}] should have a list of mistakes, or the "
+        f"reason why it is not graded, but has {value!r}."
+    )
 
 
 def _clause(entry: Mapping[str, Any], path: Path, line: int) -> Clause:
@@ -135,10 +186,23 @@ def sentences(text: str) -> list[str]:
     """The sentences of a docstring, white space collapsed.
 
     In running text and in lists a sentence ends at a full stop, a colon or the end of its paragraph; a row of a table
-    (indented, or with a gap between columns) is one sentence, with the lines that are indented below it.
+    (indented, or with a gap between columns) is one sentence, with the lines that are indented below it. Text may
+    follow a table at once.
     """
-    blocks = re.split(r"\n\s*\n", text.strip("\n"))
-    return [sentence for block in blocks for sentence in _of_block(block.splitlines())]
+    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text.strip("\n"))]
+    return [sentence for block in blocks for part in _tables_apart(block) for sentence in _of_block(part)]
+
+
+def _tables_apart(lines: Sequence[str]) -> Iterator[list[str]]:
+    """The block, cut where a table and running text follow each other without a line between."""
+    part: list[str] = []
+    for line in lines:
+        is_start = not line.startswith(" ") and part
+        if is_start and bool(ROW.match(line)) != bool(ROW.match(part[0])):
+            yield part
+            part = []
+        part.append(line)
+    yield part
 
 
 def _of_block(lines: Sequence[str]) -> Iterator[str]:

@@ -4,6 +4,8 @@
 mistakes = ["delta-sign-flipped", "habit:truncation", "parameter:mode-ignored"]    # or mistake = "…"
 function = "compute_deltas"           # needed for a habit or a parameter, which several functions have
 reason = "the main value is wrong in every use: …"
+
+Without `mistakes` an entry is of all those of its function.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autograder.authoring.exam.findings import Fate, Finding
 from autograder.grading.items import Assignment
@@ -20,6 +23,7 @@ from autograder.vocabulary.text import number
 
 COSTLY = "costly.toml"
 MOST = 0.5
+ALL = ""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def costs(assignment: Assignment, findings: Iterable[Finding], fates: Iterable[F
 
 
 def read_costly(folder: Path) -> dict[tuple[str, str], str] | None:
-    """(mistake, function or "") → why it costs more than half; None where there is no list.
+    """(mistake or "" for all, function or "") → why it costs more than half; None where there is no list.
 
     Raises FixtureError where the list cannot be used.
     """
@@ -77,13 +81,16 @@ def read_costly(folder: Path) -> dict[tuple[str, str], str] | None:
         return None
     try:
         listed = tomllib.loads(path.read_text(encoding="utf-8"))["costly"]
-        return {
-            (name, one.get("function", "")): one["reason"]
-            for one in listed
-            for name in (one["mistakes"] if "mistakes" in one else [one["mistake"]])
-        }
+        return {(name, one.get("function", "")): one["reason"] for one in listed for name in _of_entry(one)}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         raise FixtureError(f"{path} cannot be used: {error}.") from error
+
+
+def _of_entry(one: Mapping[str, Any]) -> list[str]:
+    """The mistakes that an entry names."""
+    if "mistakes" in one or "mistake" in one:
+        return list(one["mistakes"]) if "mistakes" in one else [one["mistake"]]
+    return [ALL] if one["function"] else []
 
 
 def cost_complaints(found: Iterable[Cost], listed: Mapping[tuple[str, str], str], *, all_tried: bool) -> list[str]:
@@ -93,8 +100,13 @@ def cost_complaints(found: Iterable[Cost], listed: Mapping[tuple[str, str], str]
         f"{cost.name} costs {number(cost.lost)} of {number(cost.of)} points of {cost.function}, more than half, and is "
         f"not listed in {COSTLY}.{f' {cost.what}' if cost.what else ''}"
         for cost in costly
-        if not {(cost.name, cost.function), (cost.name, "")} & listed.keys()
+        if not {(cost.name, cost.function), (cost.name, ""), (ALL, cost.function)} & listed.keys()
     ]
-    names = {(cost.name, function) for cost in costly for function in (cost.function, "")}
+    names = {(name, function) for cost in costly for name in (cost.name, ALL) for function in (cost.function, "")}
     stale = sorted(listed.keys() - names) if all_tried else []
-    return told + [f"{name} is listed in {COSTLY}, but costs no more than half of its function." for name, _ in stale]
+    return told + [
+        f"{name} is listed in {COSTLY}, but costs no more than half of its function."
+        if name
+        else f"{function} is listed in {COSTLY}, but nothing costs more than half of it."
+        for name, function in stale
+    ]

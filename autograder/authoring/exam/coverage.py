@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.authoring.exam.contract import Clause, Contract
@@ -21,11 +21,17 @@ class Coverage:
     not_graded: int
 
 
-def clause_complaints(contract: Contract, assignment: Assignment, names: Iterable[Name]) -> list[str]:
-    """What clauses lack or name wrongly, before anything is graded; `names` are all mistakes that there are."""
+def clause_complaints(
+    contract: Contract, assignment: Assignment, names: Iterable[Name], unfinished: Sequence[str] = ()
+) -> list[str]:
+    """What clauses lack or name wrongly, before anything is graded; `names` are all mistakes that there are.
+
+    Drafts of clauses are none of it where their function is `unfinished`.
+    """
     items = {item.id: item.function for item in assignment.items}
     known = set(names)
-    found = [(clause, what) for clause in contract.clauses for what in _lacks(clause, assignment, items, known)]
+    held = [clause for clause in contract.clauses if not (clause.is_open and clause.function in unfinished)]
+    found = [(clause, what) for clause in held for what in _lacks(clause, assignment, items, known)]
     return [f"{contract.place(clause)} {what}." for clause, what in found]
 
 
@@ -34,9 +40,10 @@ def coverage(contract: Contract, lost_on: Mapping[Name, Sequence[Mapping[str, fl
 
     `lost_on` says of each mistake that was graded, and of each place of a generated change, what it lost by item.
     """
-    graded = [clause for clause in contract.clauses if not clause.not_graded]
+    graded = [clause for clause in contract.clauses if not clause.not_graded and not clause.is_open]
     uncaught = [clause for clause in graded if not _is_caught(clause, lost_on)]
-    counts = Coverage(len(contract.clauses), len(graded) - len(uncaught), len(contract.clauses) - len(graded))
+    silent = sum(bool(clause.not_graded) for clause in contract.clauses)
+    counts = Coverage(len(contract.clauses), len(graded) - len(uncaught), silent)
     told = [
         f"{contract.place(clause)} is not tested: none of its mistakes ({', '.join(clause.mistakes)}) loses points on "
         f"{', '.join(clause.items)}."
@@ -62,17 +69,26 @@ def _lacks(clause: Clause, assignment: Assignment, items: Mapping[str, str], kno
         return [f"is about {clause.function}, which is no graded function"]
     if clause.not_graded:
         return ["names mistakes, and says why it is not graded"] if clause.mistakes else []
-    if not clause.mistakes:
-        return ["has neither mistakes nor not_graded"]
+    if clause.is_open:
+        return ["has neither mistakes nor a reason why it is not graded"]
     lacks = [f"names mistakes but no {what}" for what in ("items", "separates") if not getattr(clause, what)]
     own = {name for name, function in known if function == clause.function or not clause.function}
-    lacks += [f"names the unknown mistake {name!r}" for name in clause.mistakes if name not in own]
+    lacks += [
+        f"names the unknown mistake {name!r}{_known_of(name, own)}" for name in clause.mistakes if name not in own
+    ]
     for item in clause.items:
         if item not in items:
             lacks.append(f"names the unknown item {item!r}")
         elif clause.function and items[item] != clause.function:
             lacks.append(f"names the item {item}, which is about {items[item]}")
     return lacks
+
+
+def _known_of(name: str, own: Collection[str]) -> str:
+    """Which there are of its family: slugs, `habit:…` or `parameter:…`."""
+    family = name.partition(":")[0] if ":" in name else ""
+    several = sorted(one for one in own if one.partition(":")[0] == family or (not family and ":" not in one))
+    return f", and not one of {', '.join(several)}" if several else ""
 
 
 def _is_caught(clause: Clause, lost_on: Mapping[Name, Sequence[Mapping[str, float]]]) -> bool:

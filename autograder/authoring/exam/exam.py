@@ -19,6 +19,7 @@ from typing import TypeVar
 from autograder.authoring.exam.contract import CONTRACT, README, Contract, docstrings, read_contract, unquoted
 from autograder.authoring.exam.costs import COSTLY, Cost, cost_complaints, costs, read_costly
 from autograder.authoring.exam.coverage import Coverage, clause_complaints, coverage, losses
+from autograder.authoring.exam.error_texts import excused, functions_whose_errors_are_read
 from autograder.authoring.exam.findings import Fate, Finding, Known, RightAnswer
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
 from autograder.authoring.exam.stale_handout import stale_handout
@@ -48,6 +49,7 @@ class Exam:
     coverage        of the contract; None where the assignment has none, or only a sample was tried
     costs           the highest share of a function first
     notes           what is missing without making a grade wrong
+    unlisted        changes that lose nothing, and that no list gives the reason of, where a complaint says so
     """
 
     solution: Report
@@ -60,6 +62,7 @@ class Exam:
     coverage: Coverage | None = None
     costs: tuple[Cost, ...] = ()
     notes: tuple[str, ...] = ()
+    unlisted: tuple[Mutant, ...] = ()
 
 
 def selfcheck(
@@ -84,17 +87,19 @@ def selfcheck(
     right_answers = right_answer_paths(assignment)[::every]
     reports = _graded(grader, solution, tried, right_answers, changed, jobs, progress)
     findings = tuple(map(Finding.of, tried, reports.mistakes))
-    fates = tuple(map(Fate.of, changed, reports.mutants))
+    read = functions_whose_errors_are_read(fixtures.cases)
+    fates = tuple(excused(fate, solution, read) for fate in map(Fate.of, changed, reports.mutants))
     found = tuple(costs(assignment, findings, fates))
     counts, untested = (None, []) if contract is None or every > 1 else coverage(contract, losses(findings, fates))
-    open_still = _open_still(assignment, contract, fates)
+    drafts = not_independent(assignment)  # whose cases and clauses are still to be added to
+    open_still = _open_still(drafts, contract, fates)
     complaints = [
         *_about_solution(reports.solution),
         *_about_handout(assignment, reports.handout),
         *(told for finding in findings for told in finding.complaints),
         *(told for answer in reports.right_answers for told in answer.complaints),
         *(told for fate in fates if fate not in open_still for told in fate.complaints),
-        *_about_contract(contract, assignment, solution, catalogue, mutants),
+        *_about_contract(contract, assignment, solution, catalogue, mutants, drafts),
         *untested,
         *_about_costs(assignment, found, all_tried=every == 1),
     ]
@@ -106,19 +111,21 @@ def selfcheck(
         right_answers=reports.right_answers,
         fates=fates,
         has_operators=can_mutate(),
+        unlisted=tuple(fate.mutant for fate in fates if fate.is_open and fate not in open_still),
         coverage=counts,
         costs=found,
         notes=(
             *missing(assignment, catalogue),
-            *([] if contract else _without_contract(fates, found)),
+            *([] if contract else _without_contract(fates)),
+            *(_about_drafts(contract, drafts) if contract else ()),
+            *_without_costly(assignment, found),
             *(told for fate in open_still if contract or not fate.is_generated_and_open for told in fate.complaints),
         ),
     )
 
 
-def _open_still(assignment: Assignment, contract: Contract | None, fates: Sequence[Fate]) -> list[Fate]:
+def _open_still(drafts: Sequence[str], contract: Contract | None, fates: Sequence[Fate]) -> list[Fate]:
     """What says nothing against the assignment yet: generated changes without a contract, functions that are drafts."""
-    drafts = not_independent(assignment)  # whose cases are still to be added to
     generated = [fate for fate in fates if not contract and fate.is_generated_and_open]
     return [*generated, *(fate for fate in fates if fate.mutant.function in drafts)]
 
@@ -194,6 +201,7 @@ def missing(assignment: Assignment, catalogue: Sequence[Known]) -> list[str]:
     known = {mistake.function for mistake in catalogue}
     functions = assignment.functions
     return [
+        *_another_title(assignment, text),
         *(
             f"No mistake is known of {name}: nobody who gets it wrong is told why."
             for name in functions
@@ -203,6 +211,14 @@ def missing(assignment: Assignment, catalogue: Sequence[Known]) -> list[str]:
         *(f"{item.id} has no public case: students cannot check it." for item in assignment.items if not item.public),
         *(f"{item.id} has no hidden case: its public outputs earn it." for item in assignment.items if not item.hidden),
     ]
+
+
+def _another_title(assignment: Assignment, text: str) -> list[str]:
+    """That the text is headed by another title than items.toml says; either may be the longer one."""
+    heading = next((line.removeprefix("# ").strip() for line in text.splitlines() if line.startswith("# ")), "")
+    if not heading or heading.startswith(assignment.title) or assignment.title.startswith(heading):
+        return []
+    return [f"The assignment's text is headed {heading!r}, and items.toml says {assignment.title!r}."]
 
 
 def known_mistakes(assignment: Assignment) -> list[Known]:
@@ -240,13 +256,14 @@ def _about_contract(
     solution: str,
     catalogue: Iterable[Known],
     mutants: Iterable[Mutant],
+    drafts: Sequence[str],
 ) -> list[str]:
-    """What is wrong with the contract before anything is graded."""
+    """What is wrong with the contract before anything is graded; `drafts` are functions that are not finished."""
     if contract is None:
         return []
     names = {(known.slug, known.function) for known in catalogue} | {(one.name, one.function) for one in mutants}
     texts = docstrings(solution, assignment.functions)
-    return [*unquoted(contract, texts, _readme(assignment)), *clause_complaints(contract, assignment, names)]
+    return [*unquoted(contract, texts, _readme(assignment)), *clause_complaints(contract, assignment, names, drafts)]
 
 
 def _about_costs(assignment: Assignment, found: Sequence[Cost], *, all_tried: bool) -> list[str]:
@@ -254,12 +271,24 @@ def _about_costs(assignment: Assignment, found: Sequence[Cost], *, all_tried: bo
     return [] if listed is None else cost_complaints(found, listed, all_tried=all_tried)
 
 
-def _without_contract(fates: Iterable[Fate], found: Iterable[Cost]) -> list[str]:
+def _about_drafts(contract: Contract, drafts: Sequence[str]) -> list[str]:
+    """Which sentences of unfinished functions nothing violates yet."""
+    several = [clause for clause in contract.drafts if clause.function in drafts]
+    return [f"{contract.place(clause)} has no mistake yet: {clause.sentence!r}." for clause in several]
+
+
+def _without_contract(fates: Iterable[Fate]) -> list[str]:
     """What an assignment that has no contract yet is not held to."""
     lost = sum(fate.is_generated_and_open for fate in fates)
-    costly = sum(cost.is_costly for cost in found)
     return [
         f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
-        f"habits {lost} lose nothing and are not listed as equivalent; {costly} mistakes cost more than half of their "
-        f"function ({COSTLY} would say why)."
+        f"habits {lost} lose nothing and are not listed as equivalent."
     ]
+
+
+def _without_costly(assignment: Assignment, found: Iterable[Cost]) -> list[str]:
+    """What an assignment that has no list of costly mistakes is not held to."""
+    costly = sum(cost.is_costly for cost in found)
+    if not costly or read_costly(assignment.folder) is not None:
+        return []
+    return [f"{costly} mistakes cost more than half of their function; {COSTLY} would say why."]

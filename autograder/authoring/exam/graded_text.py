@@ -83,6 +83,12 @@ class GradedText:
         return [n for n, (kind, _) in self.parameters.items() if "Tensor" in kind and not kinds[n].startswith("int")]
 
     @cached_property
+    def said(self) -> dict[str, str]:
+        """What the docstring says of each parameter in its row's second word, `float` or `float[batch`."""
+        rows = [line.split() for line in self.docstring.splitlines()]
+        return {row[0]: row[1].rstrip(";,.") for row in rows if len(row) > 1 and row[0] in self.parameters}
+
+    @cached_property
     def models(self) -> list[str]:
         """Names of the function that hold a model: annotated as a module, called so, or asked for its parameters."""
         called_so = [name for name in self.parameters if name.rpartition("_")[2] == "model"]

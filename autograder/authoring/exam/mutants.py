@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -98,7 +99,9 @@ def mutants_of(solution: str, functions: Sequence[str], folder: Path) -> list[Mu
     made = {(mutant.function, mutant.before, mutant.after) for mutant in found}
     if can_mutate() and (unmade := sorted(reasons.keys() - made)):
         function, _, after = unmade[0]
-        raise FixtureError(f"{folder / EQUIVALENT} lists a change of {function} that is not made: {after!r}.")
+        near = difflib.get_close_matches(after, [one.after for one in found if one.function == function], 1, 0)
+        closest = f" The one that is made and is most like it: {near[0]!r}." if near else ""
+        raise FixtureError(f"{folder / EQUIVALENT} lists a change of {function} that is not made: {after!r}.{closest}")
     return found
 
 
@@ -150,6 +153,26 @@ def changed_lines(before: str, after: str) -> tuple[str, str]:
     return _joined(removed), _joined(added)
 
 
+def equivalent_entry(mutant: Mutant) -> str:
+    """The entry of equivalent_mutants.toml for a mutant, whose reason is still to be written."""
+    family = f'family = "{mutant.name}"\n' if mutant.slug else ""
+    lines = (f"{key} = {_toml(getattr(mutant, key))}\n" for key in ("before", "after"))
+    return f'[[equivalent]]\n{family}function = "{mutant.function}"\n{"".join(lines)}reason = ""\n'
+
+
+def _toml(lines: str) -> str:
+    escaped = lines.replace("\\", "\\\\").replace('"', '\\"')
+    if NEXT_LINE not in escaped:
+        return f'"{escaped}"'
+    several = lines.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').replace(NEXT_LINE, "\n")
+    return f'"""\n{several}\n"""'
+
+
+def _of_entry(text: str) -> str:
+    """The lines of an entry as changes are told: they may stand below each other, with indentation and comments."""
+    return _joined(re.split(r"\n|⏎", text))
+
+
 def _joined(lines: Iterable[str]) -> str:
     stripped = (line.partition("  #")[0].strip() for line in lines)
     return NEXT_LINE.join(line for line in stripped if line)
@@ -161,6 +184,6 @@ def _reasons(path: Path) -> dict[tuple[str, str, str], str]:
         return {}
     try:
         listed = tomllib.loads(path.read_text(encoding="utf-8"))["equivalent"]
-        return {(one["function"], one["before"], one["after"]): one["reason"] for one in listed}
+        return {(one["function"], _of_entry(one["before"]), _of_entry(one["after"])): one["reason"] for one in listed}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise FixtureError(f"{path} cannot be used: {error}.") from error

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from autograder.authoring.exam.graded_text import Change, GradedText
 
 NUMBERS = {"int": ("1", "2", "3"), "float": ("0.0", "0.2", "1.0")}  # one of which a student might write in
+QUOTES = ('"', "'")
+ARRAYS = ("float[", "int[")
 POSITIVE = {ast.NotEq: ">", ast.Eq: "<="}
 
 
 def parameter_changes(graded: GradedText) -> Iterator[tuple[str, Change]]:
     """Each change with the name of what is done to which parameter, `epsilon-ignored`."""
-    for name, (annotation, default) in graded.parameters.items():
+    for name, (annotated, default) in graded.parameters.items():
+        annotation = annotated or graded.said.get(name, "")
         for value in _constants(graded, name, annotation, default):
             yield f"{name}-ignored", (graded.before(graded.body[0], f"{name} = {value}"),)
         for value in _other_defaults(graded, annotation, default):
@@ -27,10 +30,12 @@ def _constants(graded: GradedText, name: str, annotation: str, default: ast.expr
     """What a function that ignores the parameter would take in its place."""
     if default is not None:
         return [graded.text(default)]
-    if annotation == "str":
-        return [repr(value) for value in sorted(_words_compared(graded.node).get(name, ()))]
+    if annotation == "str" or annotation.startswith(QUOTES):  # `"up" or "down"`, as a docstring says it
+        return [repr(value) for value in sorted(words_compared(graded.node).get(name, ()))]
     if annotation == "Tensor":
         return [f"torch.zeros_like({name})", f"torch.ones_like({name})"]
+    if annotation.startswith(ARRAYS):  # as a docstring says it
+        return [f"0 * {name}", f"0 * {name} + 1"]
     return list(NUMBERS.get(annotation, ()))
 
 
@@ -61,11 +66,11 @@ def _other_constants(graded: GradedText, annotation: str, value: object) -> list
 def _alternatives(module: ast.Module, value: str) -> list[str]:
     """The other words that a parameter which can be `value` is compared with somewhere in the module."""
     functions = [node for node in module.body if isinstance(node, ast.FunctionDef)]
-    groups = [words for function in functions for words in _words_compared(function).values() if value in words]
+    groups = [words for function in functions for words in words_compared(function).values() if value in words]
     return sorted({word for words in groups for word in words} - {value})
 
 
-def _words_compared(function: ast.FunctionDef) -> dict[str, set[str]]:
+def words_compared(function: ast.FunctionDef) -> dict[str, set[str]]:
     """Each name of a function that is compared with words, and the words."""
     found: dict[str, set[str]] = {}
     for node in ast.walk(function):

@@ -48,8 +48,6 @@ from autograder.vocabulary.places import (
 OPTIONAL = ("experiments.py",)
 COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course
 STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
-# nbgrader's fetch leaves out every folder that is called `feedback`, for it keeps its own under that name.
-FEEDBACK, REMARKS = "autograder.grading.feedback", "autograder.grading.remarks"
 GIT_ATTRIBUTES = ".gitattributes"
 ATTRIBUTES = """\
 # Text with the line ends that it was made with, on every system; pictures and tensors byte for byte.
@@ -94,12 +92,13 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
 
 
 def student_engine() -> dict[str, str]:
-    """The packages that `check` and a notebook's test cells need, whole: path with forward slashes → text."""
+    """The packages that `check` and a notebook's test cells need, whole: path with forward slashes → text.
+
+    No folder may be called `feedback`: nbgrader's fetch leaves such a folder out, for it keeps its own under that name.
+    """
     modules = [ENGINE / "__init__.py", ENGINE / "__main__.py"]
     modules += [path for name in STUDENT_PACKAGES for path in (ENGINE / name).rglob("*.py")]
-    found = {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
-    folder, ours = (name.replace(".", "/") for name in (REMARKS, FEEDBACK))
-    return {name.replace(ours, folder): text.replace(FEEDBACK, REMARKS) for name, text in found.items()}
+    return {f"autograder/{path.relative_to(ENGINE).as_posix()}": _text(path) for path in sorted(modules)}
 
 
 def notebook_of(assignment: Assignment) -> Notebook:

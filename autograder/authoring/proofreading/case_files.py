@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from autograder.authoring.declarations import TOLERANCES, Draft, Refusal, check_draft
+from autograder.authoring.draws import Formula
 from autograder.authoring.proofreading.fault import CASE, Fault, attempt, fault_of, likely
 from autograder.authoring.proofreading.items_file import ItemsFile, listed_names
 from autograder.authoring.proofreading.python_files import Sources
@@ -153,11 +154,31 @@ def _about_inputs(one: Placed) -> Iterator[Fault]:
 
 
 def _about_params(one: Placed) -> Iterator[Fault]:
-    try:
-        json.dumps(one.draft.params, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        what = f"the parameters of {one.draft.case} cannot be stored: {error}"
-        yield Fault(*one.place, what, "numbers, text, lists and dicts; arrays belong to the inputs")
+    for name, found in _not_json(one.draft.params, ""):
+        what = f"the parameters of {one.draft.case} cannot be stored: {name} is {found}"
+        right = "numbers, text, lists and dicts; arrays belong to the inputs"
+        if found == Formula.__name__:
+            right = "a Formula among the arguments of the call; in what should raise, another argument is another"
+        yield Fault(*one.place, what, right)
+
+
+def _not_json(found: Any, name: str) -> Iterator[tuple[str, str]]:
+    """What JSON does not know, with its name: `raises.refused.function`, and its type or value."""
+    if isinstance(found, Mapping):
+        for key, value in found.items():
+            if not isinstance(key, str | int | float | None):  # as json.dumps takes them
+                yield f"the key {key!r} of {name or 'params'}", type(key).__name__
+            yield from _not_json(value, f"{name}.{key}".strip("."))
+    elif isinstance(found, list | tuple):
+        for place, value in enumerate(found):
+            yield from _not_json(value, f"{name}[{place}]")
+    else:
+        try:
+            json.dumps(found, allow_nan=False)
+        except ValueError:
+            yield name, repr(found)
+        except TypeError:
+            yield name, type(found).__name__
 
 
 def _about_answer(one: Placed, answer: Any) -> Iterator[Fault]:

@@ -156,6 +156,9 @@ def _about_entry(file: ItemsFile, table: str, place: int, entry: Mapping[str, An
         if key in entry or (key == "points" and table == "item"):
             yield from _number(file, entry, key, table, place)
     if table == "item":
+        calls, defined = entry.get("calls", []), file.functions
+        for one in [c for c in calls if defined and c not in defined] if _is_texts(calls) else [calls]:
+            yield file.fault(f"calls names {one!r}", "functions of the solution, in a list", "item", place, "calls")
         yield from _about_cases(file, place, entry)
 
 
@@ -167,9 +170,8 @@ def _about_cases(file: ItemsFile, place: int, entry: Mapping[str, Any]) -> Itera
             yield file.fault(f"{key} is {listed!r}", 'a list of cases: ["a", "b"]', "item", place, key)
             continue
         found += listed
-        for case in listed:
-            if not CASE.fullmatch(case):
-                yield file.fault(f"the case {case!r} cannot be stored", SLUG_RIGHT, "item", place, key)
+        for case in [one for one in listed if not CASE.fullmatch(one)]:
+            yield file.fault(f"the case {case!r} cannot be stored", SLUG_RIGHT, "item", place, key)
     if not found and all(_is_texts(entry.get(key, [])) for key in ("public", "hidden")):
         yield file.fault(f"the item {entry.get('id', '')} has no case", 'public = ["…"]', "item", place)
 

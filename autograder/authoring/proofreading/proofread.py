@@ -18,6 +18,7 @@ from autograder.authoring.proofreading.case_files import (
     placed_drafts,
 )
 from autograder.authoring.proofreading.catalogue_files import catalogue_faults, collecting_refusals
+from autograder.authoring.proofreading.exam_files import exam_faults
 from autograder.authoring.proofreading.fault import Fault, Faults, fault_of
 from autograder.authoring.proofreading.items_file import ItemsFile, item_faults, read_items, repaired
 from autograder.authoring.proofreading.python_files import Sources, imported
@@ -114,7 +115,17 @@ def _read(folder: Path) -> tuple[ItemsFile | None, list[Fault]]:
     readme = solution / "README.md"
     faults = [*item_faults(file, solution), *module_faults(module, graded), *readme_faults(readme)]
     text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
-    return file, [*faults, *notebook_faults(notebook_path(solution), text, graded)]
+    faults += [*notebook_faults(notebook_path(solution), text, graded), *exam_faults(folder, _items_of(file))]
+    return file, faults
+
+
+def _items_of(file: ItemsFile) -> dict[str, list[str]]:
+    """Graded function → its items."""
+    found: dict[str, list[str]] = {}
+    for _, _, entry in file.tables:
+        if isinstance(entry.get("function"), str):
+            found.setdefault(entry["function"], []).append(str(entry.get("id")))
+    return found
 
 
 def _graded(file: ItemsFile) -> list[str]:

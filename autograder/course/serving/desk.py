@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.authoring.handout.source_notebook import read_extras
-from autograder.course.dashboard import rewrite_class_page
+from autograder.course.dashboard import settle
 from autograder.course.results import alone
 from autograder.course.serving.answers import Answer
-from autograder.gradebook.grades_folder import stored_reports, write_finals
-from autograder.gradebook.overrides import Override, overrides_in, read_overrides, with_row
+from autograder.gradebook.grades_folder import stored_reports
+from autograder.gradebook.overrides import Override, counting, overrides_in, read_overrides, with_row
 from autograder.gradebook.rules import read_rules
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
@@ -103,7 +103,8 @@ class Desk:
         """What points can be given for in this report."""
         items = [Choice(item.item, item.title, item.points, item.max_points) for item in report.items]
         asked = [Choice(one.id, one.text.split("\n")[0], None, one.points) for one in self.questions]
-        return [*items, *asked, Choice("", "", report.points, report.max_points)]
+        counted = sum(counting(self.decided().values()).values())
+        return [*items, *asked, Choice("", "", None if counted else report.points, report.max_points + counted)]
 
     def is_grading(self) -> bool:
         """Whether a run is writing into the folder."""
@@ -170,8 +171,7 @@ class Desk:
             if rules is not None:
                 reports = self.reports()
                 rules.check_students([report.student for report in reports], self.folder)
-                finals = write_finals(self.folder, reports, self.assignment, rules)
-                rewrite_class_page(self.folder, reports, self.assignment, finals)
+                settle(self.folder, reports, self.assignment, rules)
             return True
 
     def _apply_what_waits(self) -> None:

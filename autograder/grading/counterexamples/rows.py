@@ -1,6 +1,7 @@
 """Counterexamples without an oracle: a public case that fails, cut to one of its rows.
 
-`rows.toml` beside the stored cases says of which probes a row of the answer depends on that row of the inputs alone:
+`rows.toml` beside the stored cases says of which probes, or of which functions, a row of the answer depends on that row
+of the inputs alone:
 
     [deltas]
     inputs = ["rewards"]                            # whose first axis is the rows'
@@ -21,13 +22,14 @@ from autograder.grading.cases import Case, Expectation
 from autograder.grading.counterexamples.search import Runner, is_lost, wrong
 from autograder.grading.counterexamples.telling import told
 from autograder.grading.counterexamples.trials import Trial
-from autograder.grading.feedback.wording import Place, in_file
 from autograder.grading.items import Assignment, Item
+from autograder.grading.remarks.wording import Place, in_file
 from autograder.sandbox.calls import Outcome, Program
 from autograder.vocabulary.errors import FixtureError
 
 FILE = "rows.toml"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
+KIND = ("fact", "kind")  # of what came back: no matter of rows
 MOST_ROWS = 12  # of a case; one call each
 
 
@@ -55,8 +57,8 @@ class RowSearch:
     def _trials(self, item: Item) -> Iterator[Trial]:
         """Each row of the item's public cases that has others beside it, in order."""
         for case in self.cases:
-            if case.item == item.id and case.visibility == "public" and case.probe in self.declared:
-                yield from rows_of(case, self.declared[case.probe])
+            if case.item == item.id and case.visibility == "public":
+                yield from rows_of(case, self.declared)
 
     def _run(self, asked: Sequence[tuple[Item, Trial, Case]]) -> list[Outcome]:
         requests = [case.request(item) for item, _, case in asked]
@@ -81,16 +83,25 @@ def read_rows(assignment: Assignment) -> dict[str, Any]:
     return declared
 
 
-def rows_of(case: Case, declared: Mapping[str, Any]) -> list[Trial]:
+def rows_of(case: Case, declared: Mapping[str, Mapping[str, Any]]) -> list[Trial]:
     """The case cut to each of its rows; none where it has only one, or anything in it is not by rows."""
+    entry = declared.get(case.probe) or declared.get(case.function)
     count = {len(array) if array.ndim else 0 for array in case.inputs.values()}
-    if set(case.inputs) != set(declared["inputs"]) or len(count) != 1 or not 1 < (rows := count.pop()) <= MOST_ROWS:
+    if entry is None or set(case.inputs) != set(entry["inputs"]):
         return []
-    if set(PLACEHOLDER.findall(declared["call"])) - set(case.inputs) - set(case.params):
+    if len(count) != 1 or not 1 < (rows := count.pop()) <= MOST_ROWS:
         return []
-    if any(one.kind not in ("value", "unchanged") or not _has_rows(one, rows) for one in case.expected):
+    if set(PLACEHOLDER.findall(entry["call"])) - set(case.inputs) - _settings(case).keys():
         return []
-    return [_row(case, declared, row) for row in range(rows)]
+    told = [one for one in case.expected if (one.kind, one.name) != KIND]
+    if any(one.kind not in ("value", "unchanged") or not _has_rows(one, rows) for one in told):
+        return []
+    return [_row(case, entry, row) for row in range(rows)]
+
+
+def _settings(case: Case) -> dict[str, Any]:
+    """The parameters of a case, and what the engine's own probe is given beside arrays."""
+    return {**case.params.get("given", {}), **case.params}
 
 
 def _has_rows(expectation: Expectation, rows: int) -> bool:
@@ -106,6 +117,6 @@ def _row(case: Case, declared: Mapping[str, Any], row: int) -> Trial:
     expected = [cut(one) for one in case.expected if one.kind == "value"]
     inputs = {name: array[row : row + 1] for name, array in case.inputs.items()}
     text = str(declared["call"])
-    for name, setting in case.params.items():
+    for name, setting in _settings(case).items():
         text = text.replace(f"{{{name}}}", str(setting))
     return Trial(case.probe, inputs, case.params, lambda inputs, params: expected, {"": text})

@@ -17,8 +17,8 @@ from autograder.grading.counterexamples.drawing import Drawing
 from autograder.grading.counterexamples.shrinking import simpler
 from autograder.grading.counterexamples.telling import told
 from autograder.grading.counterexamples.trials import Trial
-from autograder.grading.feedback.wording import Place, in_file
 from autograder.grading.items import Item
+from autograder.grading.remarks.wording import Place, in_file
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Raised
 from autograder.vocabulary.errors import GraderFault

@@ -10,7 +10,7 @@ import numpy as np
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import Mismatch
 from autograder.grading.counterexamples.trials import Trial, nested
-from autograder.grading.feedback.wording import Place, in_file
+from autograder.grading.remarks.wording import Place, in_file
 from autograder.sandbox.observation import Array, Raised, Returned
 from autograder.vocabulary.text import visible
 

@@ -8,7 +8,7 @@ from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.text import visible
 
 SENTENCE = re.compile(r"(?<=[.?!])\s")
-ELSEWHERE = re.compile(r"(\S+) fails too: start there\.")  # as `grading.feedback.hints` words it
+ELSEWHERE = re.compile(r"(\S+) fails too: start there\.")  # as `grading.remarks.hints` words it
 MOST = 240  # characters
 UNSEEN = "every public case passes, and a hidden one fails."
 

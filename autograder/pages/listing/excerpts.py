@@ -7,7 +7,7 @@ import bisect
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -22,6 +22,7 @@ from autograder.vocabulary.report import ItemResult, Report
 
 MAX_BYTES = 56_000  # of all listings of a page, as HTML
 OF_LINE = 60  # bytes of a line's own markup
+MOST_UNREAD = 12  # cells that are shown of those that could not be read
 HEAD, AROUND = 12, 8  # lines that are shown of a long piece: its first, and those around what is marked
 BREAK = re.compile(r"\r\n|\r|\n")
 CAUSE = ""  # stands for no item: what kept all of them from being reached
@@ -38,6 +39,7 @@ class Line:
     number    as the handed-in file, or the cell, counts; 0 for a row that is no line
     items     whose failure concerns it
     is_cause  whether it kept everything from being reached
+    said      what is to be said at it besides
     """
 
     at: int
@@ -45,6 +47,7 @@ class Line:
     html: Markup
     items: tuple[ItemResult, ...] = ()
     is_cause: bool = False
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Piece:
     @property
     def is_marked(self) -> bool:
         """Whether anything failed at one of them."""
-        return any(line.items or line.is_cause for line in self.lines)
+        return any(line.items or line.is_cause or line.said for line in self.lines)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Listing:
 
     pieces   function → as it was handed in
     rest     what is no graded function; None where there is nothing else
+    unread   cells of a notebook that could not be read
     places   item → the line that it concerns, and where that is in words
     cause    the same of what kept everything from being reached
     """
@@ -75,6 +79,7 @@ class Listing:
     places: Mapping[str, tuple[int, str]]
     cause: tuple[int, str] | None
     changes: tuple[Change, ...]
+    unread: tuple[Piece, ...] = ()
 
 
 NOTHING = Listing({}, None, {}, None, ())
@@ -83,22 +88,55 @@ NOTHING = Listing({}, None, {}, None, ())
 def listing_of(
     submission: Submission, report: Report, functions: Sequence[str], handout: str = "", known: Known | None = None
 ) -> Listing:
-    """The listing of what was graded; nothing where nothing could be read."""
-    if not submission.source:
+    """The listing of what was graded, and of cells that could not be read; nothing where there is no text at all."""
+    if not submission.source and not submission.unread_cells:
         return NOTHING
     lines = BREAK.split(submission.source)
+    unread, told = _unread(submission, report, len(lines))
+    room = MAX_BYTES - sum(len(line.html.encode()) + OF_LINE for piece in unread for line in piece.lines)
     defined = _defined(submission.source, lines, functions)
     marks = marked_lines(report, submission, defined, known or {})
-    desk = _Desk(submission, lines, _items_by_line(report, marks), line_of_cause(report, submission))
+    desk = _Desk(submission, lines, _items_by_line(report, marks), line_of_cause(report, submission), room)
     spans = {name: _span(node) for name, node in defined.items()}
     first = sorted(spans, key=lambda name: (not desk.is_marked(spans[name]), functions.index(name)))
     pieces = {name: desk.piece([spans[name]]) for name in first}
     rest = desk.rest(spans.values())
     shown = {line.at for piece in (*pieces.values(), *([rest] if rest else [])) for line in piece.lines if line.number}
     places = {item: (line, submission.place(line)) for item, line in marks.items() if line in shown}
-    cause = None if desk.cause not in shown or desk.cause is None else (desk.cause, submission.place(desk.cause))
-    changes = changes_of(handout, submission, lines, spans)
-    return Listing(pieces, rest, places, cause, changes)
+    cause = told if desk.cause not in shown or desk.cause is None else (desk.cause, submission.place(desk.cause))
+    changes = changes_of(handout, submission, lines, spans) if submission.source else ()
+    return Listing(pieces, rest, places, cause, changes, unread)
+
+
+def _unread(submission: Submission, report: Report, before: int) -> tuple[tuple[Piece, ...], tuple[int, str] | None]:
+    """The cells that could not be read, each marked where Python stopped; and the first that the report gives as cause.
+
+    Their lines are counted on from `before`, since an anchor names one line of a page.
+    """
+    pieces: list[Piece] = []
+    cause: tuple[int, str] | None = None
+    room = MAX_BYTES // 2
+    for cell in submission.unread_cells[:MOST_UNREAD]:
+        lines = BREAK.split(cell.code)
+        alone = replace(submission, source=cell.code, cells=((1, cell.number),), unread_cells=())
+        at = min(max(cell.line, 1), len(lines))
+        desk = _Desk(alone, lines, {}, at, room // 2)
+        is_cause = cell.note.casefold() in report.cause.casefold()
+        if is_cause and cause is None:
+            cause = before + at, alone.place(at)
+        piece = desk.piece([(1, len(lines))])
+        said = "Python cannot read on from here" if cell.line else "Python cannot read this cell"
+        marked = tuple(
+            replace(line, at=before + line.at, is_cause=is_cause and line.at == at, said=said if line.at == at else "")
+            for line in piece.lines
+        )
+        pieces.append(replace(piece, lines=marked))
+        room -= sum(len(line.html.encode()) + OF_LINE for line in marked)
+        before += len(lines)
+    if (more := len(submission.unread_cells) - MOST_UNREAD) > 0:
+        words = f"{more:,} more {'cell' if more == 1 else 'cells'} that could not be read"
+        pieces.append(Piece("", (_row(f"… {words}"),)))
+    return tuple(pieces), cause
 
 
 def _items_by_line(report: Report, marks: Mapping[str, int]) -> dict[int, tuple[ItemResult, ...]]:
@@ -132,9 +170,10 @@ class _Desk:
         lines: Sequence[str],
         items: Mapping[int, tuple[ItemResult, ...]],
         cause: int | None,
+        room: int = MAX_BYTES,
     ) -> None:
         self._submission, self._lines, self._items, self.cause = submission, lines, items, cause
-        self._room = MAX_BYTES
+        self._room = room
         self._marked = sorted({*items, *([] if cause is None else [cause])})
 
     def is_marked(self, span: Span) -> bool:

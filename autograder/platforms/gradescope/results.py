@@ -16,7 +16,7 @@ from autograder.gradebook.class_reports import FinalReport, why_not_graded
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import CaseResult, ItemResult, Report
 from autograder.vocabulary.report_text import counterexample_markdown, fenced, item_markdown, notes_beside
-from autograder.vocabulary.text import VERDICT_WORDS, visible
+from autograder.vocabulary.text import VERDICT_WORDS, number, visible
 
 Visibility = Literal["visible", "after_due_date", "after_published", "hidden"]
 VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)
@@ -34,7 +34,8 @@ def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility 
     """
     if report.points is None:
         raise GraderFault(f"{visible(report.student, 80)} is not graded: {visible(why_not_graded(report), 300)}")
-    reasons = report.reasons if isinstance(report, FinalReport) else ()
+    final = report if isinstance(report, FinalReport) and report.reasons else None
+    reasons = [_final(final), *final.reasons] if final else []
     causes = report.cause.splitlines()  # how long it took is not told: hidden cases could say something by it
     return {
         "score": report.points,
@@ -48,6 +49,12 @@ def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility 
         "leaderboard": [],
         "extra_data": {"student": report.student, "assignment": report.assignment, "fixtures": report.fixtures},
     }
+
+
+def _final(report: FinalReport) -> str:
+    """The grade with its maximum: neither need be the sum of the tests."""
+    extra = ", with extra credit" if (report.points or 0.0) > report.max_points else ""
+    return f"Final grade: {number(report.points or 0.0)} of {number(report.max_points)} points{extra}."
 
 
 def _tests(item: ItemResult, at: int, hidden_cases: Visibility) -> list[dict[str, Any]]:

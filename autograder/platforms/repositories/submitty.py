@@ -1,4 +1,4 @@
-"""Submitty's download of a gradeable: each student's versions, and which of them the student chose.
+"""Submitty's download of a gradeable, or its folder on the server: each student's versions, and which one counts.
 
 *Download Zip > all* gives `submissions/<user>/<version>/…` with `submissions/<user>/user_assignment_settings.json`,
 and where students hand in by git, `checkout/<user>/<version>/…`, which is what was pulled; *active* gives the chosen
@@ -8,6 +8,12 @@ version alone, `submissions/<user>/…` and `checkout/<user>/…`; a grader's ow
 `downloadAssignedZips` in site/app/controllers/MiscController.php;
 submitty.org/instructor/autograding/directory_structure.)
 
+On the server a course's folder holds `submissions/<gradeable>/<user>/<version>/…` and, of hand-ins by git,
+`checkout/<gradeable>/<user>/<version>/…`; then the version in `submissions` holds `.submit.VCS_CHECKOUT` and no work,
+and a file `failed_to_….txt` stands in the checkout where the repository could not be cloned (directory_structure, as
+above; `checkout_vcs_repo` in Submitty's submitty_autograding_shipper.py). One gradeable's folder is given, of either
+kind: the other is found beside it. So is a copy of both with that gradeable alone.
+
 There is no upload: Submitty takes a CSV for numeric gradeables alone, and not for those that students hand in to
 (`UploadCSV` in SimpleGraderController.php).
 """
@@ -16,6 +22,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,6 +37,8 @@ from autograder.vocabulary.moments import moment_or_none
 from autograder.vocabulary.text import visible
 
 CHECKOUT = "checkout"
+BY_GIT = ".submit.VCS_CHECKOUT"
+NOT_CLONED = re.compile(r"failed_to_(?:clone_repository|determine_version_on_\w+|construct_valid_repository_url)\.txt")
 MOST_VERSIONS = 100_000
 
 Entries = Sequence[os.DirEntry[str]]
@@ -39,7 +48,18 @@ def recognised(entries: Entries) -> list[os.DirEntry[str]]:
     """The folders of students, or those that hold them, that are among these."""
     if _is_whole(entries):
         return [entry for entry in entries if is_folder(entry)]
-    return [entry for entry in entries if is_folder(entry) and (Path(entry.path) / SETTINGS).is_file()]
+    return [entry for entry in entries if is_folder(entry) and (_submissions_of(entry) / SETTINGS).is_file()]
+
+
+def _submissions_of(entry: os.DirEntry[str]) -> Path:
+    """Where a student's settings lie; of a checkout on the server, in the folder beside it."""
+    return _beside(Path(entry.path), CHECKOUT, SUBMISSIONS) or Path(entry.path)
+
+
+def _beside(student: Path, here: str, there: str) -> Path | None:
+    """`…/<there>/<gradeable>/<student>` for a folder `…/<here>/<gradeable>/<student>`; None for any other."""
+    gradeable = Path(os.path.normpath(student.absolute())).parent
+    return gradeable.parent.parent / there / gradeable.name / student.name if gradeable.parent.name == here else None
 
 
 def _is_whole(entries: Entries) -> bool:
@@ -55,11 +75,39 @@ def _is_whole(entries: Entries) -> bool:
 def hand_ins(entries: Entries, wanted: Wanted) -> list[HandIn]:
     """What each student handed in: the version that counts in Submitty."""
     if not _is_whole(entries):
-        return [_of_student(Path(entry.path), ()) for entry in entries]
+        return [_on_server(entry) for entry in entries]
     top = {entry.name: Path(entry.path) for entry in entries}
-    checkouts = {one.name: one for one in _folders_in(top[CHECKOUT])} if CHECKOUT in top else {}
-    students = _folders_in(top[SUBMISSIONS])
-    return [_of_student(one, [checkouts[one.name]] if one.name in checkouts else []) for one in students]
+    found: list[HandIn] = []
+    gradeables = [one for one in _folders_in(top[SUBMISSIONS]) if _is_gradeable(one)]
+    if len(gradeables) > 1:
+        return [_not_a_student(one) for one in gradeables]
+    submissions = gradeables[0] if gradeables else top[SUBMISSIONS]
+    checkout = top.get(CHECKOUT, Path()) / submissions.name if gradeables else top.get(CHECKOUT)
+    checkouts = {one.name: one for one in _folders_in(checkout)} if checkout else {}
+    for one in _folders_in(submissions):
+        found.append(_of_student(one, [checkouts[one.name]] if one.name in checkouts else []))
+    return found
+
+
+def _on_server(entry: os.DirEntry[str]) -> HandIn:
+    """What a student handed in, of a folder of students: on the server, what was pulled lies in another beside it."""
+    submissions, checkout = _submissions_of(entry), _beside(Path(entry.path), SUBMISSIONS, CHECKOUT)
+    if submissions != Path(entry.path):
+        checkout = Path(entry.path)
+    return _of_student(submissions, [checkout] if checkout is not None and _is_folder(checkout) else [])
+
+
+def _is_gradeable(folder: Path) -> bool:
+    """Whether a folder is not a student's but holds those of students."""
+    if (folder / SETTINGS).exists():
+        return False
+    return any((one / SETTINGS).is_file() for one in _folders_in(folder))
+
+
+def _not_a_student(folder: Path) -> HandIn:
+    shown = shown_name(folder.name)
+    reason = f"{visible(shown, 100)} is one of several gradeables of Submitty's: give the folder of one."
+    return HandIn(((folder.name,),), folder, shown, refused=reason)
 
 
 def _of_student(folder: Path, checkouts: Sequence[Path]) -> HandIn:
@@ -74,12 +122,22 @@ def _of_student(folder: Path, checkouts: Sequence[Path]) -> HandIn:
         return HandIn(owner, folder, shown, refused=f"{visible(shown, 100)} has cancelled the submission in Submitty.")
     version = str(chosen.version)
     work = next((one / version for one in (*checkouts, folder) if _is_folder(one / version)), None)
+    if work is not None and (why := _not_pulled(work)):
+        return HandIn(owner, folder, shown, refused=f"{visible(shown, 100)} is not graded: {why}.")
     if work is None:
         reason = f"{visible(shown, 100)} is not graded: version {version}, which counts in Submitty, is not there."
         return HandIn(owner, folder, shown, refused=reason)
     last = max((int(one.name) for one in _folders_in(folder) if _is_number(one.name)), default=0)
     notes = (f"version {version} of {last} was graded, which counts in Submitty",) if last > chosen.version else ()
     return HandIn(owner, work, f"{shown}/{version}", submitted=chosen.times.get(chosen.version), notes=notes)
+
+
+def _not_pulled(work: Path) -> str:
+    """Why there is no work in a version that was handed in by git; "" where there is some."""
+    names = [entry.name for entry in entries_of(work)]
+    if failed := next((name for name in names if NOT_CLONED.fullmatch(name)), ""):
+        return f"Submitty could not pull the repository ({failed})"
+    return "it was handed in by git, and what was pulled is not there" if (work / BY_GIT).exists() else ""
 
 
 @dataclass(frozen=True)

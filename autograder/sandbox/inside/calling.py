@@ -12,11 +12,12 @@ code and judges nothing. torch and NumPy are looked up, never imported: arrays, 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -55,7 +56,8 @@ def call(
     named = {**given, **formulas}
     leaves = {name: named[name].requires_grad_() for name in params.get("leaves", ())}
     with_stand_ins = {name: Formula(entry) for name, entry in params.get("stand_ins", {}).items()}
-    found = _with(student, with_stand_ins, lambda: function(*(named[name] for name in params["arguments"])))
+    with standing_in([student], with_stand_ins):
+        found = function(*(named[name] for name in params["arguments"]))
     facts: dict[str, Any] = {"kind": kind_of(found)}
     returned: dict[str, Any] = {}
     if params.get("plain"):
@@ -63,7 +65,7 @@ def call(
     elif params["returns"]:
         parts = parts_of(found, params["returns"], values)
         returned |= parts
-        returned |= _gradients(next(iter(parts.values())), leaves)
+        returned |= gradients(next(iter(parts.values())), leaves)
     for name, formula in {**formulas, **with_stand_ins}.items():
         facts[f"calls of {name}"] = len(formula.calls)
         returned[f"calls of {name}"] = _numbers(formula.calls[:MAX_TRACE], values)
@@ -127,6 +129,42 @@ def error_of(function: Callable[[], Any]) -> dict[str, Any] | None:
     return None
 
 
+def gradients(output: Any, leaves: Mapping[str, Any]) -> dict[str, Any]:
+    """The gradient of the output's sum with respect to each leaf; None where the graph does not reach it."""
+    if not leaves or not _is_tensor(output) or not output.requires_grad:
+        return {f"gradient {name}": None for name in leaves}
+    found = _torch().autograd.grad(output.sum(), list(leaves.values()), allow_unused=True)
+    return {f"gradient {name}": array for name, array in zip(leaves, found, strict=True)}
+
+
+def number_of(value: Any) -> Any:
+    """A number as a tensor in float64: as_tensor alone would round a Python float to float32."""
+    torch = _torch()
+    exact = value.detach().double() if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=torch.float64)
+    return exact.reshape(())
+
+
+@contextlib.contextmanager
+def standing_in(modules: Sequence[ModuleType], stand_ins: Mapping[str, Any]) -> Iterator[None]:
+    """Put stand-ins where student code looks: into the submission, which comes first, and where others have the name.
+
+    Also those that the submission lacks: it is not to blame for them.
+    """
+    nothing = object()
+    places = [(one, name) for one in modules for name in stand_ins if one is modules[0] or hasattr(one, name)]
+    before = [(module, name, getattr(module, name, nothing)) for module, name in places]
+    try:
+        for module, name in places:
+            setattr(module, name, stand_ins[name])
+        yield
+    finally:
+        for module, name, value in before:
+            if value is nothing:
+                vars(module).pop(name, None)
+            else:
+                setattr(module, name, value)
+
+
 def _torch() -> Any:
     return sys.modules["torch"]
 
@@ -178,7 +216,10 @@ def _part(part: Any, values: str) -> Any:
     if part is None or _is_tensor(part):
         return part
     try:
-        return _numbers(part, values)
+        whole = values == NUMPY and isinstance(
+            part, list | tuple
+        )  # a list of whole numbers is at fault as a list alone
+        return _numbers(_numpy().array(part) if whole else part, values)
     except (TypeError, ValueError, OverflowError):
         return part
 
@@ -196,14 +237,6 @@ def _numbers(found: Any, values: str) -> Any:
     return array.astype(numpy.int64) if array.dtype.kind in "biu" else array
 
 
-def _gradients(output: Any, leaves: Mapping[str, Any]) -> dict[str, Any]:
-    """The gradient of the output's sum with respect to each leaf; None where the graph does not reach it."""
-    if not leaves or not _is_tensor(output) or not output.requires_grad:
-        return {f"gradient {name}": None for name in leaves}
-    found = _torch().autograd.grad(output.sum(), list(leaves.values()), allow_unused=True)
-    return {f"gradient {name}": array for name, array in zip(leaves, found, strict=True)}
-
-
 def _plain(found: Any) -> Any:
     """What was returned, if JSON knows it; else its kind. Tuples are lists, keys are text."""
     try:
@@ -211,15 +244,3 @@ def _plain(found: Any) -> Any:
     except (TypeError, ValueError, RecursionError):
         return kind_of(found)
     return json.loads(text) if len(text) <= MAX_RESULT else kind_of(found)
-
-
-def _with(student: ModuleType, stand_ins: Mapping[str, Any], function: Callable[[], Any]) -> Any:
-    """What the function returns while these names of the student's module stand for something else."""
-    before = {name: getattr(student, name) for name in stand_ins if hasattr(student, name)}
-    vars(student).update(stand_ins)
-    try:
-        return function()
-    finally:
-        for name in stand_ins:
-            vars(student).pop(name, None)
-        vars(student).update(before)

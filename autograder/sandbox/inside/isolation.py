@@ -11,6 +11,8 @@ Two more are put around the server, where the kernel allows them and never becau
     namespaces   see there
     cgroup       see there: memory and processes of server and worker together, held by the kernel
 
+And a submission imports no other packages than its assignment names.
+
 Only the standard library and ctypes: this runs inside the worker. Sources: landlock(7), seccomp(2), prctl(2),
 capabilities(7), and the kernel's UAPI headers, from which the numbers are.
 """
@@ -19,7 +21,9 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from autograder.sandbox.inside import identity, landlock, seccomp
 from autograder.sandbox.inside.namespaces import narrow
@@ -30,6 +34,8 @@ AROUND = ("namespaces", "cgroup")
 DESCRIPTORS = 64
 FILE_BYTES = 2**20
 SPACE = 64 * 2**30  # what may be mapped and not written: for each 2 MiB of it the kernel may hold 4 KiB of tables
+TOOLS = frozenset({"IPython", "pytest", "safetensors"})  # what notebooks and the check itself bring along
+MACHINERY = ("<frozen importlib", "importlib/__init__.py", "importlib\\__init__.py")
 
 
 def apply(
@@ -85,3 +91,43 @@ def _limit(megabytes: float, seconds: float) -> None:
 def _bytes_of(field: str) -> int:
     with open("/proc/self/status", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
         return int(next(line for line in stream if line.startswith(field)).split()[1]) * 1024
+
+
+# What a submission may import
+
+
+class OnlyThese:
+    """A finder that finds nothing, and refuses what a submission's file should not import.
+
+    That is missing at once and in a sentence, installed or not: to import it may take longer than a submission may
+    take. The standard library and given modules are found, and what packages import themselves is their own affair.
+    """
+
+    def __init__(self, packages: Sequence[str], filename: str) -> None:
+        """Refuse to that file all but these packages."""
+        self._packages, self._filename = tuple(packages), filename
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """None, so that others find it; raises ModuleNotFoundError where it is not to be found."""
+        if path is not None or name in sys.stdlib_module_names or name in TOOLS or name in self._packages:
+            return
+        if _importer() == self._filename:
+            had = f"{', '.join(self._packages)} and the standard library" if self._packages else "the standard library"
+            raise ModuleNotFoundError(
+                f"this assignment's submissions have {had}; {name} is not installed here", name=name
+            )
+
+
+def let_import_only(packages: Sequence[str] | None, filename: str) -> None:
+    """From now on let code of that file import these packages only; any, where it is None."""
+    sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, OnlyThese)]
+    if packages is not None:
+        sys.meta_path.insert(0, OnlyThese(packages, filename))
+
+
+def _importer() -> str:
+    """The file whose statement imports."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and any(part in frame.f_code.co_filename for part in MACHINERY):
+        frame = frame.f_back
+    return frame.f_code.co_filename

@@ -7,7 +7,7 @@ instead.
 
 A conversation, one frame each:
                                                                           ← ready
-    → load   {module, source, given: {name: source}, probes: source}      ← loaded | raised
+    → load   {module, source, given: {name: source}, probes, packages}    ← loaded | raised
     → run    {function, probe, params} + inputs as safetensors            ← observed + tensors | raised | missing
 
 Every question carries a number `n`, which its answer repeats.
@@ -32,7 +32,7 @@ from typing import Any, BinaryIO
 import numpy
 import safetensors.numpy
 
-from autograder.sandbox.inside import calling, frames
+from autograder.sandbox.inside import calling, frames, isolation
 
 MAX_TEXT = 2_000
 MAX_TYPES = 20
@@ -132,6 +132,7 @@ class Worker:
             _define(types.ModuleType(name), source, f"{name}.py")
         self._probes = _define(types.ModuleType(PROBES), header["probes"], f"{PROBES}.py", listed=False)
         self._module, self._filename = types.ModuleType(header["module"]), f"{header['module']}.py"
+        isolation.let_import_only(header.get("packages"), self._filename)
         with _usual_state():
             try:
                 _define(self._module, header["source"], self._filename)

@@ -74,12 +74,18 @@ def truncated(graded: GradedText) -> Iterator[Change]:
         if called(node) in TRUNCATED:
             yield (graded.replace(node, f"int({graded.text(node)})"),)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            yield (graded.replace(node, f"{graded.text(node.left)} // {graded.atom(node.right)}"),)
+            yield (graded.replace(node, f"{_numerator(graded, node.left)} // {graded.atom(node.right)}"),)
     for name in graded.tensors:
         optional = f"{name} if {name} is None else " if "None" in graded.parameters[name][0] else ""
         yield (graded.before(graded.body[0], f"{name} = {optional}{name}.trunc()"),)
     for name in (name for name, (kind, _) in graded.parameters.items() if kind == "float"):
         yield (graded.before(graded.body[0], f"{name} = int({name})"),)
+
+
+def _numerator(graded: GradedText, node: ast.expr) -> str:
+    """Its text, with the brackets that a sum stands in."""
+    is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+    return graded.atom(node) if is_sum else graded.text(node)
 
 
 def _argument(node: ast.AST) -> list[ast.expr]:

@@ -1,0 +1,157 @@
+"""A failure → what to think about, or nothing where the message has said it.
+
+An item's own hint is about values: it follows a wrong value that nobody has explained, and nothing else. After another
+kind of failure comes a hint that is true of every failure of that kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from autograder.grading.cases import Case
+from autograder.grading.compare import Mismatch, Rung
+from autograder.grading.items import Item
+from autograder.grading.remarks.wording import asks_for_lists, first_wrong, is_near_miss
+from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
+
+CUT = "Look between inputs and result: detach, item, numpy, no_grad and a tensor made of numbers cut the graph."
+CONSTANT = "Which of the inputs are constants here, whatever graph they carry?"
+OF_GRADIENT = (
+    "The value is right and its gradient is not: what is held constant that should not be, or should be and is not?"
+)
+NOT_FINITE = "The value is finite and its gradient is not: where and masks keep a value out, and not its derivative."
+OF_TYPE = "Callers catch an exception by its type."
+OF_TEXT = "Put that into the text of the exception, letter for letter."
+PUBLIC_PASS = "The public cases of this item pass: try other sizes, dtypes and arguments than theirs."
+VALUES: tuple[Rung, ...] = ("values", "finite")
+OF_KIND: Mapping[Rung, str] = {
+    "tensor": "Return a torch.Tensor: no list, no number, no array.",
+    "dtype": "The values were not looked at yet: which operation names a dtype, or makes a tensor of numbers?",
+    "shape": "Write down the shape after every step: where does an axis appear, vanish or move?",
+    "purity": "A method that ends in an underscore, += and an assignment to x[...] change the caller's tensor.",
+}
+OF_ARRAYS: Mapping[Rung, str] = {
+    **OF_KIND,
+    "tensor": "What does the docstring say comes back, and what does the last line return?",
+    "dtype": "The values were not looked at yet: which operation names a dtype, or makes an array of whole numbers?",
+    "purity": "A method such as sort, += and an assignment to x[...] change the caller's array.",
+}
+OF_LISTS: Mapping[Rung, str] = {
+    **OF_ARRAYS,
+    "shape": "Count the entries after every step: where does one appear or vanish?",
+    "purity": "Methods such as append, pop and sort, += and an assignment to x[...] change the caller's list.",
+}
+KINDS: Mapping[str, Mapping[Rung, str]] = {NUMPY: OF_ARRAYS, PYTHON: OF_LISTS}
+
+
+def hint_of_names(slugs: Sequence[str], hints: Mapping[str, str]) -> str:
+    """The hints of the recognised mistakes, each once."""
+    found = list(dict.fromkeys(hints[slug] for slug in slugs if slug in hints))
+    return " Or: ".join(found[:2])
+
+
+def hint_of_called(item: Item) -> str:
+    """The hint where an item fails of a function that the failing one may call."""
+    return f"{item.id} fails too: if you call {item.function} here, start there."
+
+
+def hint_of_failure(
+    item: Item, case: Case, mismatch: Mismatch, simpler: str = "", *, later: bool = False, told: bool = False
+) -> str:
+    """The hint for the first failing case of an item; "" where its message says all that is known.
+
+    simpler   an item of the same function that fails in the same way, in a public case and before this one
+    later     whether the item's first case is right, or the answer is explained: its own hint is about something else
+    told      whether the message says where to look
+    """
+    if mismatch.diagnoses or is_near_miss(mismatch) or mismatch.rung == "fact":
+        return ""
+    own = "" if later else item.hint
+    if simpler:
+        return f"{simpler} fails too: start there."
+    if told:
+        return ""
+    match mismatch.rung:
+        case "values" | "finite":
+            return _of_values(own, case, mismatch)
+        case "error":
+            return _of_error(own, mismatch)
+        case "returned":
+            alone = sum(expectation.kind == "value" for expectation in case.expected) == 1
+            return "Does every way through the function end in a return?" if alone else ""
+        case "graph":
+            return CUT if mismatch.expectation.attached else CONSTANT
+        case "gradient":
+            return _of_gradient(own, case, mismatch)
+        case _:
+            return _of_kind(own, case.values, mismatch)
+
+
+def hint_of_hidden(item: Item, mismatch: Mismatch | None, simpler: str = "", values: str = TORCH) -> str:
+    """The hint for an item that fails in hidden cases alone: nothing that its numbers decide.
+
+    simpler   an item of the same function that fails in a public case
+    values    what the case is of: tensors, arrays, or lists and numbers
+    """
+    if simpler:
+        return f"{simpler} fails too: start there."
+    if mismatch is not None and mismatch.rung in OF_KIND:
+        return _of_kind("", values, mismatch)
+    return PUBLIC_PASS if item.public else ""
+
+
+def same_kind(one: Mismatch | None, other: Mismatch | None) -> bool:
+    """Whether two failures are of one kind; numbers and what is no finite number are. Without an answer none is."""
+    if one is None or other is None:
+        return False
+    return one.rung == other.rung or (one.rung in VALUES and other.rung in VALUES)
+
+
+def may_share_a_cause(one: Mismatch | None, other: Mismatch | None) -> bool:
+    """Whether one fault may be behind both: a check that is missing makes no value wrong, nor the other way round."""
+    return _is_of_refusal(one) == _is_of_refusal(other)
+
+
+def _is_of_refusal(mismatch: Mismatch | None) -> bool:
+    return mismatch is not None and mismatch.rung == "error"
+
+
+def is_of_form(mismatch: Mismatch) -> bool:
+    """Whether no number was looked at: what came back is of another kind, or carries no graph."""
+    lost = mismatch.rung == "gradient" and mismatch.returned.kind != "tensor"
+    return lost or mismatch.rung in {*OF_KIND, "returned", "graph"}
+
+
+def _of_kind(own: str, values: str, mismatch: Mismatch) -> str:
+    """A hint that is true of every failure of that kind; of lists, which no tensor's hint is about, the item's own."""
+    if asks_for_lists(mismatch.expectation):
+        return own
+    unread = mismatch.rung == "tensor" and mismatch.returned.kind == "tensor"
+    is_argument = mismatch.rung != "purity" or mismatch.expectation.what.isidentifier()
+    return "" if unread or not is_argument else KINDS.get(values, OF_KIND).get(mismatch.rung, "")
+
+
+def _of_values(own: str, case: Case, mismatch: Mismatch) -> str:
+    if place := first_wrong(mismatch):
+        axis, index = place
+        return f"At {axis} {index - 1} it is right, at {axis} {index} no longer. What happens between the two?"
+    is_of_errors = any(expectation.kind == "error" for expectation in case.expected)
+    return "" if is_of_errors or mismatch.right else own
+
+
+def _of_error(own: str, mismatch: Mismatch) -> str:
+    if not isinstance(mismatch.observed, dict):
+        return own
+    types = mismatch.observed.get("types")
+    return OF_TEXT if isinstance(types, list) and mismatch.expectation.value["type"] in types else OF_TYPE
+
+
+def _of_gradient(own: str, case: Case, mismatch: Mismatch) -> str:
+    if mismatch.returned.kind != "tensor":
+        return CUT
+    if not any(expectation.kind == "value" for expectation in case.expected):
+        return own
+    finite = all(np.isfinite(difference.observed) for difference in mismatch.first)
+    return OF_GRADIENT if finite else NOT_FINITE

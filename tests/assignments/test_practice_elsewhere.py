@@ -1,0 +1,173 @@
+"""The practice loop with models of Hugging Face, made from a configuration, and the memory that the text states.
+
+An optional extra: `pip install -e '.[huggingface]'`. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from practice_loop import Settings, train
+from practice_task import sample_rollout
+from real_model import Sizes, memory, ready
+
+pytest.importorskip("transformers", reason="an optional extra: pip install -e '.[huggingface]'")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+TOKENS = ["<pad>", "<eos>", "<user>", "<assistant>", *"0123456789+->;}", "\\boxed{"]
+TEMPLATE = (
+    "{% for message in messages %}<user>{{ message.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+SMALL = Settings(num_steps=3, num_prompts=4, num_responses=6, max_new_tokens=8, learning_rate=3e-3)
+
+
+def sevens(problem: str, response: str) -> float:
+    return response.count("7") / 8
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    """A tokenizer of transformers with a chat template of its own."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(models.WordLevel({token: index for index, token in enumerate(TOKENS)}, unk_token="<pad>"))
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"\\boxed\{|."), "isolated")
+    made.decoder = decoders.Fuse()
+    special = {"pad_token": "<pad>", "eos_token": "<eos>", "additional_special_tokens": ["<user>", "<assistant>"]}
+    return PreTrainedTokenizerFast(tokenizer_object=made, chat_template=TEMPLATE, **special)
+
+
+@pytest.fixture(params=["Qwen2", "Llama"])
+def model(request: pytest.FixtureRequest) -> Any:
+    return small_model(request.param)
+
+
+def small_model(family: str, **options: Any) -> Any:
+    import transformers
+
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    special = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None}
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=len(TOKENS), **{**sizes, **heads, **special, **options}
+    )
+    torch.manual_seed(0)
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+def weights_of(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
+
+
+def test_the_loop_trains_it_with_its_own_chat_template(model: Any, tokenizer: Any) -> None:
+    ready(model, tokenizer)
+    run = train(model, tokenizer, Settings(**{**vars(SMALL), "num_steps": 12}), sevens)
+    earned = run.curve("reward")
+    assert sum(earned[-3:]) > 2 * sum(earned[:3])
+
+
+def test_padded_prompts_are_scored_as_they_were_sampled(model: Any, tokenizer: Any) -> None:
+    """Two prompts of different lengths, padded at the left: a bfloat16 sampler alone leaves a gap."""
+    ready(model, tokenizer)
+    exact = train(model, tokenizer, SMALL, sevens)
+    rounded = train(model, tokenizer, Settings(**{**vars(SMALL), "sampler_dtype": "bfloat16"}), sevens)
+    assert max(exact.curve("sampler_gap")) == 0
+    assert 0 < max(rounded.curve("sampler_gap")) < 0.1
+
+
+def test_settings_for_chatting_do_not_reach_the_sampler(tokenizer: Any) -> None:
+    model = small_model("Qwen2")
+    model.generation_config.repetition_penalty = 1e9  # no token would come twice
+    model.generation_config.top_k = 1
+    ready(model, tokenizer)
+    torch.manual_seed(0)
+    rollout = sample_rollout(model, tokenizer, ["1+1"], 32, 12)
+    ids = rollout.input_ids[:, rollout.prompt_length :].tolist()
+    assert any(len(set(row)) < len(row) for row in ids)
+    assert len({tuple(row) for row in ids}) > 20
+
+
+def test_recomputing_activations_changes_nothing_but_the_memory(tokenizer: Any) -> None:
+    runs = []
+    for checkpointing in (False, True):
+        model = ready(small_model("Llama"), tokenizer, gradient_checkpointing=checkpointing)
+        assert model.training == checkpointing
+        runs.append(train(model, tokenizer, SMALL, sevens))
+        assert model.training == checkpointing
+    torch.testing.assert_close(weights_of(runs[0].model), weights_of(runs[1].model), rtol=1e-4, atol=1e-5)
+    assert runs[0].curve("reward") == runs[1].curve("reward")
+
+
+def test_passes_in_bfloat16_leave_weights_and_their_gradients_in_float32(tokenizer: Any) -> None:
+    model = ready(small_model("Qwen2"), tokenizer)
+    run = train(model, tokenizer, Settings(**{**vars(SMALL), "autocast": "bfloat16", "num_parts": 2}), sevens)
+    assert {parameter.dtype for parameter in run.model.parameters()} == {torch.float32}
+    assert {parameter.grad.dtype for parameter in run.model.parameters()} == {torch.float32}
+    assert bool(weights_of(run.model).isfinite().all())
+
+
+def test_a_model_with_dropout_and_a_tokenizer_without_template_are_refused(tokenizer: Any) -> None:
+    import transformers
+
+    with_dropout = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=1, n_head=1))
+    with pytest.raises(ValueError, match="dropout"):
+        ready(with_dropout, tokenizer)
+    bare = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer)
+    with pytest.raises(ValueError, match="chat template"):
+        ready(small_model("Llama"), bare)
+
+
+# Memory
+
+
+@pytest.mark.parametrize("family", ["Qwen2", "Llama"])
+def test_the_formula_counts_the_parameters_of_transformers(family: str) -> None:
+    sizes = Sizes(biases=family == "Qwen2", tied=family == "Qwen2")
+    import transformers
+
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=sizes.vocabulary,
+        hidden_size=sizes.hidden,
+        intermediate_size=sizes.network,
+        num_hidden_layers=sizes.layers,
+        num_attention_heads=14,
+        num_key_value_heads=2,
+        tie_word_embeddings=sizes.tied,
+    )
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+    assert sum(parameter.numel() for parameter in model.parameters()) == sizes.parameters
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_the_formula_is_near_what_autograd_keeps(tokenizer: Any, checkpointing: bool) -> None:
+    """Of two models that differ in one layer, so that what is kept once drops out."""
+    sizes = {"hidden_size": 64, "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 1}
+    ids = torch.randint(4, 20, (4, 64), generator=torch.Generator().manual_seed(0))
+    kept = []
+    for layers in (2, 3):
+        model = small_model("Qwen2", num_hidden_layers=layers, **sizes)
+        ready(model, tokenizer, gradient_checkpointing=checkpointing)
+        parameters = {parameter.data_ptr() for parameter in model.parameters()}
+        seen: dict[int, int] = {}
+
+        def keep(tensor: torch.Tensor, seen: dict[int, int] = seen, own: set[int] = parameters) -> torch.Tensor:
+            if tensor.data_ptr() not in own:
+                seen[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        with (
+            torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+            torch.autocast("cpu", dtype=torch.bfloat16),
+        ):
+            logits = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+        kept.append(sum(seen.values()))
+        assert logits.requires_grad
+    formula = [memory(Sizes(layers, 64, 16, 256, 20), 4, 64, checkpointing=checkpointing) for layers in (2, 3)]
+    names = ("activations",) if checkpointing else ("activations", "weights in bfloat16")  # cast anew where recomputed
+    expected = sum(formula[1][name] - formula[0][name] for name in names)
+    assert kept[1] - kept[0] == pytest.approx(expected, rel=0.1)

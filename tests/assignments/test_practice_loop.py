@@ -1,0 +1,265 @@
+"""The given loop of the practice assignment, with the solution's functions: every option does what it says."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from grpo_in_practice import verify
+from language_model import CausalLM
+from places import KIT
+from practice_loop import Batch, Sampler, Settings, is_right, loss_of, prepared, tagged_reward, train, update
+from practice_task import CONFIG, PracticeTokenizer, Rollout, answer_of, sample_rollout
+
+from autograder.grading.assignments import find_assignment
+
+CHECKPOINT = find_assignment(KIT, "grpo_in_practice").solution / "checkpoint"
+TOKENIZER = PracticeTokenizer()
+SMALL = Settings(num_steps=2, num_prompts=2, num_responses=4, max_new_tokens=10, difficulties=("easy",))
+REWARDS = torch.tensor([[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], [1.1, 0.1, 0.0, 0.0]])
+
+Prepare = Callable[..., Batch | None]
+
+
+@pytest.fixture
+def model() -> CausalLM:
+    torch.manual_seed(3)
+    return CausalLM(replace(CONFIG, hidden_size=16, num_layers=1, num_heads=2)).eval()
+
+
+@pytest.fixture
+def rollout(model: CausalLM) -> Rollout:
+    torch.manual_seed(1)
+    return sample_rollout(model, TOKENIZER, ["7+5-9", "1+1+1", "2-3+4"], 4, max_new_tokens=10)
+
+
+@pytest.fixture
+def prepare(model: CausalLM, rollout: Rollout) -> Prepare:
+    def prepare(sampler: Any = None, reference: Any = None, rewards: torch.Tensor = REWARDS, **options: Any) -> Any:
+        return prepared(model, sampler or model, reference, rollout, rewards, replace(SMALL, **options))
+
+    return prepare
+
+
+def digits(problem: str, response: str) -> float:
+    """A reward that a model without any training earns now and then."""
+    return response.count("7") / 8
+
+
+def weights_of(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
+
+
+# Rewards
+
+
+@pytest.mark.parametrize("response", ["12>3\\boxed{3}", "12>3", "12>3\\boxed{-3}", "", "\\boxed{}"])
+def test_the_reward_is_what_the_verifier_says(response: str) -> None:
+    well_formed, right = verify(response, answer_of("7+5-9"))
+    assert tagged_reward("7+5-9", response) == right + 0.1 * well_formed
+    assert is_right("7+5-9", response) == (right == 1)
+
+
+def test_a_right_answer_in_its_tag_earns_more_than_one_without_and_that_more_than_a_wrong_one() -> None:
+    earned = [tagged_reward("7+5-9", text) for text in ("12>3\\boxed{3}", "12>3", "\\boxed{4}", "5")]
+    assert earned == sorted(set(earned), reverse=True)
+
+
+# The sampler
+
+
+def test_the_sampler_is_the_model_itself_where_nothing_sets_them_apart(model: CausalLM) -> None:
+    assert Sampler(model, 0, torch.float32).model is model
+
+
+@pytest.mark.parametrize("lag", [1, 3])
+def test_the_sampler_has_the_weights_of_so_many_steps_ago(model: CausalLM, lag: int) -> None:
+    sampler = Sampler(model, lag, torch.float32)
+    history = [weights_of(model)]
+    for _ in range(6):
+        assert torch.equal(weights_of(sampler.model), history[max(0, len(history) - 1 - lag)])
+        with torch.no_grad():
+            model.head.weight += 1.0
+        sampler.learn_from(model)
+        history.append(weights_of(model))
+
+
+def test_a_sampler_in_bfloat16_follows_the_model_at_once(model: CausalLM) -> None:
+    sampler = Sampler(model, 0, torch.bfloat16)
+    with torch.no_grad():
+        model.head.weight += 1.0
+    sampler.learn_from(model)
+    assert sampler.model.head.weight.dtype is torch.bfloat16
+    assert torch.equal(weights_of(sampler.model), weights_of(model).bfloat16())
+    assert model.head.weight.dtype is torch.float32
+
+
+# What a step learns from
+
+
+def test_without_options_everything_is_kept_and_the_gap_is_0(prepare: Prepare, rollout: Rollout) -> None:
+    batch = prepare()
+    assert batch.rollout.responses == rollout.responses
+    assert torch.equal(batch.mask, rollout.mask)
+    assert (batch.weights, batch.ref_log_probs) == (None, None)
+    assert batch.sampler_gap == 0
+
+
+def test_dynamic_sampling_leaves_out_groups_without_spread(prepare: Prepare, rollout: Rollout) -> None:
+    batch = prepare(oversample=2)
+    assert batch.rollout.responses == rollout.responses[:4] + rollout.responses[8:]
+    assert len(batch.advantages) == len(batch.mask) == len(batch.old_log_probs) == 8
+    assert len(prepare(oversample=2, num_prompts=1).mask) == 4
+    assert prepare(oversample=2, rewards=torch.zeros(3, 4)) is None
+
+
+def test_imitation_takes_the_best_response_of_a_group_that_has_a_right_one(prepare: Prepare, rollout: Rollout) -> None:
+    assert prepare(advantage="best").rollout.responses == [rollout.responses[0], rollout.responses[8]]
+    assert prepare(advantage="best", rewards=torch.zeros(3, 4)) is None
+
+
+def test_the_loss_of_imitation_is_the_mean_of_minus_the_log_probs(prepare: Prepare) -> None:
+    batch = prepare(advantage="best")
+    settings = replace(SMALL, advantage="best")
+    chosen = batch.old_log_probs[batch.mask == 1]
+    torch.testing.assert_close(loss_of(batch.old_log_probs, batch, settings), -chosen.mean())
+
+
+def test_truncated_responses_are_masked_or_punished_as_the_settings_say(prepare: Prepare, rollout: Rollout) -> None:
+    truncated = rollout.truncated
+    assert 0 < int(truncated.sum()) < len(truncated)
+    masked = prepare(truncated="mask").mask
+    assert int(masked[truncated].sum()) == 0
+    assert torch.equal(masked[~truncated], rollout.mask[~truncated])
+    equal = torch.zeros(3, 4)
+    assert prepare(rewards=equal, advantage="mean").advantages.abs().max() == 0
+    punished = prepare(rewards=equal, advantage="mean", truncated="penalty").advantages
+    for group in range(3):
+        rows = slice(4 * group, 4 * group + 4)
+        if 0 < int(truncated[rows].sum()) < 4:
+            assert punished[rows][truncated[rows]].max() < punished[rows][~truncated[rows]].max()
+
+
+@pytest.mark.parametrize("advantage", ["mean", "mean_std", "reinforce", "batch_mean", "rloo"])
+def test_every_baseline_gives_a_right_response_more_than_a_wrong_one(prepare: Prepare, advantage: str) -> None:
+    advantages = prepare(advantage=advantage).advantages.reshape(3, 4)
+    assert bool((advantages[0, [0, 3]] > advantages[0, [1, 2]]).all())
+
+
+def test_another_sampler_leaves_a_gap_which_each_correction_treats_in_its_way(
+    prepare: Prepare, model: CausalLM
+) -> None:
+    sampler = copy.deepcopy(model)
+    with torch.no_grad():
+        sampler.head.weight *= 1.5
+    ignored, ratio, token, sequence = (
+        prepare(sampler, correction=name) for name in ("none", "ratio", "token", "sequence")
+    )
+    assert ignored.sampler_gap == ratio.sampler_gap == token.sampler_gap > 0.01
+    assert (ignored.weights, ratio.weights) == (None, None)
+    assert torch.equal(ignored.old_log_probs, token.old_log_probs)
+    assert not torch.equal(ignored.old_log_probs, ratio.old_log_probs)
+    counted = token.mask == 1
+    apart = (token.old_log_probs - ratio.old_log_probs).exp().clamp(max=2.0)
+    torch.testing.assert_close(token.weights[counted], apart[counted])
+    assert not torch.equal(sequence.weights, token.weights)
+
+
+def test_the_penalty_stands_in_the_loss_or_in_the_reward(prepare: Prepare, model: CausalLM) -> None:
+    reference = copy.deepcopy(model)
+    with torch.no_grad():
+        reference.head.weight *= 1.5
+    free = prepare()
+    in_loss, in_reward = (prepare(reference=reference, kl_in=place, kl_coefficient=0.1) for place in ("loss", "reward"))
+    assert torch.equal(in_loss.advantages, free.advantages)
+    assert not torch.equal(in_reward.advantages, free.advantages)
+    log_probs = free.old_log_probs
+    without = loss_of(log_probs, in_loss, SMALL)
+    penalised = loss_of(log_probs, in_loss, replace(SMALL, kl_in="loss", kl_coefficient=0.1))
+    x = (in_loss.ref_log_probs - log_probs)[in_loss.mask == 1]
+    torch.testing.assert_close(penalised - without, 0.1 * (x.exp() - x - 1).mean(), rtol=1e-4, atol=1e-6)
+
+
+# Updates
+
+
+@pytest.mark.parametrize("normalization", ["token_mean", "sequence_mean", "constant_length"])
+def test_micro_batches_make_the_update_of_the_whole_batch(
+    model: CausalLM, prepare: Prepare, normalization: str
+) -> None:
+    found = {}
+    for num_parts in (1, 5):
+        own = copy.deepcopy(model)
+        settings = replace(SMALL, num_parts=num_parts, normalization=normalization, max_grad_norm=1e9)
+        batch = prepare(num_parts=num_parts, normalization=normalization)
+        diagnostics = update(own, torch.optim.SGD(own.parameters(), lr=1.0), batch, settings)
+        found[num_parts] = weights_of(own), diagnostics
+    torch.testing.assert_close(found[1][0], found[5][0], rtol=1e-5, atol=1e-6)
+    assert found[1][1] == pytest.approx(found[5][1], rel=1e-4, abs=1e-6)
+    assert (found[1][0] - weights_of(model)).abs().max() > 1e-3
+
+
+def test_at_the_first_update_nothing_is_clipped_and_no_response_outweighs_another(
+    model: CausalLM, prepare: Prepare
+) -> None:
+    diagnostics = update(model, torch.optim.SGD(model.parameters(), lr=0.1), prepare(), SMALL)
+    assert diagnostics["clip_fraction_low"] == diagnostics["clip_fraction_high"] == 0
+    assert diagnostics["approx_kl_old"] == pytest.approx(0, abs=1e-6)
+    assert diagnostics["effective_sample_size"] == pytest.approx(12, rel=1e-4)
+    assert 0 < diagnostics["entropy"] <= torch.tensor(float(len(TOKENIZER))).log()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"objective": "sequence", "normalization": "sequence_mean", "epsilon_low": 3e-4, "epsilon_high": 4e-4},
+        {"objective": "cispo", "epsilon_high": 1.0},
+        {"dual_clip": 3.0, "normalization": "constant_length", "advantage": "mean"},
+        {"oversample": 2, "truncated": "penalty", "epsilon_high": 0.28},
+        {"sampler_lag": 1, "sampler_dtype": "bfloat16", "correction": "sequence"},
+        {"kl_in": "reward", "kl_coefficient": 0.1, "advantage": "rloo", "autocast": "bfloat16"},
+        {"kl_in": "loss", "kl_coefficient": 0.1, "kl_estimator": "k2", "truncated": "mask"},
+        {"num_parts": 3, "normalization": "sequence_mean"},
+    ],
+    ids=["gspo", "cispo", "dr-grpo", "dapo", "stale", "rloo", "k2", "parts"],
+)
+def test_a_run_with_these_options_moves_the_model_and_records_every_step(
+    model: CausalLM, options: dict[str, Any]
+) -> None:
+    before = weights_of(model)
+    run = train(model, TOKENIZER, replace(SMALL, **options), digits)
+    assert [record.step for record in run.records] == [0, 1]
+    assert not torch.equal(weights_of(run.model), before)
+    assert bool(weights_of(run.model).isfinite().all())
+    assert not run.model.training
+    assert {"reward", "accuracy", "entropy", "gradient_norm", "sampler_gap"} <= set(run.records[0].values)
+
+
+def test_equal_settings_give_equal_runs(model: CausalLM) -> None:
+    runs = [train(copy.deepcopy(model), TOKENIZER, SMALL, digits) for _ in range(2)]
+    assert torch.equal(weights_of(runs[0].model), weights_of(runs[1].model))
+    assert runs[0].curve("reward") == runs[1].curve("reward")
+
+
+def test_a_step_without_any_signal_is_recorded_and_changes_nothing(model: CausalLM) -> None:
+    before = weights_of(model)
+    run = train(model, TOKENIZER, replace(SMALL, oversample=1), lambda problem, response: 1.0)
+    assert torch.equal(weights_of(run.model), before)
+    assert run.curve("groups_without_signal") == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("options", [{"objective": "cispo"}, {"kl_in": "loss"}, {"advantage": "best"}])
+def test_micro_batches_go_with_the_defaults_alone(model: CausalLM, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="part"):
+        train(model, TOKENIZER, replace(SMALL, num_parts=2, **options), digits)
+
+
+@pytest.mark.long
+def test_training_from_the_checkpoint_solves_more_problems() -> None:
+    run = train(CausalLM.from_pretrained(CHECKPOINT), TOKENIZER, Settings())
+    accuracy = run.curve("accuracy")
+    assert sum(accuracy[-10:]) / 10 > sum(accuracy[:5]) / 5 + 0.05

@@ -1,0 +1,236 @@
+"""The studies of the practice assignment: their numbers, their figures, and the text that speaks of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import statistics
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from figures import save_study, save_wrong
+from places import KIT
+from practice_loop import Settings
+from real_model import Sizes, memory_table
+
+from autograder.grading.assignments import find_assignment
+
+FOLDER = find_assignment(KIT, "grpo_in_practice").solution
+TEXT = (FOLDER / "README.md").read_text(encoding="utf-8")
+RESULTS = json.loads((FOLDER / "study.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def experiments() -> ModuleType:
+    """The file of this assignment: others have one of the same name."""
+    spec = importlib.util.spec_from_file_location("experiments_of_grpo_in_practice", FOLDER / "experiments.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for the names of their annotations
+    spec.loader.exec_module(module)
+    return module
+
+
+def results_of(solved: dict[str, list[float]], curve: list[float]) -> dict[str, Any]:
+    """A study with these shares solved at the end, by arm and seed, and one curve for all."""
+    return {
+        "question": "Does it?",
+        "budget": "none",
+        "arms": {
+            arm: {
+                "settings": {},
+                "seeds": {
+                    str(seed): {"curves": {"entropy": curve}, "held_out": {"easy": share, "hard": share}, "seconds": 1}
+                    for seed, share in enumerate(shares)
+                },
+            }
+            for arm, shares in solved.items()
+        },
+    }
+
+
+# From runs to numbers
+
+
+def test_a_paired_difference_has_the_standard_error_of_its_mean(experiments: ModuleType) -> None:
+    found = experiments.paired_difference({"0": 1.0, "1": 3.0, "2": 5.0}, {"0": 0.0, "1": 1.0, "2": 2.0, "3": 9.0})
+    assert found.mean == pytest.approx(2.0)  # of 1, 2 and 3
+    assert found.standard_error == pytest.approx(1.0 / math.sqrt(3))
+
+
+def test_what_all_seeds_share_drops_out_of_a_paired_difference(experiments: ModuleType) -> None:
+    hard = {"0": 0.1, "1": 0.5, "2": 0.9}
+    better = {seed: share + 0.05 for seed, share in hard.items()}
+    assert experiments.paired_difference(better, hard).standard_error == pytest.approx(0.0, abs=1e-12)
+
+
+def test_one_seed_has_no_standard_error(experiments: ModuleType) -> None:
+    with pytest.raises(ValueError, match="two seeds"):
+        experiments.paired_difference({"0": 1.0, "1": 2.0}, {"1": 1.0, "2": 2.0})
+
+
+def test_a_table_has_a_row_for_each_arm_and_differences_from_the_first(experiments: ModuleType) -> None:
+    table = experiments.table_of(results_of({"a": [0.2, 0.4], "b": [0.3, 0.3]}, [9.0, *[1.0] * 10]), ["entropy"])
+    assert table.splitlines() == [
+        "| | solved | difference | `entropy` | difference |",
+        "|---|---:|---:|---:|---:|",
+        "| a | 0.300 |  | 1.000 |  |",
+        "| b | 0.300 | +0.000 ± 0.100 | 1.000 | +0.000 ± 0.000 |",
+    ]
+
+
+def test_equal_settings_are_run_once(experiments: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    base = Settings(num_steps=1, num_prompts=1, num_responses=2, max_new_tokens=2)
+    done: dict[str, Any] = {}
+    study = experiments.Study("Is it?", {"a": {}, "b": {}}, ("entropy", "reward"))
+    result = experiments.run_study(study, [0], base, done)
+    assert len(done) == 1
+    assert result["arms"]["a"]["seeds"] == result["arms"]["b"]["seeds"]
+    assert result["budget"] == "1 steps of 2 responses, 2 updates each"
+    assert len(result["arms"]["a"]["seeds"]["0"]["curves"]["reward"]) == 1
+
+
+def test_results_come_back_as_they_were_written(experiments: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "study.json"
+    assert experiments.read_results(path) == {"studies": {}, "wrong": {}}
+    experiments.write_results(RESULTS, path)
+    assert experiments.read_results(path) == RESULTS
+
+
+def test_a_verifier_that_looks_anywhere_can_be_had_without_an_answer(experiments: ModuleType) -> None:
+    assert experiments.answer_occurs("7+5-9", "1>2>3>4>5\\boxed{9}") == 1
+    assert experiments.tagged_reward("7+5-9", "1>2>3>4>5\\boxed{9}") == pytest.approx(0.1)
+    assert experiments.answer_occurs("7+5-9", "13>33>-3") == 0
+
+
+# Figures
+
+
+def test_every_figure_is_drawn_from_the_stored_results_and_is_small(experiments: ModuleType, tmp_path: Path) -> None:
+    for name, result in RESULTS["studies"].items():
+        save_study(result, experiments.STUDIES[name].curves, tmp_path / f"study_{name}.png")
+    save_wrong(
+        RESULTS["wrong"],
+        {name: experiments.WRONG[name].curves for name in RESULTS["wrong"]},
+        tmp_path / "gone_wrong.png",
+    )
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    assert drawn == sorted(path.name for path in FOLDER.glob("*.png"))
+    for path in (*tmp_path.iterdir(), *FOLDER.glob("*.png")):
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size < 70_000
+        assert f"({path.name})" in TEXT
+
+
+# What the text says
+
+
+@pytest.mark.parametrize("name", RESULTS["studies"])
+def test_every_study_in_the_text_is_what_was_run(experiments: ModuleType, name: str) -> None:
+    study, result = experiments.STUDIES[name], RESULTS["studies"][name]
+    assert {arm: found["settings"] for arm, found in result["arms"].items()} == study.arms
+    seeds = ["0", "1", "2", "3"]
+    assert all(list(found["seeds"]) == seeds for found in result["arms"].values())
+    assert experiments.table_of(result, study.curves) in TEXT
+    assert f"{result['budget']}" in TEXT
+
+
+def test_claims_about_the_studies_are_what_the_numbers_say(experiments: ModuleType) -> None:
+    def difference(name: str, arm: str, curve: str = "") -> Any:
+        arms = RESULTS["studies"][name]["arms"]
+        measure = (lambda one: experiments.at_the_end(one, curve)) if curve else experiments.solved
+        return experiments.paired_difference(measure(arms[arm]), measure(next(iter(arms.values()))))
+
+    def mean(name: str, arm: str, curve: str) -> float:
+        return statistics.mean(experiments.at_the_end(RESULTS["studies"][name]["arms"][arm], curve).values())
+
+    stale, spread = difference("stale", "not stale"), difference("std", "mean")
+    phrases = [
+        f"Ignoring the staleness costs {stale.mean:.3f} of what is solved",
+        f"what is solved: {spread.mean:.3f}, with a standard error of {spread.standard_error:.3f}",
+        f"{mean('std', 'mean', 'gradient_norm'):.2f} against {mean('std', 'mean_std', 'gradient_norm'):.2f}",
+    ]
+    assert [phrase for phrase in phrases if phrase not in " ".join(TEXT.split())] == []
+
+    def errors(found: Any) -> float:
+        return float(found.mean / found.standard_error)
+
+    assert errors(stale) == pytest.approx(6, abs=0.5)
+    assert abs(errors(difference("entropy", "high 0.28", "entropy"))) < 1
+    assert errors(difference("entropy", "high 0.6", "entropy")) == pytest.approx(1, abs=0.5)
+    assert errors(difference("length", "sequence_mean", "wrong_response_length")) == pytest.approx(2.5, abs=0.2)
+    assert abs(errors(difference("length", "sequence_mean"))) < 1
+    assert abs(errors(difference("length", "constant_length"))) < 1.1
+    assert errors(difference("kl", "in the loss", "accuracy")) < -6
+    assert errors(difference("kl", "in the reward", "accuracy")) < -6
+    assert min(errors(difference("kl", arm)) for arm in ("in the loss", "in the reward")) > -2
+    assert errors(difference("stale", "stale, token")) == pytest.approx(1.5, abs=0.2)
+    wide, narrow = (experiments.solved(RESULTS["studies"]["entropy"]["arms"][arm]) for arm in ("high 0.6", "high 0.2"))
+    assert all(wide[seed] < narrow[seed] for seed in narrow)
+
+
+def test_claims_about_the_runs_gone_wrong_are_what_the_curves_say() -> None:
+    def ends(name: str, curve: str) -> tuple[float, float]:
+        ((outcome,),) = ([*arm["seeds"].values()] for arm in RESULTS["wrong"][name]["arms"].values())
+        first, last = (
+            [value for value in part if value is not None]
+            for part in (outcome["curves"][curve][:5], outcome["curves"][curve][-5:])
+        )
+        return statistics.mean(first), statistics.mean(last)
+
+    def spoken(name: str, curve: str, words: str, digits: int = 2) -> str:
+        return words.format(*(f"{value:.{digits}f}" for value in ends(name, curve)))
+
+    phrases = [
+        spoken("collapse", "entropy", "entropy is {} nats, over the last five {}"),
+        spoken("collapse", "accuracy", "right responses fall from {} to {}"),
+        spoken("length", "response_length", "Responses shrink from {} tokens to {}", 1),
+        spoken("length", "accuracy", "so do right answers, from {} to {}"),
+        spoken("hacking", "reward", "The reward rises from {} to {}"),
+        spoken("hacking", "accuracy", "{1} after {0}"),
+        spoken("hacking", "response_length", "responses grow from {} tokens to {}", 0),
+        spoken("staleness", "accuracy", "{} over the first five steps and {} over the last five"),
+    ]
+    assert [phrase for phrase in phrases if phrase not in " ".join(TEXT.split())] == []
+
+
+def test_every_run_gone_wrong_is_one_of_the_commands(experiments: ModuleType) -> None:
+    assert list(RESULTS["wrong"]) == list(experiments.WRONG)
+    for name, result in RESULTS["wrong"].items():
+        assert {arm: found["settings"] for arm, found in result["arms"].items()} == experiments.WRONG[name].arms
+
+
+def test_the_table_of_memory_in_the_text_is_the_commands() -> None:
+    assert memory_table(Sizes(), [(8, False), (8, True), (2, True)], 512) in TEXT
+    assert Sizes().parameters == 494_032_768  # of Qwen2.5-0.5B
+    assert "494 million" in TEXT
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_cells_of_the_notebook_run_with_the_functions_that_stand_above_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cells = tomllib.loads((FOLDER / "notebook.toml").read_text(encoding="utf-8"))["cell"]
+    code = [cell["source"] for cell in cells if cell["kind"] == "code"]
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setitem(sys.modules, "grpo_in_practice", None)  # nothing but the cells may define it
+    monkeypatch.delitem(sys.modules, "practice_loop")
+    namespace: dict[str, Any] = {}
+    source = (FOLDER / "grpo_in_practice.py").read_text(encoding="utf-8")
+    exec(compile("\n".join([source, *code]).replace('"num_steps": 8', '"num_steps": 1'), "notebook", "exec"), namespace)
+    assert sys.modules["practice_loop"].policy_loss is namespace["policy_loss"]
+
+
+@pytest.mark.long
+def test_a_stored_run_comes_again(experiments: ModuleType) -> None:
+    """On the machine that stored it to the last digit; on others nearly, until a sample differs: the first steps."""
+    outcome = experiments.outcome_of(Settings(num_steps=4))
+    stored = RESULTS["studies"]["length"]["arms"]["token_mean"]["seeds"]["0"]["curves"]["response_length"]
+    assert outcome.curves["response_length"][:1] == pytest.approx(stored[:1], rel=0.02)

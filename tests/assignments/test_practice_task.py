@@ -1,0 +1,205 @@
+"""The given task of the practice assignment: problems, tokens, rollouts, checkpoint and the script that makes it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+import torch
+from language_model import EOS, CausalLM
+from make_checkpoint import next_token_loss, pretrain, running_totals, worked, written_answer
+from places import KIT
+from practice_task import (
+    CLOSE,
+    CONFIG,
+    NUM_HELD_OUT,
+    OPEN,
+    TERMS,
+    PracticeTokenizer,
+    Rollout,
+    answer_of,
+    chosen_log_probs,
+    draw_problem,
+    group_advantages,
+    held_out_problems,
+    problem_batches,
+    prompt_text,
+    response_logits,
+    sample_rollout,
+    score_rollout,
+    take_responses,
+    terms_of,
+)
+
+from autograder.grading.assignments import find_assignment
+
+FOLDER = find_assignment(KIT, "grpo_in_practice").solution
+CHECKPOINT = FOLDER / "checkpoint"
+TOKENIZER = PracticeTokenizer()
+
+
+@pytest.fixture(scope="module")
+def tiny() -> CausalLM:
+    torch.manual_seed(3)
+    return CausalLM(CONFIG).eval()
+
+
+@pytest.fixture(scope="module")
+def rollout(tiny: CausalLM) -> Rollout:
+    torch.manual_seed(0)
+    return sample_rollout(tiny, TOKENIZER, ["7+5-9", "1-2+3-4+5-6"], 24, max_new_tokens=12)
+
+
+# Problems
+
+
+@pytest.mark.parametrize("difficulty", TERMS)
+def test_the_answer_is_what_the_problem_says_in_python(difficulty: str) -> None:
+    rng = random.Random(0)
+    for _ in range(50):
+        problem = draw_problem(difficulty, rng)
+        assert len(terms_of(problem)) == TERMS[difficulty]
+        assert answer_of(problem) == eval(problem)
+
+
+@pytest.mark.parametrize("difficulty", TERMS)
+def test_held_out_problems_are_many_distinct_and_always_the_same(difficulty: str) -> None:
+    problems = held_out_problems(difficulty)
+    assert len(set(problems)) == len(problems) == NUM_HELD_OUT
+    assert problems == held_out_problems(difficulty)
+
+
+def test_training_poses_both_difficulties_alike_and_nothing_that_is_held_out() -> None:
+    left_out = {problem for difficulty in TERMS for problem in held_out_problems(difficulty)}
+    batches = list(problem_batches(30, 8, seed=0, difficulties=("easy", "hard")))
+    posed = list(itertools.chain(*batches))
+    assert [len(batch) for batch in batches] == [8] * 30
+    assert not left_out & set(posed)
+    assert sum(len(terms_of(problem)) == TERMS["easy"] for problem in posed) == len(posed) / 2
+
+
+def test_the_seed_alone_decides_which_problems_are_posed() -> None:
+    first, again, other = (list(problem_batches(3, 4, seed, ("hard",))) for seed in (0, 0, 1))
+    assert first == again != other
+
+
+# Tokens
+
+
+def test_every_text_that_the_model_reads_comes_back_from_its_tokens() -> None:
+    rng = random.Random(0)
+    for _ in range(100):
+        problem = draw_problem(rng.choice(list(TERMS)), rng)
+        text = written_answer(problem, rng)
+        assert TOKENIZER.batch_decode([TOKENIZER(text).input_ids]) == [text]
+        assert prompt_text(TOKENIZER, problem) == f"<user>{problem}<assistant>"
+
+
+def test_the_tag_is_one_token_at_either_end() -> None:
+    assert len(TOKENIZER(f"{OPEN}-3{CLOSE}").input_ids) == 4
+
+
+def test_a_text_with_a_character_that_has_no_token_is_refused() -> None:
+    with pytest.raises(ValueError, match="'x'"):
+        TOKENIZER("7x5")
+
+
+def test_an_instruction_is_said_around_the_problem() -> None:
+    assert prompt_text(TOKENIZER, "1+2", "+{problem}+").startswith("<user>+1+2+<")
+
+
+# Rollouts
+
+
+def test_a_response_counts_up_to_its_end_token_and_is_truncated_without_one(rollout: Rollout) -> None:
+    ids = rollout.input_ids[:, rollout.prompt_length :].tolist()
+    assert 0 < int(rollout.truncated.sum()) < len(ids)  # the tiny model does both
+    for row, mask, truncated, length in zip(
+        ids, rollout.mask.tolist(), rollout.truncated, rollout.lengths, strict=True
+    ):
+        ends = [place for place, token in enumerate(row) if token == TOKENIZER.eos_token_id]
+        counted = ends[0] + 1 if ends else len(row)
+        assert bool(truncated) == (not ends)
+        assert mask == [1] * counted + [0] * (len(row) - counted)
+        assert length == counted
+
+
+def test_log_probs_are_those_of_the_tokens_one_by_one(tiny: CausalLM, rollout: Rollout) -> None:
+    with torch.no_grad():
+        found = chosen_log_probs(response_logits(tiny, rollout), rollout)
+        for row in (0, 30):
+            prompt = TOKENIZER(prompt_text(TOKENIZER, rollout.problems[row // 24])).input_ids
+            ids = [*prompt, *rollout.input_ids[row, rollout.prompt_length :].tolist()]
+            for place in range(int(rollout.lengths[row])):
+                before = torch.tensor([ids[: len(prompt) + place]])
+                expected = tiny(before).logits[0, -1].log_softmax(dim=-1)[ids[len(prompt) + place]]
+                torch.testing.assert_close(found[row, place], expected, rtol=1e-4, atol=1e-5)
+    assert bool((found[rollout.mask == 0] == 0).all())
+
+
+def test_some_responses_taken_from_a_rollout_keep_their_problems(rollout: Rollout) -> None:
+    taken = take_responses(rollout, torch.tensor([1, 25, 47]))
+    assert taken.problems == ["7+5-9", "1-2+3-4+5-6", "1-2+3-4+5-6"]
+    assert taken.responses == [rollout.responses[row] for row in (1, 25, 47)]
+    assert torch.equal(taken.input_ids, rollout.input_ids[[1, 25, 47]])
+    again = take_responses(taken, torch.tensor([2, 0]))
+    assert again.problems == ["1-2+3-4+5-6", "7+5-9"]
+
+
+def test_rewards_stand_in_a_row_per_problem(rollout: Rollout) -> None:
+    scores = score_rollout(rollout, lambda problem, response: float(problem == "7+5-9"))
+    assert scores.shape == (2, 24)
+    assert scores.mean(dim=1).tolist() == [1.0, 0.0]
+
+
+def test_advantages_of_a_group_sum_to_0_and_std_makes_their_spread_1() -> None:
+    rewards = torch.tensor([[1.0, 0.0, 0.0, 1.0], [0.1, 0.1, 1.1, 0.1]])
+    for mode in ("mean", "mean_std"):
+        assert group_advantages(rewards, mode).sum(dim=1).abs().max() < 1e-5
+    torch.testing.assert_close(group_advantages(rewards).std(dim=1), torch.ones(2), rtol=1e-3, atol=0.0)
+
+
+# What the model has read, and the checkpoint
+
+
+def test_without_slips_the_last_running_total_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("make_checkpoint.STEP_SLIP", 0.0)
+    rng = random.Random(0)
+    assert running_totals("7+5-9", rng) == [12, 3]
+    for _ in range(50):
+        problem = draw_problem("hard", rng)
+        working, answer = worked(problem, rng)
+        assert answer == answer_of(problem) == int(working.rsplit(">")[-1])
+
+
+def test_one_seed_makes_one_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
+    one, again, other = (list(pretrain(1, seed).parameters()) for seed in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_the_loss_of_pretraining_counts_answers_and_their_ends_alone(tiny: CausalLM) -> None:
+    problems, answers = ["7+5-9", "1+1+1"], ["3", "12>3"]
+    prompts = [prompt_text(TOKENIZER, problem) for problem in problems]
+    terms = []
+    with torch.no_grad():
+        for prompt, answer in zip(prompts, answers, strict=True):
+            ids = TOKENIZER(f"{prompt}{answer}{EOS}").input_ids
+            log_probs = tiny(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+            start = len(TOKENIZER(prompt).input_ids)
+            terms += [-float(log_probs[place - 1, ids[place]]) for place in range(start, len(ids))]
+        found = next_token_loss(tiny, TOKENIZER, prompts, answers)
+    assert float(found) == pytest.approx(sum(terms) / len(terms), rel=1e-4)
+
+
+def test_the_checkpoint_is_small_and_of_these_tokens() -> None:
+    assert sum(path.stat().st_size for path in CHECKPOINT.iterdir()) <= 250_000
+    model = CausalLM.from_pretrained(CHECKPOINT)
+    assert model.config == CONFIG
+    assert model.config.vocab_size == len(TOKENIZER)
+
+
+def test_the_model_is_the_one_of_the_first_half() -> None:
+    theirs = find_assignment(KIT, "grpo_language_model").solution / "language_model.py"
+    assert (FOLDER / "language_model.py").read_bytes() == theirs.read_bytes()
