@@ -6,16 +6,20 @@ folder of a student that is unpacked below it.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from lengths import LONGEST
 from places import KIT
 
 from autograder.grading.assignments import find_assignments
+from autograder.sandbox import pool
 from autograder.sandbox.sandbox import Sandbox
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of hundreds of short processes compiles the kit anew
@@ -23,11 +27,6 @@ sys.dont_write_bytecode = False
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # of jsonschema: 39 grammars, compiled at import
 
 MOST = 4  # processes: each of them may have warm servers of its own
-LONGEST = (  # files, the longest first: begun last, one of them would keep a single core busy at the end
-    "test_exam", "test_honest", "test_golden", "test_sandbox", "test_check", "test_main", "test_release",
-    "test_verify", "test_similarity", "test_terms", "test_bundles", "test_twice", "test_batch", "test_benchmarks",
-    "test_course_option", "test_cli_exports", "test_attacks", "test_browser", "test_doctor", "test_diff",
-)  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -46,6 +45,17 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.path += [str(assignment.solution) for assignment in find_assignments(KIT)]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # which all that tests start inherits as the default
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among torch and thousands of tests, which stay: neither now nor at any later time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -72,3 +82,9 @@ def sandbox() -> Iterator[Sandbox]:
     """A warm sandbox for every test that needs no other; to start one costs the seconds that torch takes."""
     with Sandbox() as running:
         yield running
+
+
+@pytest.fixture
+def warm_pool(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let work that takes a sandbox of its own, one at a time (`in_sandboxes`), take the warm one."""
+    monkeypatch.setattr(pool, "Sandbox", lambda **options: contextlib.nullcontext(sandbox))

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from house import ENGINE, TENSORS, WORKER, engine_imports, imported, module_names, package_of, source, tree
-from places import KIT
+from lengths import LONGEST
+from places import KIT, TESTS
 
 from autograder.authoring.handout.release import STUDENT_PACKAGES
 
@@ -138,3 +139,9 @@ def test_nine_functions_in_ten_stay_under_thirty_lines() -> None:
     assert statistics.median(lengths) <= 9
     longest = max((length(f), f.name, module) for module in MODULES for f in functions(module))
     assert longest[0] <= 45, longest
+
+
+def test_every_file_of_tests_that_is_begun_first_is_there() -> None:
+    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    assert [name for name in LONGEST if name not in names] == []
+    assert len(set(LONGEST)) == len(LONGEST)

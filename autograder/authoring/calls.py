@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -51,6 +51,11 @@ class Calls:
     oracle: ModuleType
     values: Values = "torch"
 
+    def __post_init__(self) -> None:
+        """Raise ValueError where values are of no known kind."""
+        if self.values not in get_args(Values):
+            raise ValueError(f"the values of Calls are one of {', '.join(get_args(Values))}, not {self.values!r}")
+
     def case(
         self,
         case: str,
@@ -88,6 +93,8 @@ class Calls:
         constant    whether the result must carry no graph
         form        True: dtypes, kind and arguments afterwards alone are judged; False: all but these; None: everything
         """
+        for name, refusal in (raises or {}).items():
+            _check_refusal(name, refusal, arguments)
         raised = {
             name: ({key: self._instead(one, f"{case} {name} {key}") for key, one in instead.items()}, mentions)
             for name, (instead, mentions) in (raises or {}).items()
@@ -240,12 +247,16 @@ class _Spec:
         if isinstance(found, dict):
             answer = dict(found)
         else:
-            answer = dict(zip(self.parts, found if isinstance(found, tuple) else (found,), strict=True))
+            several = found if isinstance(found, tuple) else (found,)
+            if len(several) != len(self.parts):
+                own = f"oracle.py's {self.function} returns {len(several)} parts"
+                raise FixtureError(f"{own}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
+            answer = dict(zip(self.parts, several, strict=True))
         answer |= {f"calls of {name}": count for name, count in counts.items()}
         if self.leaves:
             slopes = self._oracle(f"{self.function}_gradient")(*arguments)
-            several = slopes if isinstance(slopes, tuple) else (slopes,)
-            answer |= {f"gradient {name}": slope for name, slope in zip(self.leaves, several, strict=True)}
+            gradients = slopes if isinstance(slopes, tuple) else (slopes,)
+            answer |= {f"gradient {name}": slope for name, slope in zip(self.leaves, gradients, strict=True)}
         return answer
 
     def _oracle(self, name: str) -> Callable[..., Any]:
@@ -255,6 +266,16 @@ class _Spec:
             raise FixtureError(f"{what}: write it, or list it until then.")
         oracle: Callable[..., Any] = found
         return oracle
+
+
+def _check_refusal(name: str, refusal: Any, arguments: Mapping[str, Any]) -> None:
+    """Raise ValueError where what stands in `raises` is no pair of arguments instead and of words."""
+    right = f'raises={{"{name}": ({{"argument": what instead}}, ["a word of the message"])}}'
+    is_pair = isinstance(refusal, tuple) and len(refusal) == 2 and isinstance(refusal[0], Mapping)
+    if not is_pair or not isinstance(refusal[1], list | tuple):
+        raise ValueError(f"raises is a pair of a dictionary and a list: {right}")
+    if unknown := [one for one in refusal[0] if one not in arguments]:
+        raise ValueError(f"raises has {unknown[0]!r} instead of an argument; the call has {', '.join(arguments)}")
 
 
 def _is_numbers(one: object) -> bool:

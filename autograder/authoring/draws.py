@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,7 +27,11 @@ class Drawn:
     kind: Kind = "real"
 
     def array(self, rng: np.random.Generator) -> Array:
-        """The numbers."""
+        """The numbers; raises ValueError where there can be none."""
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"the numbers of Drawn are one of {', '.join(get_args(Kind))}, not {self.kind!r}")
+        if len(self.axes.split()) != np.size(self.sizes):
+            raise ValueError(f"Drawn has the axes {self.axes!r} and the sizes {self.sizes!r}: one for each axis")
         if self.kind == "whole":
             return rng.integers(0, 10, self.sizes)
         low, high = (-2.0, 2.0) if self.kind == "real" else (0.2, 3.0)
@@ -43,7 +47,9 @@ class Number:
     high: float
 
     def drawn(self, rng: np.random.Generator) -> float:
-        """The number."""
+        """The number; raises ValueError where there is none between the two."""
+        if not self.low <= self.high:
+            raise ValueError(f"Number is from the lesser to the greater, not from {self.low} to {self.high}")
         return round(float(rng.uniform(self.low, self.high)), 3)
 
 

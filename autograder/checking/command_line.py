@@ -6,7 +6,9 @@ python -m autograder check [DIR] [--item ITEM] [--watch]
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +18,13 @@ from autograder.checking.watch import watch
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.text import visible
 
+SUMMARY = "What a student runs: the public cases on their own folder, worded as in grading."
+
 
 def print_anything() -> None:
-    """Let what the terminal's encoding lacks be printed as an escape, where it would be an error."""
+    """Let what the terminal's encoding lacks be printed as an escape; where nothing is open to print to, lose all."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (open until the end)
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -27,7 +33,7 @@ def print_anything() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line of a handout; its exit code."""
     print_anything()
-    parser = argparse.ArgumentParser(prog="python -m autograder", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m autograder", description=SUMMARY)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verb = verbs.add_parser("check", help="run the public cases on your work", description=INTRODUCTION)
     verb.add_argument("dir", nargs="?", default=".", type=Path, help="the folder with your work (default: this one)")
@@ -40,9 +46,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.watch:
             return watch(options.dir, options.item, options.assignment)
-        return check(options.dir, options.item, options.assignment, quiet=options.quiet, as_json=options.json)
+        code = check(options.dir, options.item, options.assignment, quiet=options.quiet, as_json=options.json)
+        sys.stdout.flush()
     except KitError as error:
         print(f"autograder: {visible(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever reads has seen enough, as `head` has after ten lines
+        _print_no_more()
+        return 141
+    except OSError as error:
+        _print_no_more()
+        print(f"autograder: The machine failed, which is no fault of your work: {error}.", file=sys.stderr)
+        return 3
+    return code
+
+
+def _print_no_more() -> None:
+    """Lose what waits to be printed, which Python would try to print once more at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,7 +14,7 @@ from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
 
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"  # the screen, what has scrolled off it, and the cursor to the top
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.03
 
 
 def watch(path: Path, item_ids: Sequence[str] = (), assignment: str | None = None, root: Path | None = None) -> int:

@@ -29,6 +29,8 @@ from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import writing
 from autograder.vocabulary.text import number
 
+STOPPED = 130  # as Ctrl-C ends a command; Ctrl-D is the same answer to a question
+
 
 def new(
     name: Annotated[
@@ -52,12 +54,15 @@ def new(
     found = solution_of(example.SOLUTION, Path("example")) if solution is None else read_solution(solution)
     title = example.TITLE if show else name.replace("_", " ").capitalize()
     asks = not yes and not show and sys.stdin.isatty()
-    if asks:
-        found, title = _asked(found, title)
-    begun = _begun(root, name, title, found, asks=asks)
-    print(
-        f"fixtures/{name}, solution/{name}: {begun.items} items, {begun.cases} cases, {begun.mistakes} known mistakes."
-    )
+    try:
+        found, title = _asked(found, title) if asks else (found, title)
+        begun = _begun(root, name, title, found, asks=asks)
+    except (typer.Abort, KeyboardInterrupt):
+        print(f"\nNothing of {name} was written.", file=sys.stderr)
+        raise typer.Exit(STOPPED) from None
+    counts = ((begun.items, "item"), (begun.cases, "case"), (begun.mistakes, "known mistake"))
+    made = ", ".join(f"{count} {what if count == 1 else f'{what}s'}" for count, what in counts)
+    print(f"fixtures/{name}, solution/{name}: {made}.")
     for function in begun.without:
         print(f"No likely mistake of {function} was found: write some into fixtures/{name}/mistakes.py.")
     if begun.open_clauses:
@@ -91,19 +96,27 @@ def _asked_what_it_may_be(function: Function, argument: Argument) -> Argument:
     subject = f"{argument.name} of {function.name}"
     match argument.kind:
         case "number" | "whole":
-            low, high = argument.range or (1, 9)
-            least = typer.prompt(f"{subject}: from", default=low, type=float)
-            return replace(argument, range=(least, typer.prompt("to", default=max(high, least), type=float)))
+            return replace(argument, range=_asked_bounds(subject, *argument.range or (1, 9)))
         case "array":
             question = f"{subject}: one of {', '.join(RANGES)}"
-            while (likely := typer.prompt(question, default=argument.likely or RANGES[0])) not in RANGES:
-                pass
+            while (likely := typer.prompt(question, default=argument.likely or RANGES[0]).strip()) not in RANGES:
+                print(f"One of: {' '.join(RANGES)}.")
             return replace(argument, likely=likely)
         case "text":
             words = typer.prompt(f"{subject}: which words", default=" ".join(argument.words) or "text")
             return replace(argument, words=tuple(words.replace(",", " ").split()))
         case _:
             return argument
+
+
+def _asked_bounds(subject: str, low: float, high: float) -> tuple[float, float]:
+    """The least and the greatest number that a person says, in this order."""
+    while True:
+        least = typer.prompt(f"{subject}: from", default=f"{low:g}", type=float)
+        greatest = typer.prompt(f"{subject}: to", default=f"{max(high, least):g}", type=float)
+        if least <= greatest:
+            return least, greatest
+        print(f"From {least:g} to {greatest:g} there is no number: the lesser one first.")
 
 
 def _course_or_here() -> Path:
@@ -138,10 +151,13 @@ def _asked_about(function: Function, argument: Argument) -> Argument:
     """What an argument is, where nothing says: a kind, or the names of an array's axes."""
     kinds = ", ".join(KINDS[1:])
     question = f"{argument.name} of {function.name}: names of its axes, or one of {kinds}"
-    words = typer.prompt(question, default="entry").replace(",", " ").split()
-    if len(words) == 1 and words[0] in KINDS[1:]:
-        return replace(argument, kind=words[0], known=True)
-    return replace(argument, kind="array", axes=tuple(words), known=True)
+    while True:
+        words = typer.prompt(question, default="entry").replace(",", " ").split()
+        if len(words) == 1 and words[0] in KINDS[1:]:
+            return replace(argument, kind=words[0], known=True)
+        if words and all(map(str.isidentifier, words)) and len(set(words)) == len(words):
+            return replace(argument, kind="array", axes=tuple(words), known=True)
+        print("Names of axes are words of letters, digits and _, no two the same: row column.")
 
 
 def items(assignment: AssignmentOption = None) -> None:

@@ -26,7 +26,7 @@ from autograder.cli.gradebook import (
     TimesOption,
     apply_rules,
     chosen_rules,
-    put_class_on_pages,
+    tell_of_class,
 )
 from autograder.cli.options import (
     CORES,
@@ -45,6 +45,7 @@ from autograder.gradebook.class_reports import named
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_rules
+from autograder.gradebook.standing import tells_of_class
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
@@ -103,7 +104,7 @@ def grade(
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
-    class_on_pages: ClassOnPagesOption = False,
+    class_on_pages: ClassOnPagesOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     assignment: AssignmentOption = None,
@@ -128,6 +129,7 @@ def grade(
         candidates = class_.candidates
         students = [one.student for one in candidates]
         chosen_rules(out, chosen, policy, overrides, timestamps, students)  # what is wrong in them is told at once
+        tells = tells_of_class(out, students)  # now: every page is written anew
         advance = stack.enter_context(progress_bar("grading", hidden=quiet))
         run = batch.grade_all(
             grader,
@@ -144,8 +146,7 @@ def grade(
     described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
     rules = read_rules(out, chosen, policy, overrides, timestamps)  # again: `serve` may have written meanwhile
     finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
-    if class_on_pages:
-        put_class_on_pages(out)
+    tell_of_class(out, students, asked=class_on_pages, before=tells, silent=quiet or as_json)
     if as_json:
         print_json(_with_finals(described, finals))
     _say_what_is_wrong(run, class_)

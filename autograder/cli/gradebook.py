@@ -24,7 +24,7 @@ from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
 from autograder.gradebook.rules import Rules, read_rules
-from autograder.gradebook.standing import write_standings
+from autograder.gradebook.standing import tells_of_class, without_standings, write_standings
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
@@ -44,7 +44,12 @@ TimesOption = Annotated[
     Path | None, typer.Option("--timestamps", readable=False, help="A CSV: student,submitted; or nbgrader's folder.")
 ]
 ClassOnPagesOption = Annotated[
-    bool, typer.Option("--class-on-pages", help="Tell students the class's median, and how many have fewer points.")
+    bool | None,
+    typer.Option(
+        "--class-on-pages/--no-class-on-pages",
+        show_default=False,
+        help="Tell students the class's median, and how many have fewer points. Without either, as the last run did.",
+    ),
 ]
 MAX_TOLD = 10
 
@@ -57,7 +62,7 @@ def gradebook(
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
-    class_on_pages: ClassOnPagesOption = False,
+    class_on_pages: ClassOnPagesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Apply late rules, dropped items, excuses and overrides to graded reports; nothing is graded again.
@@ -71,10 +76,11 @@ def gradebook(
     chosen = find_assignment(course(), assignment or reports[0].assignment)
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
-    rules = chosen_rules(grades, chosen, policy, overrides, timestamps, [report.student for report in reports])
+    students = [report.student for report in reports]
+    rules = chosen_rules(grades, chosen, policy, overrides, timestamps, students)
+    tells = tells_of_class(grades, students)
     apply_rules(grades, reports, chosen, rules)
-    if class_on_pages:
-        put_class_on_pages(grades)
+    tell_of_class(grades, students, asked=class_on_pages, before=tells)
 
 
 def _write_course(grades: Path, *, rules_given: bool) -> None:
@@ -100,7 +106,7 @@ def similar(
     chosen = assignment_of_submissions(course(), paths, assignment)
     found = compare_class(chosen, paths, least / 100)
     with writing(out, "file with --out"):
-        write_atomically(out, page(found, chosen.title))
+        write_atomically(out, page(found, chosen.title, chosen.name))
     pairs = f"{len(found.pairs)} pair{'s' * (len(found.pairs) != 1)} to look at"
     print(f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {pairs}.")
     for pair in found.pairs[:MAX_TOLD]:
@@ -193,10 +199,21 @@ def apply_rules(
     return finals
 
 
-def put_class_on_pages(out: Path) -> None:
-    """Tell every student where they stand, after all rules; says so where the class is too small to tell."""
+def tell_of_class(
+    out: Path, students: Iterable[str], *, asked: bool | None, before: bool, silent: bool = False
+) -> None:
+    """Tell these students where they stand, after all rules, or take it away: as `asked`, else as it was `before`.
+
+    Says so where nobody asked, or where the class is too small to tell.
+    """
     with writing(out, ""):
+        if asked is False:
+            without_standings(out, students)
+        if not (before if asked is None else asked):
+            return
         told = write_standings(out, read_grades(out))
+    if told and asked is None and not silent:
+        print("Pages tell of the class, as before; --no-class-on-pages takes that away.")
     if not told:
         print(f"autograder: fewer than {SMALLEST_CLASS} grades: no page tells of the class.", file=sys.stderr)
 

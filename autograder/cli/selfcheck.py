@@ -47,7 +47,7 @@ def selfcheck(
             for complaint in exam.complaints:
                 print(f"autograder: {visible(complaint)}", file=sys.stderr)
         elif not as_json:
-            _say_exam(exam, chosen, standard_output(), title=len(several) > 1, costs=costs)
+            say_exam(exam, chosen, standard_output(), title=len(several) > 1, costs=costs)
         found.append(_described(exam, chosen))
     if as_json:
         print_json({"assignments": found})
@@ -94,7 +94,9 @@ def _described(exam: Exam, assignment: Assignment) -> dict[str, Any]:
     }
 
 
-def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool, costs: bool) -> None:
+def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool, costs: bool) -> None:
+    """Print it: tables, then sentences, which a terminal gets in lines that fit and a file gets whole."""
+    whole = not console.is_terminal
     if title:
         console.print(escape(assignment.title), style="bold", highlight=False)
     for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
@@ -106,12 +108,12 @@ def _say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bo
     if costs:
         console.print(each_cost_table(exam.costs))
     for note in exam.notes:
-        console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=True)
+        console.print(f"  {escape(visible(note))}", style="yellow", highlight=False, soft_wrap=whole)
     if names := not_independent(assignment):
         note = f"The oracle of {', '.join(names)} is the solution itself: `release` refuses it."
-        console.print(f"  {escape(note)}", style="yellow", highlight=False, soft_wrap=True)
+        console.print(f"  {escape(note)}", style="yellow", highlight=False, soft_wrap=whole)
     for complaint in exam.complaints:
-        console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=True)
+        console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=whole)
     if exam.unlisted:
         print(f"A change that means nothing goes into fixtures/{assignment.name}/{EQUIVALENT}, with the reason:\n")
         print("\n".join(map(equivalent_entry, exam.unlisted)))

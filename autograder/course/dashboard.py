@@ -39,7 +39,7 @@ def background(assignment: Assignment, out: Path) -> Background:
         details = read_details(_details(out, student))
         return details.code.get(function, "") if details else ""
 
-    return Background(_clauses(assignment), _sections(assignment), code_of)
+    return Background(_clauses(assignment), _sections(assignment), code_of, assignment.title)
 
 
 def answers_of(out: Path, student: str) -> Mapping[str, str]:
@@ -66,7 +66,7 @@ def settle(
     The caller has the folder alone. `class_on_pages` says whether students are told where they stand; None leaves that
     as it was, with the figures as they are now.
     """
-    told = tells_of_class(out, reports) if class_on_pages is None else class_on_pages
+    told = tells_of_class(out, [report.student for report in reports]) if class_on_pages is None else class_on_pages
     finals: dict[str, Final] | None = None
     if rules is None:
         without_finals(out, reports, assignment)
@@ -115,8 +115,13 @@ def _clauses(assignment: Assignment) -> dict[str, str]:
     with contextlib.suppress(FixtureError):
         contract = read_contract(assignment)
         clauses = () if contract is None else contract.clauses
-        return {mistake: one.sentence for one in reversed(clauses) for mistake in one.mistakes}
+        return {mistake: _quotable(one.sentence) for one in reversed(clauses) for mistake in one.mistakes}
     return {}
+
+
+def _quotable(sentence: str) -> str:
+    """A sentence of a docstring as one quotes it: without marks of code, and no colon or semicolon at its end."""
+    return " ".join(sentence.replace("`", "").split()).rstrip(":; ")
 
 
 def _sections(assignment: Assignment) -> dict[str, str]:

@@ -12,6 +12,7 @@ import base64
 import csv
 import hashlib
 import io
+import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -92,7 +93,9 @@ def is_course(folder: Path) -> bool:
 
 
 def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
-    """The assignments graded below `folder`, in the order of `titles`: from an assignment's name to its title.
+    """The assignments graded below `folder`, in the order of their folders' names, numbers in these as numbers.
+
+    titles   an assignment's name → its title
 
     Raises UsageError where a folder mixes assignments, or two hold the same.
     """
@@ -101,8 +104,12 @@ def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
     if twice := next((name for name in names if names.count(name) > 1), None):
         where = " and ".join(one.folder for one in graded if one.assignment == twice)
         raise UsageError(f"{folder} holds grades of {twice!r} twice, in {where}: move one of them away.")
-    order = list(titles)
-    return sorted(graded, key=lambda one: order.index(one.assignment) if one.assignment in order else len(order))
+    return sorted(graded, key=lambda one: _natural(one.folder))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """What names are sorted by so that `10-grpo` comes after `2-bandits`."""
+    return [(int(run), "") if run.isdecimal() else (-1, run) for run in re.split(r"(\d+)", name)]
 
 
 def students_of(graded: Sequence[Graded]) -> list[str]:

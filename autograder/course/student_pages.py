@@ -26,7 +26,7 @@ class StudentPages:
         """The page of one student."""
         known = self._expressions() if any(item.mistakes for item in report.items) else {}
         listing = listing_of(submission, report, self._assignment.functions, self._handout, known)
-        return feedback_page(report, submission.notes, details, listing)
+        return feedback_page(report, submission.notes, details, listing, self._assignment.title)
 
     def _expressions(self) -> Known:
         with self._lock:

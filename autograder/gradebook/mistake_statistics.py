@@ -248,6 +248,6 @@ def _error(message: str) -> str:
 
 
 def _place(message: str) -> str:
-    """The line of what was handed in that a message tells of: `Line 12 of your file`."""
+    """The line of what was handed in that a message tells of, as staff read it: `line 12 of the file`."""
     found = _PLACE.search(message)
-    return found[0] if found else ""
+    return found[0].replace("Line", "line", 1).replace("of your file", "of the file") if found else ""

@@ -39,10 +39,18 @@ def with_standing(page: str, told: str) -> str:
     return page.replace(HEADER_END, f"{line}{HEADER_END}", 1)
 
 
-def tells_of_class(out: Path, reports: Iterable[Report]) -> bool:
-    """Whether some page of a folder of grades says where its student stands."""
-    pages = (out / "feedback" / f"{file_stem(report.student)}.html" for report in reports)
-    return any(path.is_file() and BEGIN in path.read_bytes().decode() for path in pages)
+def tells_of_class(out: Path, students: Iterable[str]) -> bool:
+    """Whether the page of some of these students says where they stand; no page tells where there is none."""
+    pages = (out / "feedback" / f"{file_stem(student)}.html" for student in students)
+    return any(path.is_file() and BEGIN.encode() in path.read_bytes() for path in pages)
+
+
+def without_standings(out: Path, students: Iterable[str]) -> None:
+    """Take it away from the pages of these students."""
+    for student in students:
+        path = out / "feedback" / f"{file_stem(student)}.html"
+        if path.is_file() and (changed := with_standing(page := path.read_bytes().decode(), "")) != page:
+            write_atomically(path, changed)
 
 
 def write_standings(out: Path, reports: Iterable[Report]) -> int:

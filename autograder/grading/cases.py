@@ -93,7 +93,8 @@ class Case:
     def request(self, item: Item) -> Request:
         """The call that a worker makes for this case, within the budgets of its item."""
         budgets = item.timeout, item.cpu, item.memory_megabytes, item.output_megabytes
-        return Request(item.id, item.function, self.probe, self.params, self.input_bytes(), *budgets)
+        hidden = self.visibility == "hidden"
+        return Request(item.id, item.function, self.probe, self.params, self.input_bytes(), *budgets, hidden)
 
     def input_bytes(self) -> bytes:
         """The inputs as a worker receives them."""

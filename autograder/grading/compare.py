@@ -66,8 +66,15 @@ def compare(expected: Sequence[Expectation], observation: Observation) -> Mismat
         mismatch = compare_one(expectation, observation)
         if mismatch is not None:
             found = replace(mismatch, right=_right_values(mismatch, binding, observation))
+            if found.rung == "returned":
+                found = replace(found, observed=_kind_of_whole(observation.facts))
             return _with_diagnoses(found, expected, observation.facts)
     return None
+
+
+def _kind_of_whole(facts: Mapping[str, Any]) -> Any:
+    """What came back as a whole, where the probe says so."""
+    return facts.get("kind", facts.get("returned"))
 
 
 def _right_values(mismatch: Mismatch, binding: Sequence[Expectation], observation: Observation) -> tuple[str, ...]:

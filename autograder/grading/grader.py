@@ -13,7 +13,7 @@ from autograder.grading.counterexamples.search import Search, with_counterexampl
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
 from autograder.grading.judging import NOTHING_READ, Judge, Judged, called_item, load_failure, simpler_item
-from autograder.grading.known_mistakes import fingerprint, matching_mistakes
+from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
 from autograder.grading.remarks.details import Details
 from autograder.grading.remarks.hints import (
     hint_of_called,
@@ -27,7 +27,6 @@ from autograder.grading.remarks.reasons import explain
 from autograder.grading.remarks.updates import about_updates
 from autograder.grading.remarks.wording import which_case
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.observation import Observation, Raised
 from autograder.submissions.submission import Submission
 from autograder.submissions.syntax import written
 from autograder.vocabulary.errors import GraderFault
@@ -35,7 +34,6 @@ from autograder.vocabulary.report import CaseResult, ItemResult, Report, Submiss
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
 NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
-MAX_NAMED = 3
 
 
 class Runner(Protocol):
@@ -117,7 +115,7 @@ class Grader:
         judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
         judged = {item.id: self._judged(item, outcomes, judge) for item in items}
         names = self._names(items, outcomes, judged)
-        results = [self._item_result(item, judged, outcomes, names[item.function]) for item in items]
+        results = [self._item_result(item, judged, outcomes, names.get(item.id, ())) for item in items]
         results = self._with_counterexamples(results, items, submission, sandbox)
         cause = judge.causes([one for found in judged.values() for one in found])
         return results, cause, self._details(results, curves, outcomes, judge, shown)
@@ -175,7 +173,8 @@ class Grader:
         """The fingerprints of wrong answers that no known mistake gives, by item."""
         unnamed = [item.item for item in results if item.verdict == "failed" and not item.mistakes]
         seen = {
-            item: [(c.id, c.expected, _seen(outcomes[c.id])) for c in self.fixtures.of_item(item)] for item in unnamed
+            item: [(c.id, c.expected, _answer_of(outcomes[c.id])) for c in self.fixtures.of_item(item)]
+            for item in unnamed
         }
         return {item: fingerprint(cases) for item, cases in seen.items()}
 
@@ -235,32 +234,28 @@ class Grader:
     def _names(
         self, items: Sequence[Item], outcomes: Mapping[str, Outcome], judged: Mapping[str, Sequence[Judged]]
     ) -> dict[str, tuple[str, ...]]:
-        """The known mistakes that a function's answers are, in every case of it that ran, by the function."""
+        """The known mistakes that a function's answers are, in every case of it that ran, by the item."""
         ids = {item.id for item in items}
         wrong = {item.function for item in items if not all(one.passed for one in judged[item.id])}
         cases: dict[str, list[Case]] = {item.function: [] for item in items}
         for case in self.fixtures.cases:
             if case.item in ids and case.function in wrong:
                 cases[case.function].append(case)
-        return {name: _names_of(found, outcomes) if found else () for name, found in cases.items()}
+        answers = {case.id: _answer_of(outcomes[case.id]) for found in cases.values() for case in found}
+        return {item: names for found in cases.values() for item, names in names_of_items(found, answers).items()}
 
 
-def _names_of(cases: Sequence[Case], outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
-    """The mistakes that explain these cases, all of one function; none where one of them has no answer to look at."""
-    triples = [(case.expected, case.mistakes, seen) for case in cases if (seen := _seen(outcomes[case.id]))]
-    named = matching_mistakes(triples) if len(triples) == len(cases) else []
-    return tuple(named) if len(named) <= MAX_NAMED else ()
-
-
-def _seen(outcome: Outcome) -> Observation | Raised | None:
+def _answer_of(outcome: Outcome) -> Answer | None:
+    """What there is to look at: what was returned, or the exception."""
     return outcome.observation if outcome.observation is not None else outcome.raised
 
 
 def _of_updates(first: Judged, outcomes: Mapping[str, Outcome]) -> str:
     """What the weights of a public case's run say, update by update."""
     seen = outcomes[first.case.id].observation
-    is_told = first.mismatch is not None and seen is not None and first.result.visibility == "public"
-    return about_updates(first.case, seen) if is_told and seen is not None else ""
+    if seen is None or first.mismatch is None or first.result.visibility != "public":
+        return ""
+    return about_updates(first.case, seen)
 
 
 def _worst(results: Sequence[CaseResult]) -> Verdict:

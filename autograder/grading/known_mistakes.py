@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.grading.cases import Expectation
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import NOTHING, compare, compare_one, error_holds, widened
 from autograder.grading.witnesses import fault_of
 from autograder.sandbox.observation import Observation, Raised, Returned
@@ -21,7 +21,11 @@ STEP = 8.0  # tolerances: closer sums are one, and rounding seldom falls between
 WAVES = (0.0, 1.0, 5**0.5)  # three sums over all values, each with other weights: no two answers share them by chance
 LARGEST = 1e30
 
-Seen = tuple[Sequence[Expectation], Mapping[str, Observation | Raised], Observation | Raised]
+MAX_NAMED = 3
+
+Answer = Observation | Raised
+Seen = tuple[Sequence[Expectation], Mapping[str, Answer], Answer]
+Answered = tuple[Case, Seen]
 
 
 def is_mistake(
@@ -108,6 +112,52 @@ def matching_mistakes(cases: Iterable[Seen]) -> list[str]:
     found = [slug for slug in slugs if agrees(slug)]
     traced = [s for s in found if all(same_trace(expected, known.get(s), seen) for expected, known, seen in cases)]
     return traced or found
+
+
+def names_of_items(cases: Sequence[Case], answers: Mapping[str, Answer | None]) -> dict[str, tuple[str, ...]]:
+    """The mistakes that explain these cases of one function, by the item; none where a case has no answer.
+
+    Which arguments are refused and what comes back otherwise are two things: a check that is missing makes no value
+    wrong, and no wrong value lets an argument pass. So two mistakes may be there at once, one of each; both are named
+    where each explains all cases of its own and changes none of the other's. Any other two that share the cases
+    between them could as well be one that nobody knows.
+    """
+    found = ((case, answers[case.id]) for case in cases)
+    answered = [(case, (case.expected, case.mistakes, seen)) for case, seen in found if seen]
+    items = list(dict.fromkeys(case.item for case in cases))
+    if len(answered) < len(cases):
+        return dict.fromkeys(items, ())
+    named = _few(matching_mistakes(seen for _, seen in answered))
+    return dict.fromkeys(items, named) if named else _names_of_two(items, answered)
+
+
+def _names_of_two(items: Sequence[str], answered: Sequence[Answered]) -> dict[str, tuple[str, ...]]:
+    """One mistake in what is refused and one in everything else, each on its own items; no item may be of both."""
+    refusals = [one for one in answered if _is_refusal(one[0])]
+    others = [one for one in answered if not _is_refusal(one[0])]
+    of_refusals, of_others = _names_of_part(refusals, others), _names_of_part(others, refusals)
+    if not of_refusals or not of_others:
+        return dict.fromkeys(items, ())
+    several = [{_is_refusal(case) for case, _ in answered if case.item == item} for item in items]
+    return {
+        item: () if len(kinds) > 1 else of_refusals if True in kinds else of_others
+        for item, kinds in zip(items, several, strict=True)
+    }
+
+
+def _names_of_part(part: Sequence[Answered], rest: Sequence[Answered]) -> tuple[str, ...]:
+    """The mistakes that explain this part, and that leave the rest as it should be."""
+    elsewhere = {slug for case, _ in rest for slug in case.mistakes}
+    return _few([slug for slug in matching_mistakes(seen for _, seen in part) if slug not in elsewhere])
+
+
+def _is_refusal(case: Case) -> bool:
+    return any(expectation.kind == "error" for expectation in case.expected)
+
+
+def _few(named: Sequence[str]) -> tuple[str, ...]:
+    """The names, or none where there are so many that they tell nothing."""
+    return tuple(named) if len(named) <= MAX_NAMED else ()
 
 
 def fingerprint(cases: Iterable[tuple[str, Sequence[Expectation], Observation | Raised | None]]) -> str:

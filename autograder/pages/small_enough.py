@@ -6,6 +6,7 @@ Reports keep all of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from markupsafe import escape
@@ -22,11 +23,13 @@ MAX_BYTES = 150_000  # of a student's page
 class Cut:
     """What a page keeps.
 
-    room       bytes that a message may take as HTML
-    earlier    gradings before this one, the latest
+    room            bytes that a message may take as HTML
+    passed_cases    the names of the cases of items that passed
+    earlier         gradings before this one, the latest
     """
 
     room: int = MAX_BYTES
+    passed_cases: bool = True
     pictures: bool = True
     curves: bool = True
     cases: bool = True
@@ -36,11 +39,12 @@ class Cut:
 
 CUTS = (
     Cut(),
-    Cut(1_500),
-    Cut(500, pictures=False),
-    Cut(250, pictures=False, curves=False, earlier=3),
-    Cut(250, pictures=False, curves=False, cases=False, earlier=1),
-    Cut(100, pictures=False, curves=False, cases=False, code=False, earlier=0),
+    Cut(passed_cases=False),
+    Cut(1_500, passed_cases=False),
+    Cut(500, passed_cases=False, pictures=False),
+    Cut(250, passed_cases=False, pictures=False, curves=False, earlier=3),
+    Cut(250, passed_cases=False, pictures=False, curves=False, cases=False, earlier=1),
+    Cut(100, passed_cases=False, pictures=False, curves=False, cases=False, code=False, earlier=0),
 )
 
 
@@ -54,7 +58,8 @@ def cut_to(cut: Cut, report: Report, details: Details, listing: Listing) -> tupl
         earlier=details.earlier if cut.earlier is None else details.earlier[len(details.earlier) - cut.earlier :],
     )
     left_out = [
-        *(["the ends of long messages"] if items != report.items else []),
+        *(["the cases of items that passed"] if cut.cases and not cut.passed_cases and _had_cases(report) else []),
+        *(["the ends of long messages"] if _is_shorter(items, report.items) else []),
         *(["pictures of differences"] if kept.pictures != details.pictures else []),
         *(["learning curves"] if kept.curves != details.curves else []),
         *(["what each case said"] if not cut.cases else []),
@@ -72,7 +77,20 @@ def _cut_item(item: ItemResult, cut: Cut) -> ItemResult:
         message=_cut_text(item.message, cut.room),
         hint=_cut_text(item.hint, cut.room),
         counterexample=_cut_text(item.counterexample, cut.room),
-        cases=cases if cut.cases else (),
+        cases=cases if cut.cases and (cut.passed_cases or item.verdict != "passed") else (),
+    )
+
+
+def _had_cases(report: Report) -> bool:
+    return any(item.verdict == "passed" and item.cases for item in report.items)
+
+
+def _is_shorter(items: Sequence[ItemResult], before: Sequence[ItemResult]) -> bool:
+    """Whether the end of any message is missing in `items`."""
+    return any(
+        (one.message, one.hint, one.counterexample) != (other.message, other.hint, other.counterexample)
+        or (one.cases and one.cases != other.cases)
+        for one, other in zip(items, before, strict=True)
     )
 
 

@@ -33,7 +33,8 @@ class Grading:
 class FunctionGroup:
     """The items of one function; points is None where the grader failed on one of them.
 
-    together    items that lost points or were not graded: those with the same known mistakes side by side
+    together    items that lost points or were not graded: those with the same known mistakes side by side, and those
+                that one missing piece of code left without any point
     passed      those that earned all of theirs
     unreached   those that something outside them kept from being reached
     """
@@ -47,35 +48,47 @@ class FunctionGroup:
     percent: float
 
     @property
+    def is_unwritten(self) -> bool:
+        """Whether there is nothing to read in it: no item earned a point, for nothing is written there."""
+        items = [item for same in self.together for item in same]
+        return not self.passed and bool(items) and all(_unwritten(item) for item in items)
+
+    @property
     def passed_points(self) -> float:
         """What the passed items earned."""
         return sum(item.points or 0.0 for item in self.passed)
 
 
 def feedback_page(
-    report: Report, notes: Sequence[str] = (), details: Details | None = None, listing: Listing = NOTHING
+    report: Report,
+    notes: Sequence[str] = (),
+    details: Details | None = None,
+    listing: Listing = NOTHING,
+    title: str = "",
 ) -> str:
     """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time.
 
     details   curves and pictures of the same submission; a page without them has none
     listing   the submission's text; a page without it shows none
+    title     what people call the assignment; "" leaves its module's name
 
     Where it would be larger than MAX_BYTES, it leaves out what `small_enough` says, step by step, and tells so.
     """
     page = ""
     for cut in CUTS:
-        page = _page(notes, *cut_to(cut, report, details or Details("", ""), listing))
+        page = _page(title, notes, *cut_to(cut, report, details or Details("", ""), listing))
         if len(page.encode()) <= MAX_BYTES:
             break
     return page
 
 
-def _page(notes: Sequence[str], report: Report, shown: Details, listing: Listing, left_out: str) -> str:
+def _page(title: str, notes: Sequence[str], report: Report, shown: Details, listing: Listing, left_out: str) -> str:
     graded = [item for item in report.items if item.points is not None]
     groups = _groups(report.items)
     return render_page(
         "feedback.html",
         report=report,
+        title=title,
         notes=notes_beside(report, notes),
         left_out=left_out,
         next_step=next_step(report),
@@ -88,16 +101,16 @@ def _page(notes: Sequence[str], report: Report, shown: Details, listing: Listing
         gradable=sum(item.max_points for item in graded),
         curves=[(curve, [plot(series) for series in curve.series]) for curve in shown.curves],
         grids={picture.item: grid(picture) for picture in shown.pictures},
-        questions=_questions(report, listing),
+        questions=_questions(report, listing, title),
         gradings=_gradings(report, shown.earlier),
         listing=listing,
     )
 
 
-def _questions(report: Report, listing: Listing) -> dict[str, str]:
+def _questions(report: Report, listing: Listing, title: str) -> dict[str, str]:
     """Item → what to paste into a question about it."""
     places = {item: words for item, (_, words) in listing.places.items()}
-    texts = {item.item: question(item, report, places.get(item.item, "")) for item in report.items}
+    texts = {item.item: question(item, report, places.get(item.item, ""), title) for item in report.items}
     return {item: text for item, text in texts.items() if text}
 
 
@@ -136,8 +149,14 @@ def _group(function: str, items: tuple[ItemResult, ...]) -> FunctionGroup:
 
 
 def _together(items: Iterable[ItemResult]) -> tuple[tuple[ItemResult, ...], ...]:
-    """Items in order, those with the same known mistakes beside the first of them."""
+    """Items in order, beside the first of them those with the same known mistakes, or with nothing written for them."""
     groups: dict[object, list[ItemResult]] = {}
     for item in items:
-        groups.setdefault(item.mistakes or item.item, []).append(item)
+        groups.setdefault(item.mistakes or _unwritten(item) or item.item, []).append(item)
     return tuple(map(tuple, groups.values()))
+
+
+def _unwritten(item: ItemResult) -> tuple[str, str] | None:
+    """What items share that earned nothing since nothing is written there; None where more is known of one."""
+    says_more = item.points or item.hint or item.counterexample
+    return ("missing", item.message) if item.verdict == "missing" and not says_more else None

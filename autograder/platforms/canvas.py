@@ -3,6 +3,7 @@
 What Canvas's importer does with a file decides what stands in ours. It finds students by ID first, so every row keeps
 the ids of the export. It makes a new assignment of a heading that it does not know, so the heading must be one of the
 export. It clears a grade where a cell is empty, so a cell that we have nothing for keeps what it holds.
+(canvas-lms: lib/gradebook_importer.rb, and for the download lib/content_zipper.rb.)
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, key, keys_of
 from autograder.platforms.hand_in import HandIn, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
+from autograder.submissions.names import suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
@@ -145,9 +147,10 @@ def _factor(ours: float, possible: str | None, assignment: str, *, scale: bool) 
         worth = visible(possible, 40)
         raise UsageError(f"What {visible(assignment, 80)} is worth in Canvas is no number: {worth!r}.")
     theirs = ours if possible is None else float(possible.replace(",", "."))
-    if theirs != ours and not scale:
+    if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
         worth = f"{number(theirs)} points in Canvas and {number(ours)} here"
-        raise UsageError(f"{visible(assignment, 80)} is worth {worth}: change it there, or convert with --scale.")
+        advice = "change it there, or convert with --scale" if theirs else "change it there"
+        raise UsageError(f"{visible(assignment, 80)} is worth {worth}: {advice}.")
     return theirs / ours if ours else 1.0
 
 
@@ -193,15 +196,15 @@ def readings(filename: str) -> list[Named]:
 def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     """The files of a download that are among these; none where nobody handed in what can be graded."""
     files = [entry for entry in entries if not is_folder(entry) and readings(entry.name)]
-    return files if any(Path(entry.name).suffix.lower() in CAPS for entry in files) else []
+    return files if any(suffix_of(entry.name) in CAPS for entry in files) else []
 
 
 def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     """What was handed in as the files of a download, all that one student did as one.
 
-    Where a name can be read in several ways, the roster says which, then what the clear names of the class leave;
-    else the id furthest right counts. Two names for one id are refused, both; but of a name that can only be read as
-    somebody else's id, that file alone.
+    Where a name can be read in several ways, the roster says which, then what the clear names of the class leave, then
+    how long ids are there; else the id furthest right counts. Two names for one id are refused, both; but of a name
+    that can only be read as somebody else's id, that file alone.
     """
     by_id: dict[str, list[tuple[Named, Path]]] = {}
     names: dict[str, set[str]] = {}
@@ -209,9 +212,10 @@ def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     for ways, _ in read:
         if len(ways) == 1:
             names.setdefault(ways[0].id, set()).add(ways[0].name)
+    lengths = {_lengths(ways[0]) for ways, _ in read if len(ways) == 1}
     strangers = []
     for ways, path in read:
-        found = _most_likely(ways, names, wanted.roster)
+        found = _most_likely(ways, names, lengths, wanted.roster)
         if len(ways) > 1 and found.name not in (clear := names.get(found.id, {found.name})):
             strangers.append(_refused(found, path, {*clear, found.name}))
         else:
@@ -219,14 +223,26 @@ def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     return [one for files_of_one in by_id.values() for one in _of_id(files_of_one, wanted)] + strangers
 
 
-def _most_likely(ways: Sequence[Named], clear: Mapping[str, Collection[str]], roster: Roster | None) -> Named:
-    """The reading that counts; `clear` holds the names of each id that can be read in no other way."""
+def _most_likely(
+    ways: Sequence[Named],
+    clear: Mapping[str, Collection[str]],
+    lengths: Collection[tuple[int, int]],
+    roster: Roster | None,
+) -> Named:
+    """The reading that counts; `clear` holds the names of each id that can be read in no other way.
+
+    lengths   of a student's id and of a file's, where no other is possible: a date in a file's name is shorter
+    """
     if len(ways) > 1 and roster is not None:
         by_name = [way for way in ways if (person := roster.person(way.id)) and key(way.name) in person.keys]
         ways = by_name or [way for way in ways if roster.person(way.id)] or ways
     known = [way for way in ways if way.name in clear.get(way.id, ())]
     free = [way for way in ways if way.id not in clear]
-    return (known or free or ways)[0]
+    return max(known or free or ways, key=lambda way: _lengths(way) in lengths)
+
+
+def _lengths(way: Named) -> tuple[int, int]:
+    return len(way.id), len(str(way.file))
 
 
 def _of_id(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> list[HandIn]:

@@ -16,7 +16,17 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.submissions import student_zips
-from autograder.submissions.names import COPY, EXACT, defines_one, likeness, taken_for
+from autograder.submissions.names import (
+    COPY,
+    EXACT,
+    SOURCES,
+    is_begun,
+    kind_of,
+    likeness,
+    stem_of,
+    suffix_of,
+    taken_for,
+)
 from autograder.submissions.submission import CAPS, Candidate, shown_name, student_name
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.text import visible
@@ -182,42 +192,50 @@ def module_and_notebook(files: Sequence[tuple[str, Path]], wanted: Wanted) -> tu
     """Of one student's loose files, the oldest first: the module and the notebook, else the zip, else anything."""
     best: dict[str, tuple[_Rank, Path]] = {}
     for position, (name, path) in enumerate(files):
-        rank, suffix = _rank(name, path, position, wanted), path.suffix.lower()
+        rank, suffix = _rank(name, path, position, wanted), suffix_of(name)
         if suffix not in best or rank.order > best[suffix][0].order:
             best[suffix] = (rank, path)
     known = [suffix for suffix in (".py", ".ipynb", ".zip") if suffix in best]
     likely = [suffix for suffix in known if best[suffix][0].likely] or known
     if likely[:2] == [".py", ".ipynb"]:
         return best[".py"][1], best[".ipynb"][1]
-    return best[likely[0] if likely else next(iter(best))][1], None
+    return best[likely[0] if likely else max(best, key=lambda suffix: best[suffix][0].order)][1], None
 
 
 def _rank(name: str, path: Path, position: int, wanted: Wanted) -> _Rank:
-    found = RESUBMITTED.fullmatch(Path(name).stem)
+    found = RESUBMITTED.fullmatch(stem_of(name))
     stem, again = (found[1], int(found[2] or 0)) if found else (name, 0)
     contract = stem == wanted.module  # Canvas and others number what is handed in again
-    return _Rank(contract, _holds(path, wanted), EXACT if contract else likeness(name, wanted.module), position, again)
+    holds = _holds(path, wanted)
+    return _Rank(
+        contract and (holds or not wanted.functions),
+        holds,
+        EXACT if contract else likeness(name, wanted.module),
+        position,
+        again,
+    )
 
 
 def _holds(path: Path, wanted: Wanted) -> bool:
-    """Whether a file defines what is graded, or is a zip of the work."""
-    suffix = path.suffix.lower()
-    if suffix == ".zip":
+    """Whether a file holds some of what is graded, and not its stubs alone; or is a zip of the work."""
+    kind = kind_of(path.name)
+    if kind == ".zip":
         return student_zips.holds_work(path, wanted.module)
-    if suffix not in CAPS or not wanted.functions:
+    if kind not in CAPS or not wanted.functions:
         return False
     try:
         with open_regular(path) as stream:
-            return defines_one(stream.read(CAPS[".py"]), wanted.functions)
+            return is_begun(stream.read(CAPS[".py"]), wanted.functions)
     except OSError:
         return False
 
 
 def taken(name: str, path: Path, wanted: Wanted) -> tuple[str, ...]:
     """The note on a file that is graded under a name of the student's own choice."""
-    stem = RESUBMITTED.fullmatch(Path(name).stem)
-    is_zip = path.suffix.lower() not in (".py", ".ipynb")
-    note = "" if is_zip or (stem and stem[1] == wanted.module) else taken_for(shown_name(name), name, wanted.module)
+    stem = RESUBMITTED.fullmatch(stem_of(name))
+    is_zip = kind_of(name) not in SOURCES
+    as_meant = stem is not None and stem[1] == wanted.module and Path(name).suffix.lower() in SOURCES
+    note = "" if is_zip or as_meant else taken_for(shown_name(name), name, wanted.module)
     return (note,) if note else ()
 
 

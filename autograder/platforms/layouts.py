@@ -135,7 +135,8 @@ def _first(names: Sequence[str], known: Mapping[str, str]) -> str:
 def _opened(path: Path, stack: ExitStack, asked: _Asked, *, class_zip: bool) -> _Opened:
     """Where to look; a zip of a class is unpacked."""
     if not (path.suffix.lower() == ".zip" and stat.S_ISREG(_mode(path))) or asked.layout == ONE:
-        return _Opened(path, Path(os.path.normpath(path.absolute())).name, False if asked.layout == ONE else None)
+        place = path if asked.layout == ONE else _unwrapped(path)
+        return _Opened(place, Path(os.path.normpath(place.absolute())).name, False if asked.layout == ONE else None)
     if not class_zip:
         _refuse_class(path)
         return _Opened(path, path.name)
@@ -147,6 +148,19 @@ def _opened(path: Path, stack: ExitStack, asked: _Asked, *, class_zip: bool) -> 
     if not asked.layout and not _is_class(place, asked):
         return _Opened(path, path.name)  # one student's own, as `read` unpacks it
     return _Opened(place, path.stem, True, unpacked)
+
+
+def _unwrapped(path: Path) -> Path:
+    """The folder, or the one folder in it where that alone lies there and bears a platform's names or holds clones."""
+    try:
+        inner = [entry for entry in os.scandir(path) if not is_ignored(entry.name)] if path.is_dir() else []
+        if len(inner) != 1 or not is_folder(inner[0]) or any(one.recognised(inner) for one in BY_NAMES):
+            return path
+        entries = entries_of(Path(inner[0].path))
+        is_class = evident(entries) or (len(github.recognised(entries)) * 2 > len(entries))
+    except OSError:
+        return path
+    return Path(inner[0].path) if is_class else path
 
 
 def _refuse_class(path: Path) -> None:
@@ -233,7 +247,7 @@ def _clones(place: Place, name: str, asked: _Asked) -> _Found | None:
     works = [entry for entry in place.entries if entry in repositories or holds_work(entry, asked.module)]
     if len(repositories) * 2 <= len(works) and not asked.layout:
         return None
-    found = github.hand_ins(repositories, name, asked.roster)
+    found = github.hand_ins(repositories, name, asked.roster, asked.module)
     paths = {one.path for one in found}
     known = [entry for entry in repositories if Path(entry.path) in paths]
     return _with_others(place, known, found, asked.module) if found else None

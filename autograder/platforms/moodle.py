@@ -1,7 +1,9 @@
 """Moodle: its download of a class is read; its grading worksheet is filled in, a zip of feedback files is made.
 
 Moodle finds a student by the number in `Identifier`, and skips a row whose grade is empty or has not changed; names in
-the file mean nothing to it. In the zip, the name of a folder has that number after its first underscore.
+the file mean nothing to it. In the zip, the name of a folder has that number after its first underscore. (moodle:
+mod/assign/feedback/offline/importgradeslib.php, mod/assign/feedback/file/importziplib.php, and for the download
+mod/assign/classes/downloader.php.)
 """
 
 from __future__ import annotations
@@ -27,9 +29,7 @@ from autograder.vocabulary.text import number, visible
 NAMED_BY = ("full name", "username", "id number", "email address")
 YES = frozenset("yes ja oui sí si sim да tak ano igen はい 是 예 evet ναι כן نعم da taip jah kyllä áno".split())  # noqa: SIM905 (words)
 NO = frozenset("no nein non não nee nej nei нет nie ne nem いいえ 否 아니요 아니오 hayır όχι לא لا nu ei nav".split())  # noqa: SIM905 (words)
-ENTRY_NAME = re.compile(
-    r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)(_(?P<rest>.*))?", re.DOTALL
-)
+ENTRY_NAME = re.compile(r"(?P<name>[^_]+)(_(?P<id>\d+))?_assignsubmission_(?P<kind>[a-z]+)(_(?P<rest>.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -198,12 +198,14 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
 def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     """What was handed in as the files or folders of a download, all that one student did as one.
 
-    Moodle writes a space for each `_` of a name, so the id is the first number that stands between two.
+    Moodle writes a space for each `_` of a name, so the id is the first number that stands between two. Those in no
+    group hand in together, under a name without one; a site may have more kinds of submissions than files and texts
+    (`get_student_prefix`, `load_submissionplugin_filelist`).
     """
     by_id: dict[str, list[tuple[re.Match[str], os.DirEntry[str]]]] = {}
     for entry in entries:
         if found := ENTRY_NAME.fullmatch(entry.name):
-            by_id.setdefault(found["id"], []).append((found, entry))
+            by_id.setdefault(found["id"] or found["name"], []).append((found, entry))
     return [one for files in by_id.values() for one in _of_id(files, wanted)]
 
 
@@ -217,9 +219,10 @@ def _of_id(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Want
 
 def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted) -> HandIn:
     found = files[0][0]
-    owner = (f"{found['name']}_{found['id']}", found["id"], found["name"])
-    folders = [entry for match, entry in sorted(files, key=lambda one: one[0]["kind"]) if is_folder(entry)]
-    if folders:  # `file` comes before `onlinetext`
+    owner = (f"{found['name']}_{found['id']}", found["id"], found["name"]) if found["id"] else (found["name"],)
+    files = sorted(files, key=lambda one: (one[0]["kind"] != "file", one[0]["kind"]))
+    folders = [entry for _, entry in files if is_folder(entry)]
+    if folders:
         return HandIn((owner,), Path(folders[0].path), shown_name(folders[0].name))
     loose = [(match["rest"] or "", Path(entry.path)) for match, entry in files]
     chosen, beside = module_and_notebook(loose, wanted)

@@ -1,4 +1,7 @@
-"""Grades as PrairieLearn's results.json, which must not be larger than 1 MB."""
+"""Grades as PrairieLearn's results.json, which must not be larger than 1 MB.
+
+(github.com/PrairieLearn/PrairieLearn: docs/externalGrading.md.)
+"""
 
 from __future__ import annotations
 

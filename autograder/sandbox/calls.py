@@ -39,6 +39,7 @@ class Request:
     cpu                seconds of processor time, over all threads
     memory_megabytes   what may be held beyond what a worker takes that has loaded nothing
     output_megabytes   what may be printed
+    hidden             whether it may not reach the worker before what stands before it is answered
     """
 
     item: str
@@ -50,6 +51,7 @@ class Request:
     cpu: float = math.inf
     memory_megabytes: float = MEMORY_MEGABYTES
     output_megabytes: float = OUTPUT_MEGABYTES
+    hidden: bool = False
 
 
 @dataclass(frozen=True)

@@ -87,10 +87,23 @@ def readable_paths(packages: Sequence[str]) -> list[str]:
     archives = [path for path in standard if Path(path).is_file()]
     private = (Path(sys.base_prefix, "lib"), Path("/usr/local/lib"))  # below which packages lie as well
     shared = [str(path) for folder in private for path in folder.glob("*.so*")]
-    system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"]
+    folders = dict.fromkeys(map(os.path.realpath, ("/lib", "/lib64", "/usr/lib", "/usr/lib64")))
+    system = [path for folder in folders for path in _libraries_in(Path(folder))]
+    system += ["/etc/ld.so.cache", "/usr/share/zoneinfo"]
     devices = [os.devnull, "/dev/urandom"]  # a shared mapping of /dev/zero is memory that no limit counts
     found = [*modules, *archives, *shared, *system, *devices]
     return list(dict.fromkeys(os.path.realpath(path) for path in found))
+
+
+def _libraries_in(folder: Path) -> list[str]:
+    """What the loader finds there: where libraries have a folder for each kind of machine, not what lies beside it.
+
+    There every program keeps files of its own, gigabytes of which nothing has been read since the machine started.
+    """
+    machines = [str(path) for path in folder.glob("*-linux-*") if path.is_dir()]
+    if not machines:
+        return [str(folder)]
+    return [*machines, *(str(path) for name in ("*.so*", "locale") for path in folder.glob(name))]
 
 
 def _modules_in(folder: Path) -> list[str]:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -21,13 +19,12 @@ from autograder.sandbox.calls import Outcome, Program, Request, Status, read_ans
 from autograder.sandbox.inside import frames
 from autograder.sandbox.inside.processes import Usage, say_ending, usage
 from autograder.sandbox.interpreter import command, environment
+from autograder.sandbox.pipes import Answer, Ended, pipes
 from autograder.sandbox.server import DOCTOR, MAX_THREADS, START_SECONDS, Server
 from autograder.vocabulary.errors import SandboxError
 
 TOUCHED_MEGABYTES = 256  # pages of torch that a worker touches later than others, and need not answer for
 WATCH_SECONDS = 0.05
-CLOSE_SECONDS = 1.0
-OUTPUT_KEPT = 4096
 
 
 @dataclass(frozen=True)
@@ -40,52 +37,34 @@ class Budget:
     output_megabytes: float
 
 
-class _Frame(NamedTuple):
-    header: dict[str, Any]
-    blob: bytes
-    header_size: int
+class _Question(NamedTuple):
+    """A question that was sent: its number, what answering it may use, the kinds of answer to it."""
 
-
-@dataclass(frozen=True)
-class _Heard:
-    """What came of waiting for an answer: a frame, or what ended the wait; neither where the worker is gone."""
-
-    frame: _Frame | None = None
-    stopped: Outcome | None = None
+    number: int
+    budget: Budget
+    answers: Sequence[str]
 
 
 class Worker:
-    """One worker process seen from outside: frames in and out through pipes.
-
-    A thread of ours has each pipe and closes it: whatever the worker does or leaves undone, it blocks none but these.
-    """
+    """One worker process seen from outside: frames in and out through pipes."""
 
     _pid: int  # as this process sees it; 0 where nobody can tell
 
     def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
         """Speak through these streams, which are closed with the worker."""
-        self._asked, self._resident, self.loading_seconds = 0, 0, 0.0
-        self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._inbox: queue.Queue[_Frame | None] = queue.Queue(maxsize=1)
-        self._tail, self._written = b"", 0
-        self._receiver = threading.Thread(target=self._receive, args=(answers,), daemon=True)
-        self._threads = [
-            self._receiver,
-            threading.Thread(target=self._send, args=(requests,), daemon=True),
-            threading.Thread(target=self._drain, args=(output,), daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._asked, self._answered, self._resident, self.loading_seconds = 0, 0, 0, 0.0
+        self._since = 0.0  # when the question that is being answered was begun: as it came, or after the one before
+        self._before = 0  # bytes that had been printed when the last answer came
+        self._pipes = pipes(requests, answers, output)
 
     def await_ready(self) -> None:
         """Return once the worker listens; whatever keeps it from that is no fault of a submission."""
-        with contextlib.suppress(queue.Empty):
-            frame = self._inbox.get(timeout=START_SECONDS)
-            if frame is not None and frame.header.get("op") == "ready":
-                self._resident = usage(self._pid).resident
-                return
+        answer = self._pipes.receive(START_SECONDS)
+        if isinstance(answer, Answer) and answer.header.get("op") == "ready":
+            self._resident = usage(self._pid).resident
+            return
         self.close()
-        last = (self._tail.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        last = (self._pipes.tail.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
         raise SandboxError(f"A worker could not be started: {last}. {DOCTOR}")
 
     def load(self, program: Program, budget: Budget) -> Outcome | None:
@@ -98,31 +77,27 @@ class Worker:
             "probes": program.probes,
             "packages": program.packages,
         }
-        outcome = self._exchange(header, b"", budget, ("loaded", "raised"))
+        outcome = self._hear(self._ask(header, b"", budget, ("loaded", "raised")))
         self.loading_seconds = outcome.seconds
         return None if outcome.detail == "loaded" else replace(outcome, loading=True)
 
-    def call(self, request: Request) -> Outcome:
-        """The outcome of one request."""
+    def calls(self, requests: Sequence[Request]) -> Iterator[Outcome]:
+        """The outcome of each request, in order. All are sent at once: the worker need not wait for the next."""
+        questions = map(self._call, requests)
+        for question in list(questions) if self._pipes.in_step else questions:
+            yield self._hear(question)
+
+    def _call(self, request: Request) -> _Question:
         header = {"op": "run", "function": request.function, "probe": request.probe, "params": dict(request.params)}
         budget = Budget(request.timeout, request.cpu, request.memory_megabytes, request.output_megabytes)
-        return self._exchange(header, request.inputs, budget, ("observed", "raised", "missing"))
+        return self._ask(header, request.inputs, budget, ("observed", "raised", "missing"))
 
     def close(self) -> None:
         """Kill the worker, wait for it, and let go of its pipes."""
         try:
             self._kill()
         finally:
-            self._outbox.put(None)
-            self._join()
-
-    def _join(self) -> None:
-        deadline = time.monotonic() + CLOSE_SECONDS  # a process that left the worker's group may hold its pipes
-        while self._receiver.is_alive() and time.monotonic() < deadline:  # it may be waiting for room in the inbox
-            with contextlib.suppress(queue.Empty):
-                self._inbox.get(timeout=0.01)
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            self._pipes.close()
 
     def _kill(self) -> None:
         raise NotImplementedError
@@ -130,42 +105,53 @@ class Worker:
     def _ending(self) -> str:
         raise NotImplementedError
 
-    def _exchange(self, header: dict[str, Any], blob: bytes, budget: Budget, answers: Sequence[str]) -> Outcome:
+    def _ask(self, header: dict[str, Any], blob: bytes, budget: Budget, answers: Sequence[str]) -> _Question:
         """Send a numbered question; what comes back counts as its answer only under the same number."""
-        started = time.perf_counter()
+        if self._asked == self._answered:
+            self._since = time.perf_counter()
         self._asked += 1
         try:
-            self._outbox.put(frames.encode({**header, "n": self._asked}, blob))
+            self._pipes.send(frames.encode({**header, "n": self._asked}, blob))
         except frames.FrameError as error:
             raise SandboxError(f"A request cannot be sent to the worker: {error}.") from error
-        heard = self._await(budget)
-        seconds = time.perf_counter() - started
-        if heard.stopped is not None:
-            self._kill()
-            return replace(heard.stopped, seconds=seconds)
-        if heard.frame is None:
-            return Outcome("crashed", detail=self._ending(), seconds=seconds)
-        header, answer, header_size = heard.frame
-        if header.get("n") != self._asked or type(header["n"]) is not int:
-            return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
-        return replace(read_answer((header, answer), seconds, answers), size=(header_size, len(answer)))
+        return _Question(self._asked, budget, answers)
 
-    def _await(self, budget: Budget) -> _Heard:
-        """The next frame, or why not to wait for it any longer.
+    def _hear(self, question: _Question) -> Outcome:
+        """What became of the first question that has no answer yet."""
+        heard, began = self._await(question.budget), self._since
+        self._answered += 1
+        if isinstance(heard, Answer):
+            self._since, self._before = heard.seconds, heard.written
+            seconds = heard.seconds - began
+            if heard.header.get("n") != question.number or type(heard.header["n"]) is not int:
+                return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
+            outcome = read_answer((heard.header, heard.blob), seconds, question.answers)
+            return replace(outcome, size=(heard.header_size, len(heard.blob)))
+        seconds = time.perf_counter() - began
+        if isinstance(heard, Ended):
+            return Outcome("crashed", detail=self._ending(), seconds=seconds)
+        self._kill()
+        return replace(heard, seconds=seconds)
+
+    def _await(self, budget: Budget) -> Answer | Ended | Outcome:
+        """The next answer, or what it is to be stopped for.
 
         What the worker has used is first read after 50 ms: of most calls it never is.
         """
-        deadline, self._written, before = time.monotonic() + budget.timeout, 0, None
-        while (left := deadline - time.monotonic()) > 0:
-            with contextlib.suppress(queue.Empty):
-                frame = self._inbox.get(timeout=min(left, WATCH_SECONDS))
-                excess = self._output_excess(budget)
-                return _Heard(stopped=excess) if excess else _Heard(frame)
+        deadline, before, late = self._since + budget.timeout, None, False
+        while not late:
+            left = deadline - time.perf_counter()
+            late = left <= 0
+            heard = self._pipes.receive(min(left, WATCH_SECONDS))
+            if heard is not None:
+                written = heard.written if isinstance(heard, Answer) else self._pipes.written
+                in_time = isinstance(heard, Ended) or heard.seconds <= deadline
+                return self._output_excess(budget, written) or (heard if in_time else _too_late(budget))
             used = usage(self._pid)
             before = used.seconds if before is None else before
             if excess := self._excess(budget, used, used.seconds - before):
-                return _Heard(stopped=excess)
-        return _Heard(stopped=Outcome("timed_out", detail=f"no answer in {budget.timeout:g} s"))
+                return excess
+        return _too_late(budget)
 
     def _excess(self, budget: Budget, used: Usage, seconds: float) -> Outcome | None:
         if seconds > budget.cpu:
@@ -174,29 +160,16 @@ class Worker:
             return _stopped("out_of_memory", f"used more than {budget.memory_megabytes:g} MiB of memory")
         if used.threads > MAX_THREADS:
             return _stopped("crashed", f"started more than {MAX_THREADS} threads")
-        return self._output_excess(budget)
+        return self._output_excess(budget, self._pipes.written)
 
-    def _output_excess(self, budget: Budget) -> Outcome | None:
-        if self._written <= budget.output_megabytes * 2**20:
+    def _output_excess(self, budget: Budget, written: int) -> Outcome | None:
+        if written - self._before <= budget.output_megabytes * 2**20:
             return None
         return _stopped("crashed", f"printed more than {budget.output_megabytes:g} MiB")
 
-    def _send(self, requests: BinaryIO) -> None:
-        with contextlib.suppress(OSError), requests:
-            while (frame := self._outbox.get()) is not None:
-                frames.send(requests, frame)
 
-    def _receive(self, answers: BinaryIO) -> None:
-        with contextlib.suppress(frames.FrameError, OSError), answers:
-            while (parts := frames.read_parts(answers, frames.MAX_ANSWER)) is not None:
-                self._inbox.put(_Frame(frames.parse_header(parts[0]), parts[1], len(parts[0])))
-        self._inbox.put(None)
-
-    def _drain(self, output: BinaryIO) -> None:
-        with contextlib.suppress(OSError), output:
-            while chunk := output.read(65536):
-                self._tail = (self._tail + chunk)[-OUTPUT_KEPT:]
-                self._written += len(chunk)
+def _too_late(budget: Budget) -> Outcome:
+    return Outcome("timed_out", detail=f"no answer in {budget.timeout:g} s")
 
 
 def _stopped(status: Status, exceeded: str) -> Outcome:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from autograder.submissions.names import parts_of
+from autograder.submissions.names import kind_of, parts_of, suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.folders import LEFT_BEHIND
@@ -117,7 +117,7 @@ def _too_much(parts: Sequence[str], count: int, size: int) -> str:
 
 def _note(noted: dict[str, str], folder: Path, parts: Sequence[str], below: int, reason: str) -> None:
     """Note what of an entry at the top is not unpacked, where it could have been graded; its folder is there anyway."""
-    if PurePosixPath(parts[-1]).suffix.lower() in CAPS:
+    if suffix_of(parts[-1]) in CAPS:
         noted.setdefault(_short(parts[min(below, len(parts) - 1)]), reason)
     if len(parts) > below + 1:
         folder.joinpath(*map(_short, parts[: below + 1])).mkdir(parents=True, exist_ok=True)
@@ -140,9 +140,11 @@ def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path, most: 
 
 
 def _cap(parts: Sequence[str], below: int) -> int:
+    """How many bytes of an entry are unpacked; of what only might be the work, none far down, where data lies."""
     if parts[-1] == METADATA and len(parts) == below + 1:
         return MAX_METADATA
-    return CAPS.get(PurePosixPath(parts[-1]).suffix.lower(), DESCRIBING.get(parts[-1], 0))
+    kind = kind_of(parts[-1]) if len(parts) <= below + 2 else suffix_of(parts[-1])
+    return DESCRIBING.get(parts[-1], CAPS.get(kind, 0))
 
 
 def _short(name: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from autograder.submissions import student_folders, student_zips
 from autograder.submissions.handed_file import names_of
+from autograder.submissions.names import stem_of, suffix_of
 from autograder.submissions.student_folders import is_students_own
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
@@ -83,7 +84,7 @@ def place_at(path: Path, module: str, out: Path | None = None, *, is_class: bool
             return _class_at(path, real, entries, module, out)
     except (OSError, ValueError) as error:
         raise UsageError(_unusable(path, error)) from None
-    if not (own and stat.S_ISDIR(mode)) and not (stat.S_ISREG(mode) and path.suffix.lower() in CAPS):
+    if not (own and stat.S_ISDIR(mode)) and not (stat.S_ISREG(mode) and suffix_of(path.name) in CAPS):
         accepted = "a folder, or a .py, .ipynb or .zip file"
         raise UsageError(f"{quoted(str(path))} cannot be graded: give {accepted}.")
     return Place(path, real, is_class=False)
@@ -112,7 +113,7 @@ def candidate_of(place: Place, entry: os.DirEntry[str], module: str) -> Candidat
 
 def holds_work(entry: os.DirEntry[str], module: str) -> bool:
     """Whether there is anything to grade: a module, a notebook, a folder or a zip with one of the right name."""
-    suffix = Path(entry.name).suffix.lower()
+    suffix = suffix_of(entry.name)
     if entry.is_dir(follow_symlinks=False):
         return student_folders.holds_work(Path(entry.path), module)
     return student_zips.holds_work(Path(entry.path), module) if suffix == ".zip" else suffix in CAPS
@@ -204,7 +205,7 @@ def hidden_entries(place: Place, module: str) -> list[os.DirEntry[str]]:
 
 def may_be_one(entry: os.DirEntry[str]) -> bool:
     """Whether it is a candidate where no platform has laid out the folder."""
-    return _is_folder(entry) or Path(entry.name).suffix.lower() in CAPS
+    return _is_folder(entry) or suffix_of(entry.name) in CAPS
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -226,7 +227,7 @@ def _unusable(path: Path, error: OSError | ValueError) -> str:
 def _candidate(path: Path, real: Path, module: str, *, is_folder: bool) -> Candidate:
     """The candidate at `path`, named for it or for the first folder above that has a name of its own."""
     place = Path(os.path.normpath(path.absolute()))
-    student, shown = place.name if is_folder else place.stem, place.name
+    student, shown = place.name if is_folder else stem_of(place.name), place.name
     while student == module and place.parent != place:
         place = place.parent
         student, shown = place.name, f"{place.name}/{shown}"

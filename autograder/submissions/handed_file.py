@@ -6,9 +6,10 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO
 
+from autograder.submissions.names import kind_of
 from autograder.submissions.submission import CAPS, MIB, quoted
 from autograder.vocabulary.folders import open_regular
 
@@ -41,7 +42,7 @@ def from_disk(path: Path, shown: str) -> HandedFile:
 
 def capped(shown: str, stream: IO[bytes], announced: int) -> HandedFile:
     """The `announced` bytes that `stream` holds, or the problem that they are more than the cap."""
-    cap = CAPS.get(suffix_of(shown), CAPS[".py"])
+    cap = CAPS.get(kind_of(shown), CAPS[".py"])
     data = stream.read(min(announced, cap) + 1)
     if len(data) > cap:
         return refused(shown, f"is larger than {cap // MIB} MiB.", data)
@@ -53,14 +54,15 @@ def refused(shown: str, problem: str, data: bytes = b"") -> HandedFile:
     return HandedFile(shown, data, f"{quoted(shown)} {problem}")
 
 
-def ambiguous(shown: str, paths: Sequence[str]) -> HandedFile:
-    """The problem that several files could be meant."""
-    first, second = map(quoted, paths[:2])
-    return refused(shown, f"holds both {first} and {second}: keep the one that counts.")
+def packed(shown: str, archive: str = "") -> HandedFile:
+    """The fault that what was handed in is packed as nothing that is unpacked here: that is nobody's zero."""
+    what = f"holds {quoted(archive)}, which is" if archive else "is"
+    advice = "unpack it by hand, and grade the folder."
+    return HandedFile(shown, fault=f"{quoted(shown)} {what} not unpacked here: {advice}")
 
 
 def unclear(shown: str, paths: Sequence[str]) -> HandedFile:
-    """The fault that two files could be meant of which none has the right name: that is nobody's zero."""
+    """The fault that two files could be meant: that is nobody's zero."""
     first, second = map(quoted, paths[:2])
     return HandedFile(shown, fault=f"{quoted(shown)} holds both {first} and {second}: keep the one that counts.")
 
@@ -75,8 +77,3 @@ def nothing_in(shown: str, module: str, others: Sequence[str]) -> HandedFile:
 def names_of(module: str) -> tuple[str, str]:
     """What a file may be called to be graded."""
     return f"{module}.py", f"{module}.ipynb"
-
-
-def suffix_of(shown: str) -> str:
-    """The suffix in small letters, with its dot."""
-    return PurePosixPath(shown).suffix.lower()

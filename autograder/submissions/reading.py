@@ -18,7 +18,8 @@ import tokenize
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autograder.submissions.handed_file import HandedFile, from_disk, refused, suffix_of
+from autograder.submissions.handed_file import HandedFile, from_disk, packed, refused
+from autograder.submissions.names import defines_one, is_archive, kind_of, suffix_of
 from autograder.submissions.notebook import (
     Text,
     WrittenCell,
@@ -61,16 +62,19 @@ def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
     return _module_or_notebook(candidate, files, module, untouched)
 
 
-def written_cells(candidate: Candidate, module: str) -> list[WrittenCell]:
-    """The cells of a candidate's notebook as they were written; nothing where it has none."""
-    return cells_in(_notebook(candidate, module))
+def written_cells(candidate: Candidate, module: str, functions: Sequence[str] = ()) -> list[WrittenCell]:
+    """The cells of a candidate's notebook as they were written; nothing where it has none.
+
+    functions   that are graded: they tell a notebook that was worked at from one that was handed out
+    """
+    return cells_in(_notebook(candidate, module, functions))
 
 
-def _notebook(candidate: Candidate, module: str) -> str:
+def _notebook(candidate: Candidate, module: str, functions: Sequence[str]) -> str:
     """The text of a candidate's notebook, "" where there is none; where it cannot be graded, words may still count."""
     with contextlib.suppress(OSError):
-        for file in _files(candidate, module):
-            if suffix_of(file.shown) == ".ipynb" and not file.problem:
+        for file in _files(candidate, module, functions):
+            if kind_of(file.shown) == ".ipynb" and not file.problem:
                 return _decoded(file.data).source or _salvaged(file.data)
     return ""
 
@@ -107,11 +111,14 @@ def _files(candidate: Candidate, module: str, functions: Sequence[str] = ()) -> 
     if stat.S_ISDIR(candidate.path.lstat().st_mode):
         return from_folder(candidate.path, candidate.shown, module, functions)
     file = from_disk(candidate.path, candidate.shown)
-    if candidate.path.suffix.lower() not in CAPS and not file.problem:
-        return [refused(candidate.shown, "is no .py, .ipynb or .zip file: hand in one of these.", file.data)]
+    if suffix_of(candidate.shown) not in CAPS and not file.problem:
+        if is_archive(candidate.shown, file.data):
+            return [packed(candidate.shown)]
+        if kind_of(candidate.shown) not in CAPS or not defines_one(file.data, functions):
+            return [refused(candidate.shown, "is no .py, .ipynb or .zip file: hand in one of these.", file.data)]
     if candidate.beside is not None:
         return [file, from_disk(candidate.beside, shown_name(candidate.beside.name))]
-    return from_zip(file, module, functions) if suffix_of(file.shown) == ".zip" and not file.problem else [file]
+    return from_zip(file, module, functions) if kind_of(file.shown) == ".zip" and not file.problem else [file]
 
 
 def _read_file(candidate: Candidate, file: HandedFile, module: str, untouched: str) -> Submission:
@@ -123,10 +130,10 @@ def _read_text(candidate: Candidate, file: HandedFile, module: str, untouched: s
     if file.problem or file.fault:
         return _submission(candidate, file, problem=file.problem, fault=file.fault)
     text = _decoded(file.data)
-    if suffix_of(file.shown) == ".py" and (notebook := notebook_of_script(text.source)):
+    if kind_of(file.shown) == ".py" and (notebook := notebook_of_script(text.source)):
         lines, problem = lines_of_script(text.source), text.problem
         text = replace(notebook_text(notebook, module, _graded(untouched)), problem=problem, lines=lines)
-    elif suffix_of(file.shown) == ".ipynb" and not text.problem:
+    elif kind_of(file.shown) == ".ipynb" and not text.problem:
         text = notebook_text(text.source, module, _graded(untouched))
     elif not text.problem and not text.source.strip():
         text = Text(problem="is empty.")

@@ -12,6 +12,7 @@ import symtable
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import cast
 
 from autograder.submissions.syntax import UNPARSABLE, parsed
@@ -25,6 +26,7 @@ _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, getattr(ast, "TypeAlia
 _DEFINING = (*DEFINITIONS, *IMPORTS, *_ASSIGNMENTS, ast.If, ast.Try, ast.TryStar, ast.With)
 _CELL_MAGIC = re.compile(r"\s*(%%(\w*)[^\n]*)")
 _TIMING_MAGICS = ("time", "timeit", "capture")
+_WRITTEN = re.compile(r"%%(?:writefile|file)(?:[ \t]+(?:-a|--append))?[ \t]+(\S.*?)[ \t]*")
 _IPYTHON_LINE = re.compile(r"""[ \t]*+(?:[%!?]|(?:pip|conda)[ ]|[^#'"]*\?[ \t]*$|[\w.,\[\] \t]++=[ \t]*+[%!](?!=))""")
 _OPENING = re.compile(r"""#.*|"{3}|'{3}|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[(\[{]|[)\]}]|\\$""")
 JOINT = re.compile(r"(?:[ \t;]|\\\n)*")  # what can stand between two statements on one line
@@ -77,7 +79,7 @@ def statements_of(number: int, code: str, module: str) -> list[Statement] | Left
     left_out = f"cell {number} was left out: "
     code = code.replace("\r\n", "\n").replace("\r", "\n")
     if magic := _CELL_MAGIC.match(code):
-        if magic[2] not in _TIMING_MAGICS:
+        if magic[2] not in _TIMING_MAGICS and not _is_module(magic[1], module):
             return LeftOut(f"{left_out}it is a {visible('%%' + magic[2], 20)} cell, not Python", is_python=False)
         code = code[: magic.start(1)] + code[magic.end(1) :]
     if max(map(len, code.split("\n"))) > MAX_CODE_LINE:
@@ -96,6 +98,12 @@ def statements_of(number: int, code: str, module: str) -> list[Statement] | Left
         return LeftOut(f"{left_out}it has a syntax error{where}", error.lineno or 0)
     except UNPARSABLE:
         return LeftOut(f"{left_out}Python cannot parse it")
+
+
+def _is_module(magic: str, module: str) -> bool:
+    """Whether a magic writes its cell to the module's file: the cell is what the module would be."""
+    found = _WRITTEN.fullmatch(magic)
+    return found is not None and PurePosixPath(found[1].strip("\"'").replace("\\", "/")).name == f"{module}.py"
 
 
 def _without_ipython(code: str) -> str:

@@ -5,21 +5,32 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from autograder.submissions import student_zips
 from autograder.submissions.handed_file import (
     HandedFile,
-    ambiguous,
     from_disk,
     names_of,
     nothing_in,
+    packed,
     refused,
     unclear,
 )
-from autograder.submissions.names import defines_one, is_clear, taken_for, work_among
+from autograder.submissions.names import (
+    begun_instead,
+    defines_one,
+    is_archive,
+    is_clear,
+    nearest_home,
+    suffix_of,
+    taken_for,
+    taken_instead,
+    work_among,
+)
 from autograder.submissions.student_zips import from_zip
-from autograder.submissions.submission import MIB, decodable
+from autograder.submissions.submission import MIB, decodable, quoted
 from autograder.vocabulary.folders import entries_of, open_regular
 from autograder.vocabulary.text import visible
 
@@ -37,7 +48,7 @@ def is_students_own(entries: Sequence[os.DirEntry[str]], module: str) -> bool:
 
 
 def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] = ()) -> list[HandedFile]:
-    """The files in the folder itself, else those in `module/`, else those in the one folder that has any.
+    """The files in the folder itself, else those in `module/`, else those in the folder nearest to it that has any.
 
     Where none has the right name, what is meant: a copy of it, what defines one of the graded `functions`, a lone file.
     """
@@ -46,50 +57,77 @@ def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] 
     searched = 0
     for place, entries in _walk(folder, module):
         names = [entry.name for entry in entries if entry.name in names_of(module)]
+        loose = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+        others += [f"{place}{name}" for name in loose if name not in names]
         if names:
-            homes[place] = names
+            homes[place] = [f"{place}{name}" for name in sorted(names, reverse=True)]  # .py before .ipynb
         if names and place in ("", f"{module}/"):
-            homes = {place: names}
+            homes = {place: homes[place]}
             break
-        others += [f"{place}{entry.name}" for entry in entries if not entry.is_dir(follow_symlinks=False)]
         searched += len(entries)
         if searched > MAX_ENTRIES_SEARCHED:
             return [refused(shown, f"holds too many files to search: hand in {names_of(module)[0]} alone.")]
-    if len(homes) > 1:
-        return [ambiguous(shown, [f"{place}{names[0]}" for place, names in homes.items()])]
-    for place, names in homes.items():
-        paths = [f"{place}{name}" for name in sorted(names, reverse=True)]  # .py before .ipynb
-        return [from_disk(folder / path, f"{shown}/{visible(decodable(path))}") for path in paths]
+    students = _Folder(folder, shown)
+    if homes:
+        return _of_right_names(students, module, functions, list(homes.values()), others)
     link = next((other for other in others if (folder / other).is_symlink()), None)
     if link is not None:
-        return [from_disk(folder / link, f"{shown}/{visible(decodable(link))}")]  # which refuses it
-    return _of_other_names(folder, shown, module, functions, others)
+        return [students.file(link)]  # which refuses it
+    return _of_other_names(students, module, functions, others)
 
 
-def _of_other_names(
-    folder: Path, shown: str, module: str, functions: Sequence[str], others: Sequence[str]
+@dataclass(frozen=True)
+class _Folder:
+    """A student's folder, and its name in reports."""
+
+    path: Path
+    shown: str
+
+    def file(self, path: str) -> HandedFile:
+        """A file in it."""
+        return from_disk(self.path / path, f"{self.shown}/{visible(decodable(path))}")
+
+    def data(self, path: str) -> bytes:
+        """The first bytes of a file in it; none of what is no regular file."""
+        if not stat.S_ISREG(_mode(self.path / path)):
+            return b""
+        with open_regular(self.path / path) as stream:
+            return stream.read(MIB)
+
+
+def _of_right_names(
+    folder: _Folder, module: str, functions: Sequence[str], homes: Sequence[Sequence[str]], others: Sequence[str]
 ) -> list[HandedFile]:
+    """The module and the notebook nearest to the top; where they hold no work, the one other file that does."""
+    files, rest = nearest_home(homes, folder.data, functions)
+    instead = begun_instead(files, [*rest, *others], folder.data, functions) if files else rest
+    if not (files and is_clear(instead)):
+        return [unclear(folder.shown, instead)]
+    if not instead:
+        return [folder.file(path) for path in files]
+    found = [(path, folder.file(path)) for path in instead]
+    return [replace(file, note=taken_instead(file.shown, path, quoted(files[0]), module)) for path, file in found]
+
+
+def _of_other_names(folder: _Folder, module: str, functions: Sequence[str], others: Sequence[str]) -> list[HandedFile]:
     """What is meant where no file has the right name: modules and notebooks, else a lone zip."""
-    meant = work_among(others, module, lambda path: _defines(folder / path, functions))
+    meant = work_among(others, module, lambda path: bool(functions) and defines_one(folder.data(path), functions))
     if not is_clear(meant):
-        return [unclear(shown, meant)]
+        return [unclear(folder.shown, meant)]
     if meant:
-        files = [from_disk(folder / path, f"{shown}/{visible(decodable(path))}") for path in meant]
-        return [
-            replace(file, note=taken_for(file.shown, path, module)) for file, path in zip(files, meant, strict=True)
-        ]
-    zips = [other for other in others if PurePosixPath(other).suffix.lower() == ".zip"]
-    if len(zips) == 1:
-        archive = from_disk(folder / zips[0], f"{shown}/{visible(decodable(zips[0]))}")
+        found = [(path, folder.file(path)) for path in meant]
+        return [replace(file, note=taken_for(file.shown, path, module)) for path, file in found]
+    zips = [other for other in others if suffix_of(other) == ".zip"]
+    if len(zips) > 1:
+        zips = [other for other in zips if student_zips.holds_work(folder.path / other, module)]
+    if len(zips) > 1:
+        return [unclear(folder.shown, zips)]
+    if zips:
+        archive = folder.file(zips[0])
         return [archive] if archive.problem else from_zip(archive, module, functions)
-    return [nothing_in(shown, module, others)]
-
-
-def _defines(path: Path, functions: Sequence[str]) -> bool:
-    if not functions or not stat.S_ISREG(_mode(path)):
-        return False
-    with open_regular(path) as stream:
-        return defines_one(stream.read(MIB), functions)
+    if archived := next((other for other in others if is_archive(other)), ""):
+        return [packed(folder.shown, archived)]
+    return [nothing_in(folder.shown, module, others)]
 
 
 def holds_work(folder: Path, module: str) -> bool:

@@ -14,7 +14,7 @@ def plain_json(text: str) -> str:
 
     Outside strings JSON holds none of them but line breaks and spaces, and `json` has escaped those inside.
     """
-    if all(character.isprintable() or character == "\n" for character in text):
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(_json_escape(one) if one != "\n" and unicodedata.category(one) in INVISIBLE else one for one in text)
 

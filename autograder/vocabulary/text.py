@@ -27,8 +27,8 @@ VERDICT_WORDS: Mapping[Verdict, str] = MappingProxyType(
 )
 
 
-PLURAL = re.compile(r"(?:the )?(?:\w+ )?\w+(?<![su])s(?= |$)")  # "the weights", "rewards"; no "loss", "status"
-PREPOSITION = re.compile(r" (?:with|of|to|in|for|after|before|returned)\b.*")
+PLURAL = re.compile(r"(?:the )?(?:[\w'-]+ )?[\w-]+(?<![su])s(?= |$)")  # "the weights", "rewards"; no "loss", "status"
+PREPOSITION = re.compile(r" (?:with|of|to|in|for|after|before|returned|that)\b.*")
 STRICT = ("landlock", "seccomp")
 
 

@@ -43,7 +43,7 @@ def update_values(
 
 
 def ucb(estimates: np.ndarray, counts: np.ndarray, c: float) -> np.ndarray:
-    """Return the action with the greatest upper confidence bound of each run.
+    """Return the action with the greatest upper confidence bound of each run, of equal ones the first.
 
         Q + c sqrt(ln t / N)
 

@@ -8,7 +8,7 @@ Rules that hold for all functions:
 
 - no argument is modified: compute something new instead of writing into what was passed in;
 - floating dtype is kept, and results are on the device of what they are made from: write neither into the code;
-  compute in the dtype that you are given, or in a longer one;
+  compute in the dtype that you are given, in the longest of several, or in a longer one;
 - sizes can all differ, and any of them can be 1, but none is 0: say which axis you mean;
 - what stands where `mask` is 0 must not matter, and can be infinite or nan.
 
@@ -78,8 +78,9 @@ def policy_loss(
     token adds 0 to the sum and counts as a response; where no response has any, the loss is 0. The defaults are the
     loss of PPO; a larger epsilon_high is DAPO's.
 
-    Sources: PPO (arXiv 1707.06347, eq. 7), GRPO (2402.03300, eq. 3), DAPO (2503.14476, eq. 8), Dr. GRPO (2503.20783),
-    GSPO (2507.18071, eq. 5 to 7), CISPO (MiniMax-M1, 2506.13585, eq. 4 and 5), dual clip (1912.09729, eq. 5).
+    Sources: PPO (arXiv 1707.06347, eq. 7), GRPO (2402.03300, eq. 3), DAPO (2503.14476, eq. 8), Dr. GRPO (2503.20783,
+    section 3.2), GSPO (2507.18071, section 4.1), CISPO (MiniMax-M1, 2506.13585, eq. 4 and 5), dual clip (1912.09729,
+    eq. 5).
     """
     raise NotImplementedError("policy_loss")
 
@@ -372,7 +373,7 @@ def baseline_advantages(rewards: Tensor, method: str) -> Tensor:
     returns   float[prompt trial]   dtype of rewards
     raises    ValueError            unknown method (the message holds what was given); rloo with one response per prompt
 
-    Sources: R. Williams, "Simple statistical gradient-following algorithms" (1992); RLOO (arXiv 2402.14740, section 3).
+    Sources: R. Williams, "Simple statistical gradient-following algorithms" (1992); RLOO (arXiv 2402.14740).
     """
     raise NotImplementedError("baseline_advantages")
 
@@ -392,6 +393,6 @@ def select_best(rewards: Tensor, min_reward: float = 1.0, count: int = 1) -> Ten
     As advantages of `policy_loss` these weights make it imitation: its gradient is then that of minus the
     log-probability of the chosen responses, as long as the policy is the one that sampled.
 
-    Sources: expert iteration (arXiv 1705.08439), STaR (2203.14465, section 3.1), RAFT (2304.06767, algorithm 1).
+    Sources: expert iteration (arXiv 1705.08439), STaR (2203.14465), RAFT (2304.06767).
     """
     raise NotImplementedError("select_best")

@@ -11,10 +11,11 @@ times on what is left; diagnostics are recorded.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -66,8 +67,9 @@ class Settings:
     sampler_dtype      float32 or bfloat16: the precision in which the sampler computes
     correction         none: the gap between sampler and model is ignored; ratio: the clipped ratio is taken to the
                        sampler; token, sequence: truncated importance sampling, with correction_cap
-    num_parts          micro-batches, by accumulate_gradients: for the objective's defaults alone
-    autocast           bfloat16 or none: the precision of the model's own passes; its weights stay what they are
+    num_parts          micro-batches, by accumulate_gradients: the update is that of the whole batch, with every option
+    autocast           bfloat16 or none: the precision of the passes that are learned from; weights stay what they are,
+                       and the sampler goes on in its own precision
     instruction        what is said to the model, with {problem} in its place
     """
 
@@ -185,7 +187,6 @@ def train(
 
     The model stays in the mode it is in while it is updated, and samples in evaluation mode. Its dropout must be off.
     """
-    _refuse_what_does_not_go_together(settings)
     torch.manual_seed(settings.seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     reference = copy.deepcopy(model).eval() if settings.kl_in != "none" else None
@@ -205,20 +206,6 @@ def train(
         records.append(Record(step, seen))
         sampler.learn_from(model)
     return TrainingRun(model, records)
-
-
-def _refuse_what_does_not_go_together(settings: Settings) -> None:
-    """Raise ValueError for options that the functions of the assignment do not combine."""
-    plain = (settings.objective, settings.epsilon_low, settings.epsilon_high, settings.dual_clip) == (
-        "token",
-        0.2,
-        0.2,
-        None,
-    )
-    if settings.num_parts > 1 and not (plain and settings.kl_in != "loss" and settings.correction == "none"):
-        raise ValueError("num_parts above 1 goes with the objective's defaults, without kl_in='loss' and correction")
-    if settings.advantage == "best" and settings.num_parts > 1:
-        raise ValueError("advantage='best' has a loss of its own, which is not cut into parts")
 
 
 def _sampled(model: Any, tokenizer: Any, problems: list[str], settings: Settings) -> Rollout:
@@ -271,7 +258,9 @@ def prepared(
     if settings.kl_in == "reward":
         flat = rewards_with_kl(flat, old, ref, rollout.mask, settings.kl_coefficient)
     advantages = _advantages(flat.reshape(rewards.shape), settings.advantage).reshape(-1)  # batch
-    at_sampler = old if sampler is model else _constant_log_probs(sampler, rollout, settings)
+    as_sampled = replace(settings, autocast="none")  # what samples is not under autocast
+    is_exact = sampler is model and settings == as_sampled
+    at_sampler = old if is_exact else _constant_log_probs(sampler, rollout, as_sampled)
     weights = None
     if settings.correction in ("token", "sequence"):
         weights = importance_weights(old, at_sampler, rollout.mask, settings.correction_cap, settings.correction)[rows]
@@ -340,10 +329,14 @@ def update(model: Any, optimizer: torch.optim.Optimizer, batch: Batch, settings:
     return diagnostics
 
 
-def loss_of(log_probs: Tensor, batch: Batch, settings: Settings) -> Tensor:
-    """Return the step's loss: the objective, and the penalty if it stands in the loss, averaged over tokens."""
+def loss_of(log_probs: Tensor, batch: Batch, settings: Settings, whole: Batch | None = None) -> Tensor:
+    """Return the step's loss: the objective, and the penalty if it stands in the loss, averaged over tokens.
+
+    whole   the batch that `batch` is a part of, if it is: the loss is then such that those of all parts, each times its
+            share of the whole, add up to that of the whole
+    """
     if settings.advantage == "best":
-        return -(log_probs * batch.mask).sum() / batch.mask.sum().clamp(min=1)
+        return -_token_mean(log_probs * batch.mask, batch, whole or batch, settings)
     loss = policy_loss(
         log_probs,
         batch.old_log_probs,
@@ -359,31 +352,62 @@ def loss_of(log_probs: Tensor, batch: Batch, settings: Settings) -> Tensor:
     )
     if settings.kl_in == "loss":
         penalty = kl_penalty(log_probs, batch.ref_log_probs, batch.mask, settings.kl_estimator)
-        loss = loss + settings.kl_coefficient * penalty.sum() / batch.mask.sum().clamp(min=1)
+        loss = loss + settings.kl_coefficient * _token_mean(penalty, batch, whole or batch, settings)
     return loss
+
+
+def _token_mean(values: Tensor, part: Batch, whole: Batch, settings: Settings) -> Tensor:
+    """Return the mean over the whole's tokens of what stands at the part's, divided by the share that it is given."""
+    tokens = int(whole.mask.sum())
+    by_token = settings.normalization == "token_mean"
+    share = int(part.mask.sum()) / max(tokens, 1) if by_token else len(part.mask) / len(whole.mask)
+    return values.sum() / max(tokens, 1) / (share or 1.0)
 
 
 def _backpropagate_in_parts(model: Any, batch: Batch, settings: Settings) -> dict[str, float]:
     passes: list[tuple[Tensor, Tensor]] = []  # the logits of a whole batch would not fit: none are kept
+    asked: list[slice] = []
 
     def log_probs_of(rows: slice) -> Tensor:
+        asked.append(rows)
         part = take_responses(batch.rollout, torch.arange(len(batch.mask))[rows])
         logits = _logits(model, part, settings)
         log_probs = chosen_log_probs(logits, part)
         passes.append((log_probs.detach(), token_entropies(logits.detach(), part.mask)))
         return log_probs
 
-    loss = accumulate_gradients(
-        log_probs_of,
-        batch.old_log_probs,
-        batch.advantages,
-        batch.mask,
-        settings.num_parts,
-        settings.normalization,
-        settings.max_new_tokens,
-    )
+    def loss_of_part(
+        log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, mask: Tensor, *_: Any, **__: Any
+    ) -> Tensor:
+        ref, weights = (None if one is None else one[asked[-1]] for one in (batch.ref_log_probs, batch.weights))
+        constants = {"old_log_probs": old_log_probs, "advantages": advantages, "mask": mask}
+        part = replace(batch, **constants, ref_log_probs=ref, weights=weights)
+        return loss_of(log_probs, part, settings, batch)
+
+    with _in_place_of_policy_loss(loss_of_part):
+        loss = accumulate_gradients(
+            log_probs_of,
+            batch.old_log_probs,
+            batch.advantages,
+            batch.mask,
+            settings.num_parts,
+            settings.normalization,
+            settings.max_new_tokens,
+        )
     log_probs, entropies = (torch.cat(parts) for parts in zip(*passes, strict=True))
     return {"loss": loss} | diagnosed(log_probs, entropies, batch, settings)
+
+
+@contextlib.contextmanager
+def _in_place_of_policy_loss(stand_in: Callable[..., Tensor]) -> Iterator[None]:
+    """Let accumulate_gradients, which knows none of a loss's options, find this one under the name that it calls."""
+    names = accumulate_gradients.__globals__
+    before = names["policy_loss"]
+    names["policy_loss"] = stand_in
+    try:
+        yield
+    finally:
+        names["policy_loss"] = before
 
 
 @torch.no_grad()

@@ -2,12 +2,12 @@
 
     pip install transformers
     python real_model.py --model PATH                                  a folder with a downloaded model, or its name
-    python real_model.py --model PATH --bf16 --gradient-checkpointing --steps 100
+    python real_model.py --model PATH --bf16 --gradient-checkpointing --steps 100 --out FOLDER
     python real_model.py --memory                                      what a 0.5B model takes of 24 GB, by formula
     python real_model.py --memory --responses 4 --length 1024
 
 The model needs a chat template, rotary positions (prompts are padded at the left), and no dropout. Everything runs on
-one device, chosen once: a GPU where there is one.
+one device, chosen once: a GPU where there is one, or what --device says.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ GIGABYTE = 1e9
 # A model to train
 
 
-def chosen_device() -> torch.device:
-    """Return where everything runs: the GPU if there is one, and the CPU otherwise."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def chosen_device(name: str | None = None) -> torch.device:
+    """Return where everything runs: the device of this name, else the GPU if there is one, and the CPU otherwise."""
+    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def load(path: str | Path, device: torch.device, *, gradient_checkpointing: bool = False) -> tuple[Any, Any]:
@@ -80,13 +80,16 @@ def run(model: Any, tokenizer: Any, settings: Settings) -> TrainingRun:
 
 def held_out(model: Any, tokenizer: Any, settings: Settings, count: int = 50) -> dict[str, float]:
     """Return the share of some held-out problems of each difficulty that one sampled response each solves."""
+    training = model.training
+    model.eval()
     found = {}
     for difficulty in TERMS:
         problems = held_out_problems(difficulty)[:count]
         rollout = sample_rollout(
             model, tokenizer, problems, 1, settings.max_new_tokens, instruction=settings.instruction
         )
-        found[difficulty] = score_rollout(rollout, is_right).mean().item()
+        found[difficulty] = round(score_rollout(rollout, is_right).mean().item(), 3)
+    model.train(training)
     return found
 
 
@@ -174,6 +177,8 @@ def main() -> None:
     parser.add_argument("--responses", type=int, default=8, help="per prompt; of a pass, for --memory")
     parser.add_argument("--length", type=int, default=512, help="of a response, at most; of a sequence, for --memory")
     parser.add_argument("--parts", type=int, default=8, help="micro-batches of a step")
+    parser.add_argument("--device", help="cuda, cuda:1, cpu; without it a GPU where there is one")
+    parser.add_argument("--out", type=Path, help="a folder for the trained model and its tokenizer")
     arguments = parser.parse_args()
     if arguments.memory or arguments.model is None:
         few = max(1, arguments.responses // 4)
@@ -190,10 +195,14 @@ def main() -> None:
         autocast="bfloat16" if arguments.bf16 else "none",
         instruction=INSTRUCTION,
     )
-    model, tokenizer = load(arguments.model, chosen_device(), gradient_checkpointing=arguments.gradient_checkpointing)
+    device = chosen_device(arguments.device)
+    model, tokenizer = load(arguments.model, device, gradient_checkpointing=arguments.gradient_checkpointing)
     print(f"before: {held_out(model, tokenizer, settings)}")
     run(model, tokenizer, settings)
     print(f"after: {held_out(model, tokenizer, settings)}")
+    if arguments.out is not None:
+        model.save_pretrained(arguments.out)
+        tokenizer.save_pretrained(arguments.out)
 
 
 if __name__ == "__main__":

@@ -115,12 +115,29 @@ def _clipped(ratios: Tensor, advantage: float, title: str) -> Panel:
     return Panel(f"{title}, epsilon {EPSILON}", curves, [], {"xlabel": "ratio", "ylabel": "of one token"})
 
 
+def newer_methods() -> list[Panel]:
+    """How the noise of three ratios depends on the length, and what a place in the batch is filled with changes."""
+    lengths = list(range(1, 9))
+    variances = [lab_functions.ratio_moments(REFERENCE, POLICY, length)[1] for length in lengths]
+    ratios = {name: [float(v[row]) for v in variances] for row, name in enumerate(("token", "response", "GSPO"))}
+    chances = torch.linspace(0.02, 0.98, 97, dtype=torch.float64)
+    same, one = lab_functions.dynamic_sampling_weights(chances, 8)
+    factors = {"the same prompt": same.tolist(), "any prompt": [float(one)] * len(chances)}
+    of_ratios = {"xlabel": "tokens in a response", "ylabel": "variance of the ratio", "yscale": "log"}
+    of_factors = {"xlabel": "probability of success", "ylabel": "factor, groups of 8", "ylim": (0.0, 7.0)}
+    return [
+        Panel("a root quiets the product", [Curve(n, lengths, y) for n, y in ratios.items()], [], of_ratios),
+        Panel("what fills an empty place", [Curve(n, chances.tolist(), y) for n, y in factors.items()], [], of_factors),
+    ]
+
+
 PICTURES: dict[str, Callable[[], list[Panel]]] = {
     "variance_against_baseline": variance_against_baseline,
     "your_example": your_example,
     "kl_estimators": kl_estimators,
     "group_size": group_size,
     "clip": clip,
+    "newer_methods": newer_methods,
 }
 
 

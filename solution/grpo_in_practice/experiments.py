@@ -119,6 +119,25 @@ STUDIES: Mapping[str, Study] = {
         },
         ("accuracy", "sampler_gap"),
     ),
+    "precision": Study(
+        "A sampler that computes in bfloat16, with and without correction",
+        {
+            "float32": {},
+            "bfloat16, none": {"sampler_dtype": "bfloat16"},
+            "bfloat16, token": {"sampler_dtype": "bfloat16", "correction": "token"},
+            "bfloat16, sequence": {"sampler_dtype": "bfloat16", "correction": "sequence"},
+        },
+        ("accuracy", "sampler_gap"),
+    ),
+    "dynamic": Study(
+        "Leave out groups without signal, and sample until there are enough?",
+        {
+            "8 of 8": {},
+            "8 of 16": {"oversample": 2},
+            "all 16": {"num_prompts": 16},
+        },
+        ("accuracy", "groups_without_signal"),
+    ),
     "kl": Study(
         "What a penalty for leaving the reference costs",
         {

@@ -1,7 +1,8 @@
-"""Policy gradients, worked out: complete the twenty functions below, in any order.
+"""Policy gradients, worked out: complete the twenty-four functions below, in any order.
 
 README.md beside this file derives the formulas and says how many points each item is worth. The first ten
-functions are about estimators, the others about objectives and rewards. Axis names, used in every shape:
+functions are about estimators, the next ten about objectives and rewards, the last four about what newer methods
+change. Axis names, used in every shape:
 `action` counts what a policy can do, and is called `logit` or `vocab` where it indexes logits; `param` counts
 parameters, `batch` and `pos` samples and their tokens, `prompt` and `trial` groups and their responses.
 
@@ -481,4 +482,121 @@ def repaired_grpo_loss(
     log_ratios = ref - log_probs
     kl = torch.exp(log_ratios) - log_ratios - 1
     return kl_coefficient * kl.mean() - objective.mean()
+    ### END SOLUTION
+
+
+def clipping_bias(
+    probs: Tensor, old_probs: Tensor, advantages: Tensor, epsilon_low: float, epsilon_high: float
+) -> Tensor:
+    """Return what clipping does to an update on average: the gradient that is followed minus the wanted one.
+
+    Actions come from old_probs, and the policy has moved on to probs. With w = probs / old_probs, action by action:
+
+        wanted     sum over a of  probs[a] * A[a] * score(a)                  the gradient of the expected advantage
+        followed   sum over a of  old_probs[a] * slope(a) * score(a)
+        slope(a)   0 where A[a] > 0 and w[a] > 1 + epsilon_high
+                   0 where A[a] < 0 and w[a] < 1 - epsilon_low
+                   w[a] * A[a] everywhere else
+
+    A score is the gradient of the action's log-probability under probs with respect to the logits of probs.
+
+    probs          float[action]   the policy now, softmax(logits): positive, sums to 1
+    old_probs      float[action]   the policy that sampled: likewise
+    advantages     float[action]   A: any numbers, constants
+    epsilon_low    float           above 0; no ratio lies exactly on a border
+    epsilon_high   float           above 0: the same as epsilon_low, or another one
+    returns        float[action]   followed - wanted: exact, same dtype as probs
+
+    Sources: PPO (arXiv 1707.06347, eq. 7); clip-higher is DAPO's (2503.14476, section 3.1).
+    """
+    ### BEGIN SOLUTION
+    scores = torch.diag(torch.ones_like(probs)) - probs  # action logit
+    ratios = probs / old_probs
+    stopped = torch.where(advantages > 0, ratios > 1 + epsilon_high, ratios < 1 - epsilon_low)
+    slopes = (ratios * advantages).masked_fill(stopped, 0.0)  # action
+    followed = (old_probs * slopes) @ scores  # logit
+    wanted = (probs * advantages) @ scores
+    return followed - wanted
+    ### END SOLUTION
+
+
+def kept_group_gradient(probs: Tensor, rewards: Tensor, group_size: int) -> tuple[Tensor, Tensor]:
+    """Return what a group's gradient estimate is on average where groups without spread are thrown away.
+
+    Groups and their estimates are those of `expected_group_gradient` with the baseline group_mean. Dynamic sampling
+    keeps a group if its rewards are not all equal, and samples once more in place of every other group:
+
+        kept       P(the rewards of a group are not all equal)
+        gradient   E[ estimate | the rewards of the group are not all equal ]
+
+    probs        float[action]   softmax(logits): positive, sums to 1
+    rewards      float[action]   what each action earns: at least two differ, others can be equal
+    group_size   int             G, at least 2, and small enough to go through every group
+    returns      (gradient float[action], kept float[]), a tuple: exact, same dtype as probs
+
+    Source: DAPO (arXiv 2503.14476, section 3.2, eq. 11).
+    """
+    ### BEGIN SOLUTION
+    scores = torch.diag(torch.ones_like(probs)) - probs  # action logit
+    total, kept = torch.zeros_like(probs), 0.0
+    for group in itertools.product(range(len(probs)), repeat=group_size):
+        drawn = rewards[list(group)]  # trial
+        likely = probs[list(group)].prod()
+        if drawn.min() < drawn.max():
+            kept = kept + likely
+            total = total + likely * ((drawn - drawn.mean()) @ scores[list(group)]) / group_size
+    return total / kept, kept
+    ### END SOLUTION
+
+
+def dynamic_sampling_weights(success_probs: Tensor, group_size: int) -> tuple[Tensor, Tensor]:
+    """Return by which factor dynamic sampling multiplies what each prompt adds to the expected update.
+
+    A response earns 1 or 0, a group of equal rewards is thrown away, and its place in the batch is filled:
+
+        same_prompt   with another group of the same prompt, until one has a spread: 1 / kept[prompt]
+        any_prompt    with a group of any prompt, all equally likely, until one has a spread: 1 / mean of kept
+
+    Here kept[prompt] is the probability that the responses of one group of that prompt do not all earn the same.
+
+    success_probs   float[prompt]   probability that one response to that prompt earns 1: above 0, below 1;
+                                    responses are independent
+    group_size      int             responses to each prompt, two or more
+    returns         (same_prompt float[prompt], any_prompt float[]), a tuple; same dtype as success_probs
+
+    Source: DAPO (arXiv 2503.14476, section 3.2, eq. 11), which fills up in the second way.
+    """
+    ### BEGIN SOLUTION
+    kept = 1 - success_probs**group_size - (1 - success_probs) ** group_size  # prompt
+    return 1 / kept, 1 / kept.mean()
+    ### END SOLUTION
+
+
+def ratio_moments(probs: Tensor, old_probs: Tensor, length: int) -> tuple[Tensor, Tensor]:
+    """Return mean and variance of three importance ratios, over all responses that the old policy could write.
+
+    A response is so many independent tokens from old_probs. With w = probs / old_probs, token by token:
+
+        token        w of its first token
+        sequence     the product of the w of all its tokens
+        normalized   the product to the power of 1 / length: GSPO's ratio
+
+    probs       float[vocab]   the policy now: positive, sums to 1
+    old_probs   float[vocab]   the policy that sampled: likewise
+    length      int            tokens of a response: at least 1, and few enough to go through every response
+    returns     (mean float[ratio], variance float[ratio]), a tuple: exact, in the order token, sequence, normalized;
+                same dtype as probs
+
+    Sources: GRPO (arXiv 2402.03300, eq. 3) for tokens, GSPO (2507.18071, section 4.1, eq. 7) for the last.
+    """
+    ### BEGIN SOLUTION
+    responses = torch.tensor(list(itertools.product(range(len(probs)), repeat=length)))  # response pos
+    likely = old_probs[responses].prod(dim=-1)  # response
+    of_tokens = (probs / old_probs)[responses]  # response pos
+    sequence = of_tokens.prod(dim=-1)
+    ratios = torch.stack([of_tokens[:, 0], sequence, sequence ** (1 / length)])  # ratio response
+    mean = ratios @ likely
+    squares = (ratios - mean[:, None]).square()
+    variance = squares @ likely
+    return mean, variance
     ### END SOLUTION

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 import subprocess
 import sys
@@ -20,7 +21,10 @@ from places import TESTS
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.handout.leaks import answer_lines
 from autograder.authoring.handout.release import handout_files
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
+from autograder.sandbox.observation import Observation
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 PARTS = ("oracle", "cases", "mistakes")
@@ -44,11 +48,30 @@ def signatures(source: str) -> dict[str, str]:
 
 
 @each_assignment
-def test_no_two_mistakes_have_a_slug_a_code_or_in_one_function_a_hint_in_common(assignment: Assignment) -> None:
+def test_no_two_mistakes_have_a_slug_or_a_code_in_common(assignment: Assignment) -> None:
     mistakes = mistakes_of(assignment)
-    for told in ([m.slug for m in mistakes], [m.code for m in mistakes], [(m.function, m.hint) for m in mistakes]):
+    for told in ([m.slug for m in mistakes], [m.code for m in mistakes]):
         assert sorted({one for one in told if told.count(one) > 1}) == []
     assert [mistake.slug for mistake in mistakes if not SLUG.fullmatch(mistake.slug)] == []
+
+
+@each_assignment
+def test_mistakes_of_one_function_that_share_a_hint_are_told_apart_by_no_case(assignment: Assignment) -> None:
+    """So that whoever makes either of them reads it once."""
+    cases = read_fixtures(assignment).cases
+    for one, other in itertools.combinations(mistakes_of(assignment), 2):
+        if (one.function, one.hint) == (other.function, other.hint):
+            apart = [case.id for case in cases if seen_in(case, one.slug) != seen_in(case, other.slug)]
+            assert apart == [], (one.slug, other.slug)
+
+
+def seen_in(case: Case, slug: str) -> object:
+    """What a case stores of a mistake, but for rounding and the text of an exception."""
+    stored = case.mistakes.get(slug)
+    if not isinstance(stored, Observation):
+        return stored and stored.types
+    arrays = {name: None if one.array is None else one.array.round(6).tolist() for name, one in stored.returned.items()}
+    return arrays, stored.facts
 
 
 @each_assignment

@@ -677,11 +677,11 @@ def test_deltas_have_both_signs_and_several_sizes(item: str) -> None:
     assert all(len(np.unique(np.abs(one))) >= 4 for one in deltas)
 
 
-def test_a_delta_of_0_stands_among_others_in_mode_naive_alone_where_it_costs_one_item() -> None:
+def test_a_delta_of_0_stands_among_others_in_every_mode() -> None:
     deltas = {case.id: case.inputs["deltas"] for case in of_function("compute_loss") if case.inputs["deltas"].any()}
     mixed = {name for name, one in deltas.items() if (one == 0).any()}
     assert len(mixed) >= 2
-    assert {STORED[name].params["mode"] for name in mixed} == {"naive"}
+    assert {STORED[name].params["mode"] for name in mixed} == {"naive", "unclipped", "clipped"}
 
 
 def test_the_clip_has_the_default_epsilon_and_others() -> None:
@@ -829,7 +829,9 @@ def test_there_is_no_other_error_case() -> None:
 
 
 LOOPS = {
-    case.id: case.params["settings"] for case in of_function("run_policy_gradient") if case.probe != "length_of_run"
+    case.id: case.params["settings"]
+    for case in of_function("run_policy_gradient")
+    if case.probe not in ("length_of_run", "epochs_of_run")
 }
 REFERENCE = {case.id: case.params["settings"] for case in of_item("loop-reference")}
 
@@ -875,4 +877,4 @@ def test_the_numbers_of_a_run_are_one_items_business_and_traces_the_others(case:
     weights = [entry for entry in tensors_of(case) if entry.name.startswith("weights")]
     assert bool(weights) == (case.item in ("loop-optimizer", "loop-seed"))
     traces = [entry for entry in case.expected if entry.kind == "fact" and not entry.diagnosis]
-    assert bool(traces) == (case.probe in ("trace", "seeded_run"))
+    assert bool(traces) == (case.probe in ("trace", "seeded_run", "epochs_of_run"))

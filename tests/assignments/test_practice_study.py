@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from figures import save_study, save_wrong
+from matplotlib.figure import Figure
 from places import KIT
 from practice_loop import Settings
 from real_model import Sizes, memory_table
@@ -128,6 +129,28 @@ def test_every_figure_is_drawn_from_the_stored_results_and_is_small(experiments:
         assert f"({path.name})" in TEXT
 
 
+def test_arms_and_seeds_are_told_apart_by_dashes_and_markers_and_every_axis_is_named(
+    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    save = Figure.savefig
+
+    def kept(figure: Figure, *where: Any, **options: Any) -> None:
+        drawn.append(figure)
+        save(figure, *where, **options)
+
+    monkeypatch.setattr(Figure, "savefig", kept)
+    for name, result in RESULTS["studies"].items():
+        save_study(result, experiments.STUDIES[name].curves, tmp_path / "study.png")
+    panels = [panel for figure in drawn for panel in figure.axes]
+    assert len(drawn) == len(RESULTS["studies"])
+    for panel in panels:
+        styles = [(line.get_linestyle(), line.get_marker()) for line in panel.get_lines()]
+        assert len(set(styles)) == len(styles) > 1
+        assert panel.get_xlabel()
+        assert panel.get_ylabel()
+
+
 # What the text says
 
 
@@ -151,7 +174,15 @@ def test_claims_about_the_studies_are_what_the_numbers_say(experiments: ModuleTy
         return statistics.mean(experiments.at_the_end(RESULTS["studies"][name]["arms"][arm], curve).values())
 
     stale, spread = difference("stale", "not stale"), difference("std", "mean")
+    precise, kept, every = (
+        difference(*one) for one in (("precision", "bfloat16, none"), ("dynamic", "8 of 16"), ("dynamic", "all 16"))
+    )
+    gap = mean("precision", "bfloat16, none", "sampler_gap")
     phrases = [
+        f"The gap is {gap:.3f} nats per token, where that of the stale sampler was"
+        f" {mean('stale', 'stale, none', 'sampler_gap'):.2f}",
+        f"{kept.mean:.3f} of what is solved, with a standard error of {kept.standard_error:.3f}",
+        f"{every.mean:.3f} more solved",
         f"Ignoring the staleness costs {stale.mean:.3f} of what is solved",
         f"what is solved: {spread.mean:.3f}, with a standard error of {spread.standard_error:.3f}",
         f"{mean('std', 'mean', 'gradient_norm'):.2f} against {mean('std', 'mean_std', 'gradient_norm'):.2f}",
@@ -161,6 +192,18 @@ def test_claims_about_the_studies_are_what_the_numbers_say(experiments: ModuleTy
     def errors(found: Any) -> float:
         return float(found.mean / found.standard_error)
 
+    assert errors(precise) == pytest.approx(2.6, abs=0.1)
+    assert errors(difference("precision", "bfloat16, none", "accuracy")) == pytest.approx(1.2, abs=0.05)
+    assert min(difference("precision", arm).mean for arm in RESULTS["studies"]["precision"]["arms"]) >= 0
+    ours, theirs = (
+        experiments.solved(RESULTS["studies"]["precision"]["arms"][arm]) for arm in ("bfloat16, none", "float32")
+    )
+    gains = {seed: ours[seed] - theirs[seed] for seed in ours}
+    assert max(gains.values()) / sum(gains.values()) == pytest.approx(0.5, abs=0.05)
+    assert theirs[max(gains, key=gains.__getitem__)] == min(theirs.values())
+    assert errors(difference("dynamic", "8 of 16", "accuracy")) < -2
+    assert errors(every) == pytest.approx(5.5, abs=0.1)
+    assert mean("dynamic", "8 of 8", "groups_without_signal") == pytest.approx(1 / 16, abs=0.003)
     assert errors(stale) == pytest.approx(6, abs=0.5)
     assert abs(errors(difference("entropy", "high 0.28", "entropy"))) < 1
     assert errors(difference("entropy", "high 0.6", "entropy")) == pytest.approx(1, abs=0.5)

@@ -38,7 +38,7 @@ from autograder.grading.assignments import find_assignment
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")
-HALF = README.split("\n## Objectives and rewards\n")[1].split("\n## Experiments\n")[0]
+HALF = README.split("\n## Objectives and rewards\n")[1].split("\n## Newer methods\n")[0]
 TEXT = " ".join(HALF.split())
 GENERATOR = import_generator(ASSIGNMENT)
 ORACLE = GENERATOR["oracle"].objectives

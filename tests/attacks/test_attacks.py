@@ -34,15 +34,15 @@ from typing import Any
 import einops
 import pytest
 import torch
+from all_assignments import fixtures_of
 from graded_folder import without_times
 from places import KIT
-from processes import PATIENCE
+from processes import PATIENCE, descendants
 from sample_reports import write_report
 
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
-from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.inside.processes import prctl
@@ -58,10 +58,15 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox has
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
-FIXTURES = read_fixtures(ASSIGNMENT)
+FIXTURES = fixtures_of(ASSIGNMENT.name)
 SOLUTION = solution_source(ASSIGNMENT)
 ITEMS = ("deltas-centered", "kl-values")
 NEIGHBOURS_ITEMS = ("kl-values", "deltas-centered")  # one wrong, one right, both in no time
+NEIGHBOURS_MISTAKE = """
+def compute_kl_penalty(log_probs, ref_log_probs):
+    log_ratio = ref_log_probs.detach() - log_probs
+    return (0.5 * log_ratio**2).sum(dim=-1).mean()
+"""
 ALL_THE_NEIGHBOUR = (*NEIGHBOURS_ITEMS, "loop-seed")  # and a run whose sampling shows any seed that was left behind
 SECRET = "canary-7c1f-of-another-student"
 MARK = f"attack-{os.getpid()}"
@@ -445,6 +450,7 @@ class Arena:
         self.strangers = processes_like_workers()
         self.sandbox = Sandbox(isolation=isolation)
         self.clean = self.grade_neighbour()
+        assert [item.mistakes for item in self.clean.items] == [("k2-estimate",), ()]
         self.wholly_clean = self.grade_neighbour(ALL_THE_NEIGHBOUR)
         self.held = held()
 
@@ -460,8 +466,8 @@ class Arena:
         return grader.grade(submission, self.sandbox, items=[assignment.item(name) for name in attack.items])
 
     def grade_neighbour(self, items: Sequence[str] = NEIGHBOURS_ITEMS) -> Report:
-        """An honest submission with a mistake in it."""
-        source = f"{SOLUTION}\n\ndef compute_kl_penalty(log_probs, ref_log_probs):\n    return (log_probs * 0).sum()\n"
+        """An honest submission with a known mistake in it: to find words for another takes longer than all else."""
+        source = f"{SOLUTION}\n\n{NEIGHBOURS_MISTAKE}"
         submission = Submission("ada", "ada/policy_gradient.py", "1" * 64, source, "", "")
         asked = [ASSIGNMENT.item(name) for name in items]
         return without_times(Grader.of(ASSIGNMENT, FIXTURES).grade(submission, self.sandbox, items=asked))
@@ -472,7 +478,7 @@ class Arena:
         found = self.listeners.contacted()
         found |= {"secret"} if SECRET in told else set()
         found |= {"hidden inputs"} if any(text in told for text in HIDDEN_INPUTS) else set()
-        found |= {"left"} if not soon(lambda: processes_like_workers() <= self.strangers | self._server()) else set()
+        found |= {"left"} if not soon(self._is_alone) else set()
         if self.folder.changed():
             found.add("file")
             self.folder.restore()
@@ -487,11 +493,12 @@ class Arena:
         self.listeners.close()
         self.victim.close()
 
-    def _server(self) -> set[int]:
-        """The server, and in namespaces the process that waits for it."""
+    def _is_alone(self) -> bool:
+        """Whether nothing is left but the server, and in namespaces the process that waits for it."""
         ours = processes_like_workers()
         waiting = {pid for pid in ours if parent(pid) == os.getpid()}
-        return waiting | {pid for pid in ours if parent(pid) in waiting and is_first_of_a_namespace(pid)}
+        first = {pid for pid in ours if parent(pid) in waiting and is_first_of_a_namespace(pid)}
+        return ours <= self.strangers | waiting | first
 
     def _targets(self) -> str:
         targets = {
@@ -514,17 +521,11 @@ class Arena:
 def processes_like_workers() -> set[int]:
     """Every process of ours that is, or was forked from, a server or a worker; whoever runs besides us has others."""
     found = set()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for pid in descendants(os.getpid()):
         with contextlib.suppress(OSError):
-            if b"worker.main_on_stdio()" in path.read_bytes():
-                found.add(int(path.parent.name))
-    return {pid for pid in found if is_below_us(pid)}
-
-
-def is_below_us(pid: int) -> bool:
-    while pid > 1 and pid != os.getpid():
-        pid = parent(pid)
-    return pid == os.getpid()
+            if b"worker.main_on_stdio()" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.add(pid)
+    return found
 
 
 def is_first_of_a_namespace(pid: int) -> bool:
@@ -542,9 +543,9 @@ def parent(pid: int) -> int:
 
 def soon(condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + PATIENCE
-    while not condition() and time.monotonic() < deadline:
+    while not (met := condition()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return condition()
+    return met
 
 
 def held() -> tuple[int, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import safetensors.numpy
+from all_assignments import fixtures_of
 from graded_folder import without_times
 from lengths import in_short
 from places import KIT
@@ -29,7 +30,7 @@ from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
-FIXTURES = read_fixtures(ASSIGNMENT)
+FIXTURES = fixtures_of(ASSIGNMENT.name)
 SOLUTION = solution_source(ASSIGNMENT)
 PROBES = "def call(student, inputs, params):\n    return {'y': student.work()}, {}\n"
 LEVELS = ("strict", "best", "none", "fresh") if sys.platform == "linux" else ("none", "fresh")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import ModuleType
 from typing import Any
 
@@ -265,3 +266,30 @@ def test_the_same_secret_draws_the_same_numbers_and_another_others() -> None:
     assert one.params == again.params
     assert not np.array_equal(one.inputs["x"], other.inputs["x"])
     assert one.inputs["x"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "told"),
+    [
+        (Drawn("row", (3,), "positiv"), "one of real, positive, probabilities, whole, not 'positiv'"),  # type: ignore[arg-type]
+        (Drawn("row column", (3,)), "the axes 'row column' and the sizes (3,): one for each axis"),
+        (Drawn("row", (3, 4)), "one for each axis"),
+        (Number(0.9, 0.2), "not from 0.9 to 0.2"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_with_what_can(drawn: Drawn | Number, told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        calls("", "numpy").case("a", "", "f", {"x": drawn}, "row")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [
+        ({"n": 0}, "a pair of a dictionary and a list"),
+        (({"n": 0}, "n"), "a pair of a dictionary and a list"),
+        (({"m": 0}, []), "raises has 'm' instead of an argument; the call has x, n"),
+    ],
+)
+def test_what_is_no_refusal_of_the_calls_own_arguments_is_told(refusal: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        calls("", "numpy").case("a", "", "f", {"x": [1.0], "n": 2}, raises={"refused": refusal})

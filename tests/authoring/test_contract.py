@@ -311,6 +311,7 @@ def test_with_a_contract_the_exam_counts_its_clauses(kit: Path) -> None:
     assert not [note for note in exam.notes if "contract.toml" in note]
 
 
+@pytest.mark.usefixtures("warm_pool")
 def test_with_a_contract_the_exam_fails_where_it_is_not_kept_and_where_a_habit_survives(kit: Path) -> None:
     written(kit, RAMP + SHIFT.replace("factor.", "factors."))
     assert [line.partition(" ")[2] for line in hold(kit, "equivalent = []").complaints] == [

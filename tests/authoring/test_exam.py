@@ -31,6 +31,8 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import FixtureError
 
+pytestmark = pytest.mark.usefixtures("warm_pool")
+
 REAL = find_assignment(KIT, "policy_gradient")
 EXTRA = """
 MISTAKES += (

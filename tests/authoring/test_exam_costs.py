@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import pytest
-from all_assignments import each_assignment
+from all_assignments import ASSIGNMENTS, each_assignment
 from rich.console import Console
 
 from autograder.authoring.exam.contract import CONTRACT
@@ -14,6 +16,7 @@ from autograder.authoring.exam.coverage import Coverage
 from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.findings import Fate, Finding, Known
 from autograder.authoring.exam.mutants import Mutant
+from autograder.cli.selfcheck import say_exam
 from autograder.cli.tables import answers_table, costs_table, each_cost_table, exam_table
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import FixtureError
@@ -105,7 +108,7 @@ def test_what_is_listed_is_not_told_and_what_is_listed_for_nothing_is() -> None:
     listed = {("more", ""): "so", ("habit:cast", "f"): "of another function", ("half", ""): "no more than half"}
     assert cost_complaints([HABIT, MORE, HALF], listed, all_tried=True) == [
         "habit:cast costs 3 of 4 points of g, more than half, and is not listed in costly.toml. x = x.float()",
-        "habit:cast is listed in costly.toml, but costs no more than half of its function.",
+        "habit:cast is listed in costly.toml, but costs no more than half of f.",
         "half is listed in costly.toml, but costs no more than half of its function.",
     ]
     assert len(cost_complaints([HABIT, MORE, HALF], listed, all_tried=False)) == 1
@@ -120,7 +123,7 @@ def test_an_assignment_that_has_a_contract_says_what_may_cost_more_than_half(ass
 # Tables
 
 
-@pytest.mark.parametrize("width", [80, 110])
+@pytest.mark.parametrize("width", [80, 110, 120])
 @each_assignment
 def test_the_tables_of_an_exam_fit_the_terminal(assignment: Assignment, width: int) -> None:
     found = [Cost("parameter:compute_ref_model_period-ignored", name, 17.75, 22.0) for name in assignment.functions]
@@ -142,6 +145,22 @@ def test_the_tables_of_an_exam_fit_the_terminal(assignment: Assignment, width: i
     for name in assignment.functions:
         assert text.count(name.removeprefix("compute_").removeprefix("run_")) >= 3
     assert "parameter:compute_ref" in text
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_sentences_of_an_exam_break_between_words_on_a_terminal_and_nowhere_in_a_file(width: int) -> None:
+    assignment, report = ASSIGNMENTS[0], Report("", "", SubmissionInfo("", ""), "", (), ())
+    complaint = "A mistake that is called by another name: " + "an-unbroken-name in one function, " * 9
+    exam = Exam(report, report, (), (complaint.strip(),))
+    told = {}
+    for is_terminal in (True, False):
+        console = Console(width=width, file=io.StringIO(), force_terminal=is_terminal, no_color=True)
+        say_exam(exam, assignment, console, title=True, costs=False)
+        told[is_terminal] = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())  # type: ignore[attr-defined]
+    assert max(map(len, told[True].splitlines())) <= width
+    words = {word.rstrip(",") for word in told[True].split() if "unbroken" in word or "-name" in word}
+    assert words == {"an-unbroken-name"}
+    assert complaint.strip() in told[False]
 
 
 def test_the_shares_are_counted_by_quarters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from example_course import example_course
 from places import KIT
 
-from autograder.authoring.beginning import example
+from autograder.authoring.beginning import changes, example
 from autograder.authoring.beginning.likely_mistakes import candidates
 from autograder.authoring.beginning.signatures import marked, read_solution, solution_of
 from autograder.authoring.catalogue import Correct
+from autograder.authoring.exam import mutants
 from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.independence import not_independent
 from autograder.authoring.proofreading.proofread import reading_faults
@@ -82,13 +84,9 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which `new --example` ran, and nothing else."""
-    root = tmp_path_factory.mktemp("new")
-    done = run(root, "new", "--example")
-    assert done.returncode == 0, done.stderr
-    assert "4 items" in done.stdout
-    assert (
-        "is A DRAFT: the oracle of softmax, discounted_return, incremental_mean is the solution itself" in done.stdout
-    )
+    root, said = example_course(tmp_path_factory)
+    assert "4 items" in said
+    assert "is A DRAFT: the oracle of softmax, discounted_return, incremental_mean is the solution itself" in said
     return root
 
 
@@ -193,7 +191,7 @@ def test_it_grades_at_once(course: Path) -> None:
 def test_items_prints_a_row_for_each_item(course: Path) -> None:
     rows = [line.split() for line in run(course, "items").stdout.splitlines()]
     assert ["softmax-values", "softmax", "what", "it", "returns", "29", "1", "1"] in rows
-    assert ["all", "100", "4", "5"] in rows
+    assert ["all", "100", "4", "4"] in rows
 
 
 # Renaming
@@ -300,6 +298,11 @@ def test_likely_mistakes_are_each_one_line_that_python_can_read() -> None:
         for one in found:
             compile(one.text(correct.source), "mistake", "exec")
             assert one.text(correct.source) != correct.source
+
+
+def test_every_habit_that_the_exam_knows_has_a_hint_for_the_catalogue() -> None:
+    assert changes.HABITS.keys() == mutants.HABITS.keys()
+    assert all(hint.endswith("?") for hint in changes.HABITS.values())
 
 
 def test_a_person_is_asked_one_question_at_a_time_with_what_is_taken_otherwise() -> None:

@@ -109,6 +109,7 @@ OF_TEXT = [
     Slip(ITEMS, "given = []", 'given = ["data"]', "items.toml:4", "'data' of given is not in solution/toy"),
     Slip(ITEMS, "given = []", 'given = "data"', "items.toml:4", "a list of text"),
     Slip(ITEMS, "given = []", 'given = []\nalso = ["plot.png"]', "items.toml:5", "the file 'plot.png' of also"),
+    Slip(ITEMS, "given = []", 'packages = "numpy"', "items.toml:4", "packages is 'numpy'; a list of text"),
     Slip(ITEMS, "load_timeout = 20", "load_timeout = -1", "items.toml:5", "a number above 0"),
     Slip(ITEMS, "load_timeout = 20", "load_timout = 20", "items.toml:5", "unknown entry 'load_timout'; 'load_timeout'"),
     Slip(ITEMS, "given = []", "given = []\npoints = 100", "items.toml:5", "worth 10 points, not 100"),

@@ -1,4 +1,8 @@
-"""What a class costs as it grows: seconds per submission, and the memory of the grader itself."""
+"""What a class costs as it grows: seconds per submission, and the memory of the grader and of all its processes.
+
+A class is of mixed quality. Of each hundred about 40 are right, 40 hold a known mistake of the catalogue, 10 hold two,
+9 leave their last functions unfinished, and one hangs.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,45 @@ from typing import Any
 
 from places import KIT
 
+from autograder.authoring.fixtures.generator import import_generator
 from benchmarks.contenders import Workshop, grade_command, student
 from benchmarks.measure import CommandFailed, run
 
-HEADER = '"""Student {number} has not begun: each call is made, and answered by an error."""\n\n\n'
 STUB = "def {function}(*arguments, **named):\n    raise NotImplementedError\n"
+HANG = "def {function}(*arguments, **named):\n    while True:\n        pass\n"
+HANGING = 57  # of each hundred
+UNFINISHED = 2  # functions, the last ones
+STRIDE = 37  # from one student's known mistake to the next one's: with no factor of the catalogue's length
 
 
-def cheap(workshop: Workshop, number: int) -> str:
-    """A submission that costs next to nothing to call, and the grader as much as any: every case is run and worded."""
-    stubs = "\n\n".join(STUB.format(function=function) for function in workshop.assignment.functions)
-    return HEADER.format(number=number) + stubs
+def mixed(workshop: Workshop, catalogue: Sequence[str], number: int) -> str:
+    """What this student hands in; no two the same bytes."""
+    functions, place = workshop.assignment.functions, number % 10
+    if number % 100 == HANGING:
+        added = [HANG.format(function=functions[-2])]
+    elif place < 4:
+        added = []
+    elif place < 8:
+        added = [catalogue[STRIDE * number % len(catalogue)]]
+    elif place == 8:
+        added = [STUB.format(function=function) for function in functions[-UNFINISHED:]]
+    else:
+        added = [catalogue[(STRIDE * number + shift) % len(catalogue)] for shift in (0, len(catalogue) // 2)]
+    return "\n\n".join([workshop.handed_in(number), *added])
+
+
+def catalogue_of(workshop: Workshop) -> list[str]:
+    """The known mistakes, as functions that take the place of right ones."""
+    return [one.source for one in import_generator(workshop.assignment)["mistakes"].MISTAKES]
 
 
 def cost_by_size(workshop: Workshop, sizes: Sequence[int], isolation: str, jobs: int) -> list[dict[str, Any]]:
     """One class after another, graded by one command each into an empty folder."""
-    rows = []
+    rows, catalogue = [], catalogue_of(workshop)
     for size in sizes:
         handed_in, out = workshop.fresh("class-of-size"), workshop.fresh("grades-of-size")
         for number in range(size):
-            (handed_in / f"{student(number)}.py").write_text(cheap(workshop, number), encoding="utf-8")
+            (handed_in / f"{student(number)}.py").write_text(mixed(workshop, catalogue, number), encoding="utf-8")
         measured = run(grade_command(handed_in, out, isolation, jobs), KIT)
         if (found := len(list((out / "reports").iterdir()))) != size:
             raise CommandFailed(f"{found} of {size} submissions have a report")

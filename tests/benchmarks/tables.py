@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 STRICT = "this kit, strict"
-TARGETS = {"nbgrader": 20.0, "pytest": 10.0}
-WAITING = {"autograder check, all items": 3.0, "check --watch, after a save": 1.0}
-ISOLATION_MS, OVER_FLOOR = 10.0, 1.5
+TARGETS = {"nbgrader": 30.0, "pytest": 20.0}
+FURTHER, AT_TWO, ONE_OVER_TWO = 0.07, 2, 2.0  # seconds of a further submission at two at a time; one at a time over it
+CHECK, IMPORT, WATCH = "autograder check, all items", "python -c 'import torch'", "check --watch, after a save"
+CHECK_OVER_IMPORT, AFTER_SAVE = 1.2, 0.3
+ISOLATION_MS, OVER_FLOOR, FLOOR = 10.0, 1.35, 0.12
 LINEAR, FLAT = 1.25, 1.25  # from the second-largest class to the largest: what still counts as linear, as flat
 
 
@@ -94,15 +96,16 @@ def _floor(found: Mapping[str, Any]) -> str:
 
 def _sizes(found: Mapping[str, Any]) -> str:
     lines = [
-        f"A class as it grows: submissions whose functions all raise, at {found['isolation']}, "
-        f"{found['jobs']} at a time",
+        "A class as it grows: 4 in 10 right, 5 with known mistakes, 1 unfinished, one in a hundred hangs; "
+        f"at {found['isolation']}, {found['jobs']} at a time",
         "",
-        f"{'submissions':>12}{'seconds':>12}{'s each':>12}{'s further':>12}{'grader MiB':>12}",
-        _rule(60),
+        f"{'submissions':>12}{'seconds':>12}{'s each':>12}{'s further':>12}{'grader MiB':>12}{'all MiB':>12}",
+        _rule(72),
     ]
     for row in found["rows"]:
         further = f"{row['each_further']:.4f}" if "each_further" in row else ""
-        cells = f"{row['seconds']:>12.1f}{row['per_submission']:>12.4f}{further:>12}{row['grader_mib']:>12.0f}"
+        memory = f"{row['grader_mib']:>12,.0f}{row['tree_mib']:>12,.0f}"
+        cells = f"{row['seconds']:>12.1f}{row['per_submission']:>12.4f}{further:>12}{memory}"
         lines.append(f"{row['size']:>12,}{cells}")
     return "\n".join(lines)
 
@@ -140,6 +143,12 @@ def _ratio_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         if strict and theirs:
             ratio = min(theirs) / min(strict)
             found.append(_target(f"times the throughput of {tool}, the best of each", aim, ratio, ratio >= aim))
+    further = {row["at_a_time"]: row["further"] for row in rows if row["name"] == STRICT}
+    if AT_TWO in further:
+        found.append(_at_most(f"s of a further submission, {AT_TWO} at a time", FURTHER, further[AT_TWO]))
+    if {1, AT_TWO} <= further.keys():
+        ratio = further[1] / further[AT_TWO]
+        found.append(_at_most(f"times that, one at a time where it is {AT_TWO}", ONE_OVER_TWO, ratio))
     return found
 
 
@@ -147,10 +156,12 @@ def _overhead_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     if "isolation" in result:
         added = result["isolation"]["rows"]["fork + all of them"]["added"]
-        found.append(_target("ms of isolation over fork alone, at most", ISOLATION_MS, added, added <= ISOLATION_MS))
-    if "strict" in result.get("floor", {}).get("rows", {}):
-        ratio = result["floor"]["rows"]["strict"]["over_floor"]
-        found.append(_target("times the floor, at most", OVER_FLOOR, ratio, ratio <= OVER_FLOOR))
+        found.append(_at_most("ms of isolation over fork alone", ISOLATION_MS, added))
+    rows = result.get("floor", {}).get("rows", {})
+    if "floor" in rows:
+        found.append(_at_most("s: the floor", FLOOR, rows["floor"]["seconds"]))
+    if "strict" in rows:
+        found.append(_at_most("times the floor", OVER_FLOOR, rows["strict"]["over_floor"]))
     return found
 
 
@@ -162,18 +173,23 @@ def _size_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     growth, memory = last["each_further"] / before["each_further"], last["grader_mib"] / before["grader_mib"]
     size = f"{before['size']:,} to {last['size']:,}"
     return [
-        _target(f"times the cost of a further submission, {size}, at most", LINEAR, growth, growth <= LINEAR),
-        _target(f"times the grader's memory, {size}, at most", FLAT, memory, memory <= FLAT),
+        _at_most(f"times the cost of a further submission, {size}", LINEAR, growth),
+        _at_most(f"times the grader's memory, {size}", FLAT, memory),
     ]
 
 
 def _student_targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = result.get("student", {}).get("rows", {})
     found = []
-    for name, aim in WAITING.items():
-        if name in rows:
-            found.append(_target(f"s: {name}, under", aim, rows[name], rows[name] < aim))
+    if {CHECK, IMPORT} <= rows.keys():
+        found.append(_at_most("times importing torch: check", CHECK_OVER_IMPORT, rows[CHECK] / rows[IMPORT]))
+    if WATCH in rows:
+        found.append(_at_most(f"s: {WATCH}", AFTER_SAVE, rows[WATCH]))
     return found
+
+
+def _at_most(what: str, aim: float, found: float) -> dict[str, Any]:
+    return _target(f"{what}, at most", aim, found, found <= aim)
 
 
 def _target(what: str, aim: float, found: float, holds: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import io
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from places import KIT
 
 from autograder.authoring.handout.release import handout_files, write_handout
@@ -40,11 +42,58 @@ def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def work(handout: Path, tmp_path: Path) -> Path:
     """A handout with the solution in it, as a student has it."""
-    import shutil
-
     folder = shutil.copytree(handout, tmp_path / NAME)
     shutil.copy(KIT / "solution" / NAME / f"{NAME}.py", folder)
     return folder
+
+
+# Wherever it is started
+
+
+@pytest.fixture
+def odd_place(work: Path) -> Path:
+    """A handout in a folder with a blank, an apostrophe and letters of other alphabets, as homes have them."""
+    (work.parent / "Zoë O'Neil – 課題 5").mkdir()
+    return work.rename(work.parent / "Zoë O'Neil – 課題 5" / work.name)
+
+
+def in_shell(folder: Path, line: str, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """What `line` does, in which "$@" is Python; nothing is known of a home, a terminal or a language."""
+    bare = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", **environ}
+    command = ["bash", "-c", line, "bash", sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=bare, capture_output=True, text=True, encoding="utf-8")
+
+
+ITEM = "-m autograder check --item reward-values"
+
+
+STARTED = (
+    (f'"$@" -OO {ITEM}', 0, "3 / 3"),
+    (f'"$@" {ITEM} >&-', 0, ""),
+    (f'"$@" {ITEM} | true; exit "${{PIPESTATUS[0]}}"', 141, ""),
+)
+STARTED_TOO = (
+    (f'"$@" {ITEM} </dev/null', 0, "3 / 3"),
+    (f'LC_ALL=POSIX PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii "$@" {ITEM}', 0, "3 / 3"),
+    (f'PYTHONHASHSEED=7 PYTHONWARNINGS=error TERM=dumb HOME=/nowhere TMPDIR=/nowhere "$@" -O {ITEM}', 0, "3 / 3"),
+    (f'ulimit -n 64; "$@" {ITEM}', 0, "3 / 3"),
+    (f'"$@" {ITEM} <&-', 0, "3 / 3"),
+    (f'"$@" {ITEM} 2>&-', 0, "3 / 3"),
+    (f'"$@" {ITEM} >/dev/full', 3, "The machine failed, which is no fault of your work: "),
+    (f'ulimit -f 0; "$@" {ITEM}', 3, "which is no fault of your work. "),
+)
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="a shell that limits what it starts")
+@pytest.mark.parametrize(
+    ("line", "code", "says"), [*STARTED, *(pytest.param(*one, marks=pytest.mark.long) for one in STARTED_TOO)]
+)
+def test_wherever_it_is_started_it_gives_the_grade_or_a_sentence(
+    odd_place: Path, line: str, code: int, says: str
+) -> None:
+    done = in_shell(odd_place, line)
+    assert (done.returncode, "Traceback" in done.stdout + done.stderr) == (code, False), done.stdout + done.stderr
+    assert says in done.stdout + done.stderr
 
 
 def check(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -96,6 +145,13 @@ def test_without_its_system_root_no_worker_would_start_there(work: Path) -> None
     command = [sys.executable, "-B", str(LIKE_WINDOWS), "--worker", "-c", "print(1)", '{"packages": []}']
     done = subprocess.run(command, env=environ, capture_output=True, text=True, cwd=work)
     assert "10106" in done.stderr
+
+
+def test_the_workflow_checks_every_assignment_on_the_three_systems() -> None:
+    workflow = yaml.safe_load((KIT / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8"))
+    matrix = workflow["jobs"]["check"]["strategy"]["matrix"]
+    assert sorted(matrix["assignment"]) == sorted(path.parent.name for path in KIT.glob("fixtures/*/items.toml"))
+    assert [name.partition("-")[0] for name in matrix["os"]] == ["ubuntu", "macos", "windows"]
 
 
 # Line ends

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from places import KIT
+from example_course import example_course
 
 from autograder.authoring.beginning import example
 from autograder.sandbox.calls import Outcome, Program, Request
@@ -148,12 +148,7 @@ def test_any_package_is_found_where_the_assignment_leaves_none_of_the_usual_out(
 @pytest.fixture(scope="module")
 def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The handout of the guide's example, which is in NumPy alone."""
-    root = tmp_path_factory.mktemp("course")
-    done = subprocess.run(
-        [sys.executable, "-m", "autograder", "new", "--example"],
-        cwd=root, env={**os.environ, "PYTHONPATH": str(KIT)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    root = shutil.copytree(example_course(tmp_path_factory)[0], tmp_path_factory.mktemp("without") / "course")
     shutil.copytree(root / "solution" / example.NAME, root / "solved")
     return root / "handout" / example.NAME
 

@@ -223,7 +223,7 @@ def test_a_graded_class_is_printed_with_points_what_stands_out_and_where_to_look
     assert "unchanged" not in fresh.out
 
 
-def test_a_page_tells_of_the_class_where_that_is_asked_for_and_only_then(
+def test_a_page_tells_of_the_class_once_that_is_asked_for_until_it_is_taken_away(
     run: Callable[..., Done], unfinished: Path, tmp_path: Path
 ) -> None:
     out, told = tmp_path / "grades", "The median of the class is 0; 0 % of 10 have fewer points."
@@ -232,10 +232,36 @@ def test_a_page_tells_of_the_class_where_that_is_asked_for_and_only_then(
         put(unfinished / f"student {place}" / MODULE)
     assert run("grade", unfinished, "--out", out, "--class-on-pages").err == ""
     assert told in page.read_text()
-    run("grade", unfinished, "--out", out)
-    assert "median" not in page.read_text()
-    assert run("gradebook", out, "--class-on-pages").code == 0
+    kept = "Pages tell of the class, as before; --no-class-on-pages takes that away.\n"
+    assert run("grade", unfinished, "--out", out).out.endswith(kept)
     assert told in page.read_text()
+    assert "median" not in page_of(run, "grade", unfinished, "--out", out, "--no-class-on-pages")
+    assert "median" not in page_of(run, "grade", unfinished, "--out", out)
+    assert told in page_of(run, "gradebook", out, "--class-on-pages")
+    assert "median" not in page_of(run, "gradebook", out, "--no-class-on-pages")
+
+
+def test_what_pages_tell_of_the_class_stays_through_rules_and_runs_after_them(
+    run: Callable[..., Done], unfinished: Path, tmp_path: Path
+) -> None:
+    out, of_all = tmp_path / "grades", "The median of the class is 0; 0 % of 10 have fewer points."
+    for place in range(8):
+        put(unfinished / f"student {place}" / MODULE)
+    rows = put(tmp_path / "overrides.csv", f"student,item,points,comment\nbela,{ASSIGNMENT.items[0].id},1,shown\n")
+    assert of_all in page_of(run, "grade", unfinished, "--out", out, "--class-on-pages")
+    assert of_all in page_of(run, "gradebook", out, "--overrides", rows)
+    assert "90 % of 10 have fewer points." in (out / "feedback" / "bela.html").read_text()
+    again = run("grade", unfinished, "--out", out, "--quiet")
+    assert (again.out, again.err) == ("", "")
+    assert "90 % of 10 have fewer points." in (out / "feedback" / "bela.html").read_text()
+    assert of_all in page_of(run, "gradebook", out)
+
+
+def page_of(run: Callable[..., Done], verb: str, *arguments: str | Path) -> str:
+    """The page of ada after a run, which ends well."""
+    assert run(verb, *arguments).code == 0
+    out = Path(arguments[arguments.index("--out") + 1] if "--out" in arguments else arguments[0])
+    return (out / "feedback" / "ada.html").read_text()
 
 
 def test_a_class_of_a_few_is_not_told_of_and_staff_are_told_why(

@@ -75,11 +75,16 @@ def test_fingerprints_stay_with_staff(graded: Path) -> None:
     assert holding == {"details"}
 
 
+def test_the_page_is_headed_by_the_title_and_tells_the_module_beside_it(graded: Path) -> None:
+    assert " ".join(page(graded).find("h1")[0].text.split()) == f"{ASSIGNMENT.title} {ASSIGNMENT.module}"
+
+
 def test_the_page_knows_the_contract_and_the_text_of_an_assignment(graded: Path) -> None:
     known = background(ASSIGNMENT, graded)
     assert known.sections.keys() == set(ASSIGNMENT.functions)
     assert known.sections["compute_deltas"] == "compute_deltas"
     assert "standard deviation" in known.clauses["population-std"]
+    assert not [one for one in known.clauses.values() if "`" in one or one.endswith((":", ";"))]
     assert known.code_of("dana", "compute_reward") == ""  # what is right is nobody's example
     assert known.code_of("nobody", "compute_reward") == ""
 

@@ -54,7 +54,7 @@ def rows_of(folder: Path) -> list[list[str]]:
 
 
 def test_a_course_has_a_column_for_each_assignment_and_a_total_where_every_grade_stands(given: Given) -> None:
-    given("grpo", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", None)])
+    given("earlier", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", None)])
     folder = given("first", [of("policy_gradient", "ada"), of("policy_gradient", "bela"), of("policy_gradient", "chi")])
     code, said = gradebook(folder)
     assert (code, rows_of(folder)) == (
@@ -69,9 +69,18 @@ def test_a_course_has_a_column_for_each_assignment_and_a_total_where_every_grade
     assert "3 students, 2 assignments:" in said
     assert "1 of 2 graded, mean 1.5 of 3" in said
     page = (folder / "index.html").read_text(encoding="utf-8")
-    assert page.index('href="grpo/index.html">GRPO on a language model') < page.index('href="first/index.html">Policy')
+    assert page.index('href="earlier/index.html">GRPO on') < page.index('href="first/index.html">Policy')
     assert 'href="first/feedback/ada.html"' in page
     assert page.count("not graded</a>") == 1
+
+
+def test_assignments_stand_in_the_order_of_their_folders_names(given: Given) -> None:
+    given("10-last", [of("bandits", "ada", 1.5)])
+    given("2-then", [of("grpo_language_model", "ada", 3.0)])
+    folder = given("1-first", [of("policy_gradient", "ada")])
+    assert gradebook(folder)[0] == 0
+    assert rows_of(folder)[0] == ["student", "policy_gradient", "grpo_language_model", "bandits", "total"]
+    assert ">\N{MINUS SIGN}50</td>" in (folder / "index.html").read_text(encoding="utf-8")  # of the last two
 
 
 def test_final_grades_count_where_rules_made_some(given: Given) -> None:
@@ -83,7 +92,7 @@ def test_final_grades_count_where_rules_made_some(given: Given) -> None:
 
 
 def test_the_page_says_maxima_what_is_missing_and_what_rules_have_changed(given: Given) -> None:
-    given("grpo", [of("grpo_language_model", "ada", 1.5)])
+    given("earlier", [of("grpo_language_model", "ada", 1.5)])
     folder = given("first", [of("policy_gradient", "ada"), of("policy_gradient", "bela")])
     path = folder / "first" / "reports" / "ada.json"
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "final": 2.25}), encoding="utf-8")
@@ -91,6 +100,9 @@ def test_the_page_says_maxima_what_is_missing_and_what_rules_have_changed(given:
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert "Policy gradient, of 3</button>" in page
     assert "total, of 6</button>" in page
+    assert (
+        '<a href="first/index.html">Policy gradient</a> <span class="title"><code>policy_gradient</code></span>' in page
+    )
     assert page.count(">missing</td>") == 1
     assert page.count("<tr data-lacks>") == 1
     assert ">2.25</a><small>graded 3</small>" in page
@@ -99,7 +111,7 @@ def test_the_page_says_maxima_what_is_missing_and_what_rules_have_changed(given:
 
 
 def test_who_is_excused_is_said_to_be_and_counts_nowhere(given: Given) -> None:
-    given("grpo", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", 3.0)])
+    given("earlier", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", 3.0)])
     folder = given("first", [of("policy_gradient", "ada", 0.0), of("policy_gradient", "bela", 2.0)])
     path = folder / "first" / "reports" / "ada.json"
     excuse = {"final": None, "adjustments": [{"rule": "excused", "item": "", "reason": "excused from this assignment"}]}

@@ -20,7 +20,7 @@ from sample_reports import NASTY_NAMES, item, report, write_report
 
 from autograder.course.results import alone
 from autograder.course.serving.answers import Answer, answers_of
-from autograder.course.serving.desk import Desk
+from autograder.course.serving.desk import Desk, unwrapped
 from autograder.course.serving.gate import MAX_BODY
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
@@ -160,6 +160,8 @@ def test_the_page_of_the_class_is_made_of_the_reports_so_far_while_a_run_is_goin
         found = browser.ask("index.html").text
         assert json.loads(browser.ask("version").text)["grading"] is True
     assert "of the last run" not in found
+    assert f'<h1>{ASSIGNMENT.title} <code class="module">{ASSIGNMENT.name}</code>' in found
+    assert f">{ASSIGNMENT.title}: the class</a>" in found
     assert "feedback/ada.html" in found
     assert "feedback/bela.html" in found
     assert json.loads(browser.ask("version").text)["grading"] is False
@@ -240,6 +242,10 @@ def test_an_answer_in_words_is_marked_beside_its_guide_and_counts_on_top(serving
     assert 'src="data:image/png;base64,AAAA"' in page
     assert "5.323 and 1.155 are standard deviations" in page
     assert "0 of 2 marked" in page
+    assert f"<title>Marking {QUESTION}: {ASSIGNMENT.title}</title>" in page
+    assert f'{ASSIGNMENT.title} <code class="module">{ASSIGNMENT.name}</code>: a question in words' in " ".join(
+        page.split()
+    )
     done = browser.decide("ada", "no word of the gradient", "3", QUESTION, back="question")
     assert done.headers["Location"].endswith(f"/questions/{QUESTION}#answer-ada")
     assert "1 of 2 marked" in browser.ask(f"questions/{QUESTION}").text
@@ -249,6 +255,13 @@ def test_an_answer_in_words_is_marked_beside_its_guide_and_counts_on_top(serving
     most = f"of {number(stored['max_points'] + 5)} points, the final grade"
     assert most in browser.ask("feedback/ada.html").text
     assert stored["final_max"] == stored["max_points"] + 5
+
+
+def test_a_guide_breaks_its_lines_at_its_points_and_not_where_its_source_does() -> None:
+    assert unwrapped("- 2 points: from\n  11.2902), counts.\n- 1 point: a\n  b\n1. one\n2. two") == (
+        "- 2 points: from 11.2902), counts.\n- 1 point: a b\n1. one\n2. two"
+    )
+    assert unwrapped("a table\n| x |\n| y |") == "a table\n| x |\n| y |"
 
 
 def test_where_students_stand_is_told_anew_after_each_decision_and_only_if_it_was_told(

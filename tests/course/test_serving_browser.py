@@ -6,7 +6,6 @@ The browser is the machine's own Chromium; where there is none these tests skip.
 from __future__ import annotations
 
 import csv
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import chromium
 from lengths import in_short
 from places import KIT
 from processes import PATIENCE
@@ -51,24 +51,18 @@ def put(folder: Path, one: Report) -> None:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no Chromium on this machine; on Debian: apt-get install chromium")
-    with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+def browser() -> Iterator[Any]:
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture
-def opened(chromium: Any) -> Iterator[Callable[..., Any]]:
+def opened(browser: Any) -> Iterator[Callable[..., Any]]:
     """A function that opens an address; at the end no page has complained, or run what it should not."""
     contexts, complaints = [], []
 
     def go(address: str, width: int = 1300, **options: Any) -> Any:
-        context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +20,7 @@ from lengths import in_short
 from places import KIT
 from toy_kit import autograder, packages_without, toy_assignment
 
+from autograder.course.similarity import comparison
 from autograder.course.similarity.comparison import MAX_SOURCE, Similarity, compare_class, normalized
 from autograder.course.similarity.fingerprints import Pair, weighed
 from autograder.course.similarity.page import Line, lines_of, page, side_by_side
@@ -66,7 +69,22 @@ def assignment(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Assi
 
 
 @pytest.fixture
-def compared(tmp_path: Path, assignment: Assignment) -> Callable[..., Similarity]:
+def compared(
+    compared_apart: Callable[..., Similarity], process: ProcessPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Similarity]:
+    """The same in one process for all: each of its own takes the time of its imports."""
+    monkeypatch.setattr(comparison, "apart", lambda function, *given: process.submit(function, *given).result())
+    return compared_apart
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as started:
+        yield started
+
+
+@pytest.fixture
+def compared_apart(tmp_path: Path, assignment: Assignment) -> Callable[..., Similarity]:
     """A function that compares a class of these texts; a name may end in .ipynb."""
 
     def compare(**texts: str) -> Similarity:
@@ -143,7 +161,8 @@ def test_text_of_students_is_escaped_on_the_page_and_what_acts_unseen_is_shown(
 ) -> None:
     evil = OWN.replace("rows = []", "rows = []  # </pre><script>alert(1)</script> \u202e &amp;")
     found = compared(ada=evil, **{"<b>bela</b>": RENAMED})
-    text = page(found, "Toy <1>")
+    text = page(found, "Toy <1>", "toy")
+    assert '<p class="kicker">Toy &lt;1&gt; <code class="module">toy</code></p>' in text
     assert "<script" not in text
     assert "<b>" not in text
     assert "&lt;/pre&gt;&lt;script&gt;alert(1)" in text
@@ -171,9 +190,9 @@ def test_text_of_students_is_escaped_on_the_page_and_what_acts_unseen_is_shown(
     ids=["empty", "brackets", "quotes", "repeated", "continued", "digits", "f-strings", "null", "arabic", "lambdas"],
 )
 def test_a_hostile_text_neither_stops_the_comparison_nor_hides_a_pair(
-    compared: Callable[..., Similarity], text: str
+    compared_apart: Callable[..., Similarity], text: str
 ) -> None:
-    found = compared(ada=OWN, bela=RENAMED, mallory=text)
+    found = compared_apart(ada=OWN, bela=RENAMED, mallory=text)
     assert ("ada", "bela") in [pair.students for pair in found.pairs]
     assert "ada" in page(found, "Toy")
 
@@ -275,6 +294,12 @@ def test_what_many_share_and_what_the_handout_holds_is_told_apart() -> None:
     assert (few.parts, many.parts) == ((("few", "rare"),), (("usual", "usual"),))
     assert (few.is_marked, many.is_marked) == (True, False)
     assert (line.given, few.given) == (True, False)
+
+
+def test_neither_indentation_nor_a_bracket_at_the_end_of_a_run_is_marked() -> None:
+    one, other = lines_of("f(a)\n    return b\n", ((3, 17),))
+    assert (one.parts, one.is_marked) == ((("", "f(a)"),), False)
+    assert other.parts == (("", "    "), ("few", "return b"))
 
 
 # The command line

@@ -1,7 +1,6 @@
 """A slice of the fuzzing, always the same: `python tests/fuzz --minutes N` goes on from where it ends.
 
-The long stage takes half a minute of it, not the ten that a release deserves: what it repeats each night finds nothing
-new, and what is new is found by whoever gives it time.
+`test_ten_minutes.py` does so in the long stage, from another place each day.
 """
 
 from __future__ import annotations

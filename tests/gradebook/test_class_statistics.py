@@ -318,7 +318,7 @@ def test_faults_are_told_by_exception_and_line() -> None:
     ]
     found = [(one.verdict, one.error, one.function, [who.place for who in one.who]) for one in summary(class_).faults]
     assert found == [
-        ("raised", "SyntaxError", None, ["Line 3 of your file"]),
-        ("raised", "TypeError", "compute", ["Line 31 of your file"]),
-        ("raised", "", "compute", ["Line 2 of cell 7"]),  # the name of a student's own exception is no kind
+        ("raised", "SyntaxError", None, ["line 3 of the file"]),
+        ("raised", "TypeError", "compute", ["line 31 of the file"]),
+        ("raised", "", "compute", ["line 2 of cell 7"]),  # the name of a student's own exception is no kind
     ]

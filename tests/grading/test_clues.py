@@ -249,6 +249,12 @@ def test_values_that_are_wrong_only_where_they_tie_are_seen() -> None:
     assert told(wanted, out).startswith("Only values that should be as large as another one beside them are wrong")
 
 
+def test_where_all_values_tie_nothing_is_said_of_ties() -> None:
+    wanted = np.zeros((2, 7))
+    wanted[0, :4] = wanted[1] = 0.18
+    assert "beside them" not in told(wanted, wanted * (1 + 0.1 * drawn((2, 7), 5)))
+
+
 def test_where_values_are_not_finite_is_told_by_what_they_should_be() -> None:
     wanted = drawn((3, 5), 4)
     wanted[1] = 0

@@ -264,7 +264,14 @@ def check_snippets(trial: Trial, case: Case, names: dict[str, Any]) -> None:
         elif expectation.array is not None and "values" not in expectation.forgiven and expectation.atol < 1:
             wanted = torch.as_tensor(expectation.array, dtype=torch.float64)
             seen = torch.as_tensor(found).detach().to(torch.float64).reshape(wanted.shape)
-            torch.testing.assert_close(seen, wanted, rtol=1e-3, atol=1e-3, msg=lambda more: f"{text}\n{more}")  # noqa: B023
+            torch.testing.assert_close(
+                seen,
+                wanted,
+                rtol=1e-3,
+                atol=1e-3,
+                equal_nan=True,
+                msg=lambda more: f"{text}\n{more}",  # noqa: B023
+            )
 
 
 def pasted(text: str, names: dict[str, Any]) -> Any:

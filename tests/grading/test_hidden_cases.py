@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from all_assignments import fixtures_of
 from places import KIT
 
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
-from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import ItemResult
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
-FIXTURES = read_fixtures(ASSIGNMENT)
+FIXTURES = fixtures_of(ASSIGNMENT.name)
 SOLUTION = solution_source(ASSIGNMENT)
 FUNCTION = "compute_deltas"
 ITEMS = tuple(item for item in ASSIGNMENT.items if item.function == FUNCTION)

@@ -56,7 +56,9 @@ def test_an_items_own_hint_follows_wrong_values() -> None:
     ("returned", "begins"),
     [
         (tensor(WANTED.astype(np.float32)), "The values were not looked at yet"),
-        (tensor(WANTED[:1]), "Write down the shape"),
+        (tensor(WANTED.T), "Write down the shape"),
+        (tensor(WANTED[0]), "Write down the shape"),
+        (tensor(WANTED[:1]), "One axis has another length"),
         (Returned("other", type="list"), "Return a torch.Tensor"),
         (Returned("none"), "Does every way through"),
     ],
@@ -130,7 +132,8 @@ def test_an_item_that_fails_in_hidden_cases_alone_gets_a_hint_that_no_number_dec
 
 def test_where_the_first_case_is_right_the_items_own_hint_is_about_something_else() -> None:
     assert hint(value(), later=True, out=tensor(WANTED + 1)) == ""
-    assert hint(value(), later=True, out=tensor(WANTED[:1])).startswith("Write down the shape")
+    assert hint(value(), later=True, out=tensor(WANTED.T)).startswith("Write down the shape")
+    assert hint(value(), later=True, out=tensor(np.full_like(WANTED, -np.inf))).startswith("Which step makes it first")
 
 
 def test_a_list_is_given_no_hint_about_tensors() -> None:

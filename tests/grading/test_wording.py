@@ -229,6 +229,22 @@ def test_long_entries_that_repeat_are_counted_and_numbers_keep_what_they_mean() 
     assert told == f"Yours: [2 times: {step}, short, short, 0.0375]."
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("nothing", "compute_deltas returned nothing where deltas should be."),
+        ("a tensor", "compute_deltas should return a tuple of 2 (deltas, mean), but this came back: a tensor."),
+    ],
+)
+def test_what_came_back_in_place_of_several_parts_is_said(kind: str, text: str) -> None:
+    asked = replace(case(deltas()), params={"returns": ["deltas", "mean"]})
+    found = compare(asked.expected, Observation({"deltas": Returned("none")}, {"kind": kind}))
+    assert found is not None
+    assert about_mismatch(asked, found) == text
+    told = about_mismatch(replace(asked, visibility="hidden"), found)
+    assert told == text.replace("this came back: a tensor", "something else came back")
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize(
     ("expected", "out", "text"),
@@ -398,6 +414,7 @@ def test_a_hidden_case_says_of_a_wrong_shape_or_type_only_what_is_right() -> Non
         ),
         ("Called once, {expected} times here; yours: {observed}.", "In a hidden case this does not hold: Called once."),
         ("Left as it came ({expected}); yours: {observed}.", "In a hidden case this does not hold: Left as it came."),
+        ("Once a call ({expected} in all); yours: {observed}.", "In a hidden case this does not hold: Once a call."),
         ("It has a graph.", "It has a graph."),
         ("It returned {observed}.", "In a hidden case this is not as it should be: the calls."),
     ],

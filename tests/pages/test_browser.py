@@ -10,7 +10,6 @@ import itertools
 import json
 import random
 import re
-import shutil
 import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from typing import Any
 
 import places
 import pytest
+from chromium import chromium
 from lengths import in_short
 from sample_reports import index_page
 
@@ -90,14 +90,8 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on this machine; on Debian: apt-get install chromium")
-    with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+    with chromium() as started:
         yield started
-        started.close()
 
 
 class Tab:
@@ -156,8 +150,8 @@ def visit(browser: Any, tabs: dict[object, Tab], tmp_path: Path) -> Iterator[Cal
 
 
 @functools.cache
-def golden() -> list[Report]:
-    return [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(GOLDEN.glob("*.json"))]
+def golden(folder: Path = GOLDEN) -> list[Report]:
+    return [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
 
 
 SUBMISSIONS = sorted((report.student for report in golden()), key=lambda name: name not in ("emeka", "hana"))
@@ -797,6 +791,30 @@ def test_in_print_a_head_is_text_that_browsers_repeat_and_no_button(visit: Calla
         assert set(page.eval_on_selector_all(f"{table} thead button", script)) == {"contents"}
     width = page.eval_on_selector("#class", "table => table.getBoundingClientRect().width")
     assert width <= 1032  # A4 across, without its margins, at 96 pixels an inch
+
+
+def test_on_paper_every_column_of_the_longest_assignment_is_on_the_sheet(visit: Callable[..., Seen]) -> None:
+    reports = golden(places.GOLDEN / "grpo_in_practice")
+    assert len(reports[0].items) > 50
+    page = visit(index_page(reports, RUN)).page
+    page.emulate_media(media="print")
+    assert page.eval_on_selector("#class", "table => table.getBoundingClientRect().width") <= 1032
+
+
+@pytest.mark.parametrize("width", [1440, 1600])
+def test_where_there_is_room_what_stands_out_needs_no_scrolling(visit: Callable[..., Seen], width: int) -> None:
+    page = visit(index_page(a_class(30), RUN), width).page
+    assert page.eval_on_selector(".class-box", "box => box.scrollWidth - box.clientWidth") == 0
+    assert page.eval_on_selector("#class thead .note", "head => head.getBoundingClientRect().width") >= 90
+
+
+def test_names_of_functions_take_little_of_the_table_of_items_not_reached(
+    visit: Callable[..., Seen],
+) -> None:
+    page = visit(feedback_page(next(one for one in golden() if one.student == "hana")), 1440).page
+    names = page.eval_on_selector(".unreached tbody th", "cell => cell.getBoundingClientRect().width")
+    table = page.eval_on_selector(".unreached", "table => table.getBoundingClientRect().width")
+    assert names < table / 3
 
 
 # What assistive technology is told

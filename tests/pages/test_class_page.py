@@ -97,6 +97,15 @@ def test_a_row_tells_points_functions_every_verdict_and_what_stands_out() -> Non
     assert [cell.attributes.get("data-p") for cell in ada.find("td", class_="failed")] == ["2"]
 
 
+def test_the_class_is_titled_as_people_call_the_assignment_and_its_module_stands_beside_it() -> None:
+    root = tree(index_page([report()], RUN, background=replace(BACKGROUND, title="Policies & gradients")))
+    assert root.find("title")[0].text == "Policies & gradients: the class"
+    (heading,) = root.find("h1")
+    assert said(heading) == "Policies & gradients policy_gradient"
+    assert [code.text for code in heading.find("code")] == ["policy_gradient"]
+    assert said(tree(index_page([report()], RUN)).find("h1")[0]) == "policy_gradient"
+
+
 def test_a_status_is_told_only_where_it_differs() -> None:
     ada, bob = students(index_page([faulty(), report()], RUN))
     assert cells_of(ada)[:3] == ["ada", "8", ""]
@@ -182,7 +191,7 @@ def test_a_mistake_is_told_with_the_sentence_it_goes_against_and_how_a_student_w
     assert card.find("pre")[0].text.strip() == "def compute_deltas(rewards):\n    return '''ada\\n''' < 0"
     (lesson,) = lessons_of(page)
     assert "Against “The standard deviation divides by G − 1.”" in lesson.text
-    assert "In the handout's text: From rewards to deltas" in lesson.text
+    assert "In the handout's text, section “From rewards to deltas”" in lesson.text
 
 
 def test_of_names_that_fit_the_same_answers_one_is_taught() -> None:
@@ -280,7 +289,7 @@ def test_faulty_submissions_are_told_by_exception_and_line() -> None:
     broken = report("eve", passed("a"), item("b", "raised", 0.0, function="compute_loss", message=message))
     faults = section(index_page([broken], RUN), "faulty")
     rows = [said(row) for row in faults.find("tbody")[0].find("tr")]
-    assert rows == ["raised an error TypeError compute_loss 1 eve Line 31 of your file"]
+    assert rows == ["raised an error TypeError compute_loss 1 eve line 31 of the file"]
     assert faults.find("a")[0].attributes["href"] == "feedback/eve.html#item-b"
 
 

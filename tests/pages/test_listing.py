@@ -224,6 +224,13 @@ def test_functions_without_faults_are_folded_and_others_are_open() -> None:
     assert shown.index('<details class="listing" open>') < shown.index("Your <code>one</code>")
 
 
+def test_what_is_as_it_was_handed_out_is_folded_until_an_item_of_it_earns_something() -> None:
+    lost = [replace(failed(name), verdict="missing", message="one is not implemented yet.", hint="") for name in "ab"]
+    assert '<details class="listing" open>' not in page(CODE, *lost)
+    assert '<details class="listing" open>' in page(CODE, lost[0], replace(lost[1], points=1.0))
+    assert '<details class="listing" open>' in page(CODE, lost[0], failed("c"))
+
+
 KNOWN = {("one", "population-std"): (RIGHT, WRONG)}
 NAMED = failed(mistakes=("population-std",))
 

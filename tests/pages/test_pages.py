@@ -110,11 +110,11 @@ def pages_with(text: str) -> list[str]:
     run = {**RUN, "assignment": text, "versions": {text: text}, "isolation": [text], "started": text}
     changes = [Change(name, 1.0, 2.0), Change(name, text, ABSENT)]
     final = Final(1.0, (Adjustment("override", "", 2.0, 1.0, text),), 2)
-    known = Background({text: text}, {"compute_deltas": text}, lambda student, function: text)
+    known = Background({text: text}, {"compute_deltas": text}, lambda student, function: text, text)
     shared = {name: {"unnamed": "1"}, "ada": {"unnamed": "1"}}
     unnamed = replace(hostile, item="unnamed", mistakes=())
     two = [replace(one, items=(*one.items, unnamed)), report("ada", *report().items, replace(item(), item="unnamed"))]
-    return [feedback_page(one, notes=[text]), index_page(two, run, changes, {name: final}, shared, known)]
+    return [feedback_page(one, notes=[text], title=text), index_page(two, run, changes, {name: final}, shared, known)]
 
 
 UNSEEN = (CaseResult("one", "public", "passed", ""), CaseResult("two", "hidden", "failed", "wrong"))
@@ -338,6 +338,19 @@ def test_items_with_the_same_mistake_stand_together_under_one_hint() -> None:
     assert [card.attributes["id"] for card in root.find("article")] == ["item-a", "item-c", "item-b"]
 
 
+def test_items_of_a_function_that_is_not_written_are_one_card_and_others_keep_theirs() -> None:
+    message = "f is not implemented yet."
+    lost = [item(name, "missing", 0.0, function="f", message=message, hint="") for name in ("a", "b")]
+    partly = item("c", "missing", 1.0, function="f", message=message, hint="")
+    root = tree(feedback_page(report("ada", *lost, partly)))
+    both, other = root.find("article")
+    assert [one.attributes["id"] for one in both.find("li")] == ["item-a", "item-b"]
+    assert [" ".join(one.text.split()) for one in both.find("li")] == ["title of a a 0 / 6", "title of b b 0 / 6"]
+    assert [one.text.strip() for one in both.find("pre")] == [message]
+    assert other.attributes["id"] == "item-c"
+    assert len(tree(feedback_page(report("ada", lost[0]))).find("article", id="item-a")) == 1
+
+
 def test_items_that_nothing_reached_stand_in_a_table_below_their_cause_and_in_no_card() -> None:
     lost = [item(name, "raised", 0.0, function=name[0], message=f"{NOT_REACHED}: no import.") for name in ("f1", "f2")]
     root = tree(feedback_page(replace(report("ada", *lost, passed("g1", "g")), cause="It raised SyntaxError.")))
@@ -385,6 +398,23 @@ def test_a_failed_item_has_a_text_to_paste_into_a_question() -> None:
     ]
 
 
+def test_a_page_is_titled_as_people_call_the_assignment_and_tells_its_module_beside_it() -> None:
+    page = feedback_page(report(), title="Policies & <gradients>")
+    root = tree(page)
+    assert root.find("title")[0].text == "ada: Policies & <gradients>"
+    (kicker,) = root.find("p", class_="kicker")
+    assert " ".join(kicker.text.split()) == "Feedback on Policies & <gradients> policy_gradient"
+    assert [code.text for code in kicker.find("code")] == ["policy_gradient"]
+    asked = root.find("article", id="item-deltas-normalized")[0].find("details", class_="ask")[0].find("pre")[0].text
+    assert asked.startswith("Policies & <gradients> (policy_gradient), item deltas-normalized (")
+
+
+def test_a_page_without_a_title_tells_the_module_once() -> None:
+    root = tree(BOTH["feedback"])
+    assert root.find("title")[0].text == "ada: policy_gradient"
+    assert " ".join(root.find("p", class_="kicker")[0].text.split()) == "Feedback on policy_gradient"
+
+
 @pytest.mark.parametrize("verdict", ["passed", "missing", "not_graded"])
 def test_what_needs_no_question_has_no_text_for_one(verdict: Verdict) -> None:
     points = None if verdict == "not_graded" else 0.0
@@ -411,6 +441,22 @@ def test_an_item_whose_hint_leads_to_another_is_not_what_to_start_with() -> None
     (told,) = tree(feedback_page(later)).find(class_="next")
     assert told.text == "Next Start with compute_deltas: Look at the axis."
     assert told.find("a")[0].attributes["href"] == "#item-b"
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (TABLE, "5 of 15 values differ, all at batch 1."),
+        (
+            f"{TABLE}\nEach of your values is 2 times what it should be.",
+            "Each of your values is 2 times what it should be.",
+        ),
+        ("f raised KeyError: 'a'.\nLine 3 of your file:\n  d['a']", "f raised KeyError: 'a'."),
+    ],
+)
+def test_where_no_hint_says_what_to_do_next_the_message_says_it_in_words(message: str, sentence: str) -> None:
+    (told,) = tree(feedback_page(report("ada", item("a", message=message, hint="")))).find(class_="next")
+    assert told.text == f"Next Start with compute_deltas: {sentence}"
 
 
 def test_where_nothing_is_left_to_do_nothing_is_said_to_be_next() -> None:

@@ -182,6 +182,11 @@ def test_a_gradebook_that_is_worth_other_points_is_refused_unless_points_are_to_
     assert made.text.splitlines()[1:] == ["    Points Possible,,,,,40", '"Diaz, Ana",1001,U1,ana01,CS336-01,25']
 
 
+def test_an_assignment_worth_nothing_in_canvas_makes_nobodys_grade_a_zero() -> None:
+    with pytest.raises(UsageError, match=r"is worth 0 points in Canvas and 4 here: change it there\."):
+        canvas_csv([points("ana01", 1.0)], table(ANA, possible="0"), COLUMN, scale=True)
+
+
 def test_an_assignment_without_points_in_canvas_gets_those_of_the_kit() -> None:
     assert "    Points Possible,,,,,4\n" in canvas_csv([points("ana01", 1.0)], table(ANA, possible=""), COLUMN).text
 

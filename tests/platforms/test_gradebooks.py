@@ -100,6 +100,20 @@ def test_brightspace_names_students_before_the_moment_and_the_latest_counts(tmp_
     }
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("1 March, 2027 1158 PM", "2 March, 2027 1205 AM"),
+        ("Mar 1, 2027 2358", "Mar 2, 2027 005"),
+        ("28 Feb 2027 958", "1 Mar 2027 1005"),
+        ("December 31, 2026 1200 PM", "January 1, 2027 1159 AM"),
+    ],
+)
+def test_the_latest_of_brightspace_counts_however_english_writes_a_day(tmp_path: Path, first: str, second: str) -> None:
+    files = {f"71-500 - Ana - {second}/{PY}": "x = 'second'\n", f"71-500 - Ana - {first}/{PY}": "x = 'first'\n"}
+    assert grade(put(tmp_path, files))["Ana_71"].source == "x = 'second'\n"
+
+
 def test_of_brightspaces_two_numbers_the_one_that_differs_is_the_students(tmp_path: Path) -> None:
     files = {
         f"500-71001 - Ana - Mar 2, 2027 958 AM/{PY}": "x = 1\n",
@@ -194,3 +208,24 @@ def test_no_name_gets_into_either_file_as_a_formula(tmp_path: Path) -> None:
     assert made.graded + len(made.unknown) == len(NASTY_NAMES)
     assert {"=cmd|' /C calc'!A0", "@SUM(A1)"} <= set(made.unknown)
     assert not any(row[0].startswith(("=", "+", "-", "@")) for row in rows(made))
+
+
+def test_a_column_worth_nothing_makes_nobodys_grade_a_zero(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"is worth 0 points in Blackboard and 4 here: change it there\."):
+        blackboard_csv(REPORTS, table(tmp_path, BOARD.replace("Pts: 4", "Pts: 0")), "HW5", scale=True)
+    with pytest.raises(UsageError, match=r"is worth 0 points in Brightspace and 4 here: change it there\."):
+        brightspace_csv(REPORTS, table(tmp_path, SPACE.replace("MaxPoints:4", "MaxPoints:0")), "HW5", scale=True)
+
+
+@pytest.mark.parametrize(
+    ("worth", "points"), [("1,000", "1000"), ("up to 1.000", "1000"), ("2,50", "2.5"), ("8.0", "8")]
+)
+def test_a_mark_before_three_digits_is_one_of_thousands(tmp_path: Path, worth: str, points: str) -> None:
+    board = BOARD.replace(f'"{TITLE}"', f'"HW5 [Total Pts: {worth} Score] |123456"')
+    assert rows(blackboard_csv(REPORTS[:1], table(tmp_path, board), "HW5", scale=True))[1] == ["adiaz1", "S1", points]
+
+
+def test_a_gradebook_in_another_language_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    board = BOARD.replace('"Username","Student ID"', '"Benutzername","Studierenden-ID"')
+    with pytest.raises(UsageError, match="with English as your language there"):
+        blackboard_csv(REPORTS, table(tmp_path, board), TITLE)

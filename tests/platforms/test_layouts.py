@@ -138,6 +138,24 @@ def test_moodle_gives_a_folder_for_each_student(tmp_path: Path, end: str) -> Non
     assert found["Ana Diaz_12345"] == f"Ana Diaz_12345_assignsubmission_file{end}/{PY}"
 
 
+def test_who_is_in_no_group_of_moodle_hands_in_without_a_number(tmp_path: Path) -> None:
+    put(tmp_path / "Gruppe A_77_assignsubmission_file", PY)
+    put(tmp_path / "Default group_assignsubmission_file", PY)
+    put(tmp_path / "Default group_assignsubmission_onlinetext", "onlinetext.html")
+    assert set(paths_of(tmp_path)) == {"Gruppe A_77", "Default group"}
+
+
+def test_another_plugin_of_a_moodle_site_makes_no_second_student(tmp_path: Path) -> None:
+    put(tmp_path / "Ada L_77_assignsubmission_file", PY)
+    put(tmp_path / "Ada L_77_assignsubmission_codestore", "a.txt")
+    put(tmp_path / "Ben K_78_assignsubmission_codestore", "a.txt")
+    found = gather(tmp_path)[0]
+    assert [(one.student, one.path.name) for one in found.candidates] == [
+        ("Ada L_77", "Ada L_77_assignsubmission_file"),
+        ("Ben K_78", "Ben K_78_assignsubmission_codestore"),
+    ]
+
+
 def test_moodle_may_put_all_files_in_one_folder(tmp_path: Path) -> None:
     put(tmp_path, f"Ana Diaz_12345_assignsubmission_file_{PY}", f"Ana Diaz_12345_assignsubmission_file_{IPYNB}")
     put(tmp_path, "Ben_12346_assignsubmission_file_work.zip", text="not a zip")
@@ -291,6 +309,29 @@ def test_clones_are_named_for_the_usernames_behind_the_assignment(tmp_path: Path
 
 def test_one_hyphen_in_common_says_where_usernames_begin(tmp_path: Path) -> None:
     assert set(paths_of(repositories(tmp_path, "hw5-ada", "hw5-ben"))) == {"ada", "ben"}
+
+
+def test_the_modules_name_says_where_usernames_begin(tmp_path: Path) -> None:
+    folder = repositories(tmp_path / "a", "cs336-policy-gradient-ada", "cs336-policy-gradient-ben-k")
+    assert set(paths_of(folder)) == {"ada", "ben-k"}
+    folder = repositories(tmp_path / "b", "policy-gradient-hw5-ada", "policy-gradient-hw5-ben")  # that says too little
+    assert set(paths_of(folder)) == {"policy-gradient-hw5-ada", "policy-gradient-hw5-ben"}
+
+
+@pytest.mark.parametrize("platform", ["canvas", "github"])
+def test_a_class_that_lies_in_one_folder_more_is_read_alike(tmp_path: Path, platform: str) -> None:
+    inner = tmp_path / "class" / "submissions"
+    if platform == "github":
+        repositories(inner, "policy-gradient-ada", "policy-gradient-ben")
+    else:
+        put(inner, f"ada_104711_5000311_{PY}", f"ben_104712_5000312_{PY}")
+    (tmp_path / "class" / ".DS_Store").write_text("")
+    assert {student.partition("_")[0] for student in paths_of(tmp_path / "class")} == {"ada", "ben"}
+
+
+def test_one_folder_without_a_platforms_names_is_one_students(tmp_path: Path) -> None:
+    put(tmp_path / "ada" / "work", PY)
+    assert paths_of(tmp_path) == {"ada": "ada/work/" + PY}
 
 
 def test_where_usernames_begin_may_be_known_from_the_roster_alone(tmp_path: Path) -> None:
@@ -463,6 +504,26 @@ def test_an_entry_outside_the_zip_of_a_class_is_refused(tmp_path: Path, name: st
     assert not (tmp_path / f"a_1_5_{PY}").exists()
 
 
+def test_work_under_another_suffix_comes_out_of_the_zip_of_a_class_and_data_does_not(tmp_path: Path) -> None:
+    work = "def f():\n    return 1\n"
+    members = {
+        f"ada/{PY}": work,
+        f"ben/{MODULE}.txt": work,
+        f"cy/{PY}.txt": work,
+        f"dana/{MODULE}.ipynb.json": NOTEBOOK,
+    }
+    path = zipped(tmp_path / "c.zip", members | {"ada/data/deep/x.json": "[1]", "ben/report.pdf": "%PDF"})
+    with gathered([path], MODULE, class_zip=True, functions=("f",)) as found:
+        handout = "def f():\n    raise NotImplementedError\n"
+        read_ = {one.student: read(one, MODULE, handout) for one in found.candidates}
+        data = next(one.path for one in found.candidates if one.student == "ada") / "data" / "deep" / "x.json"
+        assert data.read_bytes() == b""
+    assert {name: (one.problem, one.fault) for name, one in read_.items()} == dict.fromkeys(
+        ("ada", "ben", "cy", "dana"), ("", "")
+    )
+    assert all("return" in one.source for one in read_.values())
+
+
 def test_links_in_the_zip_of_a_class_lead_nowhere(tmp_path: Path) -> None:
     link = zipfile.ZipInfo(f"a_1_5_{PY}")
     link.external_attr = 0o120777 << 16
@@ -587,6 +648,12 @@ def test_of_several_ways_to_read_a_name_the_roster_knows_which(tmp_path: Path) -
     known = people("Eve 666", "Ana 12")
     assert paths_of(tmp_path, roster=known) == {"Eve": "eve_666_7_8_work.py", "Ana": "ana_12_34_56_x.py"}
     assert set(paths_of(tmp_path)) == {"eve_666_7", "ana_12_34"}  # else the id furthest right
+
+
+def test_a_date_in_a_files_name_is_taken_for_no_id_of_canvas(tmp_path: Path) -> None:
+    put(tmp_path, f"ada_104711_5000311_{PY}", f"ben_98_5000312_{PY}", "cy_104713_5000313_2027_03_01 answers.py")
+    put(tmp_path, "dana_LATE_104714_5000314_1_2_3.py", f"lab_3_104715_5000315_{PY}")
+    assert set(paths_of(tmp_path)) == {"ada_104711", "ben_98", "cy_104713", "dana_104714", "lab_3_104715"}
 
 
 def test_two_names_that_claim_one_id_are_refused_both_and_by_name(tmp_path: Path) -> None:

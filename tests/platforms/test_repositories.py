@@ -246,11 +246,21 @@ def test_codegrade_names_student_and_moment_in_the_name_of_a_folder(tmp_path: Pa
     }
 
 
-@pytest.mark.parametrize("when", ["2027-03-02 23:58:01", "2027-03-02T23:58:01.123456", "2027-03-02 23_58_01"])
+@pytest.mark.parametrize(
+    "when",
+    ["2027-03-02 23:58:01", "2027-03-02T23:58:01.123456", "2027-03-02 23_58_01", "2027-03-02T23:58:01.123456+00:00"],
+)
 def test_of_several_in_codegrade_the_latest_on_time_counts(tmp_path: Path, when: str) -> None:
     put(tmp_path, {f"Ana - {when}/{PY}": "x = 2\n", f"Ana - {when.replace('-02', '-01')}/{PY}": "x = 1\n"})
     put(tmp_path, {f"Ana - {when.replace('-02', '-09')}/{PY}": "x = 3\n"})
     assert sources(tmp_path, deadline=datetime(2027, 3, 5, tzinfo=UTC)) == {"Ana": "x = 2\n"}
+
+
+def test_a_zone_in_the_name_of_a_folder_of_codegrade_counts(tmp_path: Path) -> None:
+    put(tmp_path, {f"Ana - 2027-03-02T23:58:01+02:00/{PY}": "x = 1\n", f"Ben - 2027-03-02T23:58:01Z/{PY}": "x = 2\n"})
+    read_ = gather(tmp_path, deadline=datetime(2027, 3, 2, 22, 0, tzinfo=UTC))[1]
+    assert read_["Ana"].notes == ()
+    assert read_["Ben"].notes == ("handed in late, at 2027-03-02 23:58 UTC",)
 
 
 def test_a_group_of_codegrade_shares_what_one_of_it_handed_in(tmp_path: Path) -> None:

@@ -16,7 +16,13 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox import interpreter
 from autograder.sandbox.calls import Program, Request
-from autograder.sandbox.interpreter import packages, readable_paths, refuse_if_within_reach, withhold
+from autograder.sandbox.interpreter import (
+    _libraries_in,
+    packages,
+    readable_paths,
+    refuse_if_within_reach,
+    withhold,
+)
 from autograder.sandbox.layers import probe
 from autograder.sandbox.observation import without_places
 from autograder.sandbox.sandbox import Sandbox
@@ -63,6 +69,20 @@ def test_what_is_readable_is_named_one_by_one_and_no_folder_of_packages_is() -> 
     for needed in ("torch", "numpy", "einops", "safetensors"):
         found = importlib.metadata.distribution(needed).locate_file(needed)
         assert Path(os.path.realpath(str(found))) in paths
+
+
+def test_of_the_systems_folder_libraries_are_readable_and_what_programs_keep_beside_them_is_not(tmp_path: Path) -> None:
+    for folder in ("x86_64-linux-gnu", "locale", "jvm", "chromium"):
+        (tmp_path / folder).mkdir()
+    for file in ("libz.so.1", "os-release"):
+        (tmp_path / file).touch()
+    found = {Path(path).name for path in _libraries_in(tmp_path)}
+    assert found == {"x86_64-linux-gnu", "locale", "libz.so.1"}
+
+
+def test_where_libraries_lie_in_the_folder_itself_it_is_readable_whole(tmp_path: Path) -> None:
+    (tmp_path / "libz.so.1").touch()
+    assert _libraries_in(tmp_path) == [str(tmp_path)]
 
 
 @linux

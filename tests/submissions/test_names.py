@@ -10,8 +10,8 @@ import pytest
 
 from autograder.platforms.layouts import gathered
 from autograder.submissions.names import likeness, name_of
-from autograder.submissions.reading import read
-from autograder.submissions.submission import Submission
+from autograder.submissions.reading import read, written_cells
+from autograder.submissions.submission import Candidate, Submission
 
 MODULE = "policy_gradient"
 UNTOUCHED = "def f(x):\n    raise NotImplementedError\n\n\ndef g(x):\n    raise NotImplementedError\n"
@@ -124,6 +124,143 @@ def test_a_module_and_a_notebook_of_other_names_are_one_submission(tmp_path: Pat
     one = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
     assert "return x" in one.source
     assert any("the module is as it was handed out" in note for note in one.notes)
+
+
+OTHER_SUFFIXES = (
+    "policy_gradient.py.txt", "policy_gradient.ipynb.txt", "policy_gradient.ipynb.json", "work.zip.bin", "hw5.PY.TXT",
+    "policy_gradient.ipynb のコピー", "policy_gradient.ipynb.part", "policy_gradient.py.bak", "policy_gradient.py~",
+    "policy_gradient.txt", "policy_gradient.json", "policy_gradient.pyw", "policy_gradient", "answers (2).txt",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", OTHER_SUFFIXES)
+def test_a_suffix_that_a_program_has_put_there_makes_no_zero(tmp_path: Path, layout: str, name: str) -> None:
+    is_notebook = ".ipynb" in name or name.endswith(".json")
+    data = content("x.ipynb" if is_notebook else "x.zip" if "zip" in name else "x.py")
+    one = graded(put(tmp_path, layout, *HONEST, ("eve", {name: data})))["eve"]
+    assert one.problem == one.fault == ""
+    assert "def f(x):" in one.source
+    wanted = f"was taken for {MODULE}{'.ipynb' if is_notebook else '.py'}: hand it in under that name"
+    assert any(note.endswith(wanted) for note in one.notes) or "zip" in name
+
+
+def test_another_suffix_counts_before_a_given_file(tmp_path: Path) -> None:
+    files = {"policy_gradient.txt": WORK.encode(), "sorting_task.py": GIVEN.encode()}
+    assert graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"].source == WORK
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, "zip"])
+@pytest.mark.parametrize("name", ["Copy of policy_gradient.ipynb", "policy_gradient_final.py", "my answers.py"])
+def test_what_was_worked_at_counts_before_what_was_handed_out(tmp_path: Path, layout: str, name: str) -> None:
+    """The whole handout is handed in, as it was, and beside it the work under another name."""
+    files = {f"{MODULE}.py": UNTOUCHED.encode(), "sorting_task.py": GIVEN.encode(), name: content(name)}
+    if layout == "zip":
+        layout, files = "folder", {"work.zip": zipped({f"hand in/{path}": data for path, data in files.items()})}
+    one = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
+    assert one.problem == one.fault == ""
+    assert "return x" in one.source
+    assert one.notes
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_was_begun_under_the_right_name_counts_before_all_others(tmp_path: Path, layout: str) -> None:
+    begun = UNTOUCHED.replace("raise NotImplementedError", "return 7", 1)
+    files = {f"{MODULE}.py": begun.encode(), "policy_gradient_final.py": WORK.encode()}
+    assert graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"].source == begun
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_two_that_were_worked_at_beside_what_was_handed_out_are_nobodys_zero(tmp_path: Path, packed: bool) -> None:
+    files = {f"{MODULE}.py": UNTOUCHED.encode(), "a.py": WORK.encode(), "b.py": b"def f(x):\n    return 0\n"}
+    one = graded(put(tmp_path, "folder", *HONEST, ("eve", {"w.zip": zipped(files)} if packed else files)))["eve"]
+    assert one.fault == f"eve{'/w.zip' if packed else ''} holds both a.py and b.py: keep the one that counts."
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_of_two_folders_the_one_that_was_worked_at_counts_and_one_of_two_that_are_the_same(
+    tmp_path: Path, packed: bool
+) -> None:
+    handed = {f"handout/{MODULE}.py": UNTOUCHED.encode(), f"mine/{MODULE}.py": WORK.encode()}
+    twice = {f"again/{MODULE}.py": WORK.encode(), f"mine/{MODULE}.py": WORK.encode()}
+    for number, files in enumerate((handed, twice)):
+        of_eve = {"w.zip": zipped(files)} if packed else files
+        one = graded(put(tmp_path / str(number), "folder", *HONEST, ("eve", of_eve)))["eve"]
+        assert (one.source, one.fault) == (WORK, "")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", [f"{MODULE}.py", "my answers.py", "my answers.ipynb"])
+def test_what_was_handed_out_below_is_nobodys_work_though_it_defines_the_same(
+    tmp_path: Path, packed: bool, name: str
+) -> None:
+    """A handout has its cases with it, whose probes define some of what is graded."""
+    text = UNTOUCHED if name == f"{MODULE}.py" else WORK
+    files = {f"hw/{name}": content(name, text), "hw/fixtures/x/probes.py": b"def f(x):\n    return 0\n"}
+    of_eve = {"w.zip": zipped(files)} if packed else files
+    one = graded(put(tmp_path, "folder", *HONEST, ("eve", of_eve)))["eve"]
+    assert one.fault == one.problem == ""
+    assert one.path.endswith(f"hw/{name}")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_handout_without_the_work_is_no_work(tmp_path: Path, packed: bool) -> None:
+    files = {f"hw/fixtures/{MODULE}/{name}.py": WORK.encode() for name in ("probes", "untouched")}
+    found = []
+    for number, handed in enumerate((files, {**files, f"hw/{MODULE}.txt": WORK.encode()})):
+        of_eve = {"w.zip": zipped(handed)} if packed else handed
+        found.append(graded(put(tmp_path / str(number), "folder", *HONEST, ("eve", of_eve)))["eve"])
+    assert f"holds no {MODULE}.py or {MODULE}.ipynb: what was found is hw/fixtures/" in found[0].problem
+    assert found[1].source == WORK
+
+
+def test_words_are_read_from_the_notebook_that_was_worked_at(tmp_path: Path) -> None:
+    written = {"cell_type": "markdown", "id": "w", "metadata": {}, "source": "An answer."}
+    work = json.loads(notebook(WORK))
+    work["cells"].append(written)
+    for name, text in ((f"{MODULE}.ipynb", notebook(UNTOUCHED)), (f"Copy of {MODULE}.ipynb", json.dumps(work))):
+        (tmp_path / name).write_text(text)
+    cells = written_cells(Candidate("eve", tmp_path, "eve"), MODULE, ("f", "g"))
+    assert [cell.source for cell in cells if cell.kind == "markdown"] == ["An answer."]
+
+
+def test_a_report_in_words_is_taken_for_no_module(tmp_path: Path) -> None:
+    files = {"report.txt": b"I think that def is a keyword.\n", "data.json": b"{}"}
+    one = graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"]
+    assert one.problem == f"eve holds no {MODULE}.py or {MODULE}.ipynb: what was found is data.json, report.txt."
+    files = {"hw5.py": WORK.encode(), "old.txt": b"def f(x):\n    return 0\n"}
+    assert graded(put(tmp_path / "two", "folder", *HONEST, ("eve", files)))["eve"].source == WORK
+
+
+PACKED = {
+    "work.rar": b"Rar!\x1a\x07\x01\x00", "work.7z": b"7z\xbc\xaf'\x1c", "work.tar.gz": b"\x1f\x8b\x08",
+    "work.TGZ": b"\x1f\x8b\x08", f"{MODULE}.tar": b"", "really a rar.zip": b"Rar!\x1a\x07\x01\x00",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", PACKED)
+def test_what_is_packed_otherwise_is_nobodys_zero_and_staff_are_told(tmp_path: Path, layout: str, name: str) -> None:
+    one = graded(put(tmp_path, layout, *HONEST, ("eve", {name: PACKED[name]})))["eve"]
+    assert one.problem == ""
+    assert "not unpacked here: unpack it by hand, and grade the folder." in one.fault
+    assert name in one.fault
+
+
+def test_an_archive_in_a_zip_is_nobodys_zero_either(tmp_path: Path) -> None:
+    data = zipped({"hand in/work.7z": b"7z"})
+    one = graded(put(tmp_path, "folder", *HONEST, ("eve", {"work.zip": data})))["eve"]
+    assert one.fault == (
+        "eve/work.zip holds hand in/work.7z, which is not unpacked here: unpack it by hand, and grade the folder."
+    )
+
+
+def test_of_several_zips_the_one_that_holds_the_work_counts(tmp_path: Path) -> None:
+    files = {"data.zip": zipped({"x.csv": b""}), "work.zip": content("work.zip")}
+    assert graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"].source == WORK
+    files["again.zip"] = content("work.zip")
+    one = graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"]
+    assert one.fault == "eve holds both again.zip and work.zip: keep the one that counts."
 
 
 def test_a_zip_with_a_renamed_notebook_in_it_is_read_too(tmp_path: Path) -> None:

@@ -278,10 +278,18 @@ def test_the_only_module_below_is_found_however_deep(tmp_path: Path) -> None:
     assert read_one(tmp_path).path == f"ada/home/work/final/{PY}"
 
 
-def test_two_modules_below_are_a_problem_that_names_both(tmp_path: Path) -> None:
+def test_two_modules_below_at_one_depth_are_nobodys_zero_and_both_are_named(tmp_path: Path) -> None:
     put(tmp_path / "ada" / "v1" / PY)
-    put(tmp_path / "ada" / "v2" / PY)
-    assert f"holds both v1/{PY} and v2/{PY}" in read_one(tmp_path).problem
+    put(tmp_path / "ada" / "v2" / PY, f"{ANSWER}# again\n")
+    result = read_one(tmp_path)
+    assert result.problem == ""
+    assert f"holds both v1/{PY} and v2/{PY}" in result.fault
+
+
+def test_of_two_modules_below_the_one_nearer_to_the_top_counts(tmp_path: Path) -> None:
+    put(tmp_path / "ada" / "work" / PY)
+    put(tmp_path / "ada" / "work" / "old" / PY, "x = 1\n")
+    assert read_one(tmp_path).path == f"ada/work/{PY}"
 
 
 def test_a_folder_with_a_whole_environment_in_it_is_given_up_on(
@@ -464,19 +472,20 @@ def run_names(source: str) -> set[str]:
     return {node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
-def test_two_modules_at_one_depth_of_a_zip_are_a_problem_that_names_both(tmp_path: Path) -> None:
+def test_two_modules_at_one_depth_of_a_zip_are_nobodys_zero_and_both_are_named(tmp_path: Path) -> None:
     result = read_one(put(tmp_path / "eve.zip", zipped({f"a/{PY}": "x = 1\n", f"b/{IPYNB}": "{}"})))
-    assert result.problem == f"eve.zip holds both b/{IPYNB} and a/{PY}: keep the one that counts."
+    assert result.problem == ""
+    assert result.fault == f"eve.zip holds both b/{IPYNB} and a/{PY}: keep the one that counts."
 
 
-def test_one_name_twice_in_a_zip_is_a_problem(tmp_path: Path) -> None:
+def test_one_name_twice_in_a_zip_is_nobodys_zero(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w") as archive:
             archive.writestr(PY, "x = 1\n")
             archive.writestr(PY, "x = 2\n")
-    assert f"holds both {PY} and {PY}" in read_one(put(tmp_path / "eve.zip", stream.getvalue())).problem
+    assert f"holds both {PY} and {PY}" in read_one(put(tmp_path / "eve.zip", stream.getvalue())).fault
 
 
 @pytest.mark.parametrize("place", ["../", "/etc/", "a/../../", "C:\\work\\", "\\\\host\\"])
@@ -535,9 +544,33 @@ def test_a_zip_of_thousands_of_entries_is_refused_before_it_is_parsed(tmp_path: 
     assert "holds more than 2000 entries" in read_one(path).problem
 
 
-def test_a_zip_within_a_zip_is_not_opened(tmp_path: Path) -> None:
-    result = read_one(put(tmp_path / "eve.zip", zipped({"inner.zip": zipped({PY: ANSWER})})))
-    assert result.problem == f"eve.zip holds no {PY} or {IPYNB}: what was found is inner.zip."
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_zip_that_holds_a_zip_and_no_work_is_looked_into(tmp_path: Path, times: int) -> None:
+    data = zipped({f"work/{PY}": ANSWER})
+    for _ in range(times):
+        data = zipped({"inner.zip": data, "__MACOSX/._inner.zip": "", "notes.txt": ""})
+    result = read_one(put(tmp_path / "eve.zip", data))
+    assert (result.path, result.source) == (f"eve.zip{'/inner.zip' * times}/work/{PY}", ANSWER)
+    assert result.sha256 == hashlib.sha256(ANSWER.encode()).hexdigest()
+
+
+def test_zips_in_zips_are_not_followed_for_ever(tmp_path: Path) -> None:
+    data = zipped({PY: ANSWER})
+    for _ in range(4):
+        data = zipped({"inner.zip": data})
+    problem = f"eve.zip/inner.zip/inner.zip holds no {PY} or {IPYNB}: what was found is inner.zip."
+    assert read_one(put(tmp_path / "eve.zip", data)).problem == problem
+
+
+def test_a_bomb_in_a_zip_in_a_zip_is_unpacked_no_further_than_its_cap(tmp_path: Path) -> None:
+    inner = zipped({PY: b"#" * (3 * 2**20)})
+    problem = f"eve.zip/inner.zip/{PY} is larger than 1 MiB."
+    assert read_one(put(tmp_path / "eve.zip", zipped({"inner.zip": inner}))).problem == problem
+
+
+def test_a_zip_beside_a_module_in_a_zip_is_not_opened(tmp_path: Path) -> None:
+    members = {"inner.zip": zipped({PY: "x = 1\n"}), f"work/{PY}": ANSWER}
+    assert read_one(put(tmp_path / "eve.zip", zipped(members))).source == ANSWER
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x05\x06", b"not a zip", zipped({PY: ANSWER})[:-30]])
@@ -823,7 +856,16 @@ def test_a_timed_cell_is_read_without_its_first_line(tmp_path: Path, magic: str)
     assert result.source == "# cell 1\n\n\ndef f():\n    return 1\n"
 
 
-@pytest.mark.parametrize("magic", ["%%bash", "%%writefile policy_gradient.py", "%%", "%%html"])
+@pytest.mark.parametrize(
+    "magic", [f"%%writefile {PY}", f"%%writefile -a {PY}", f"%%file  '/content/hw 5/{PY}' ", f'%%writefile "hw\\{PY}"']
+)
+def test_a_cell_that_is_written_to_the_modules_file_is_read_as_the_module(tmp_path: Path, magic: str) -> None:
+    result = read_notebook(tmp_path, f"{magic}\ndef f():\n    return 1")
+    assert result.notes == ()
+    assert result.source == "# cell 1\n\ndef f():\n    return 1\n"
+
+
+@pytest.mark.parametrize("magic", ["%%bash", "%%writefile config.py", "%%writefile", "%%", "%%html"])
 def test_a_cell_of_another_language_is_left_out_with_a_note(tmp_path: Path, magic: str) -> None:
     result = read_notebook(tmp_path, f"{magic}\ndef f():\n    return 1", "def g():\n    return 1")
     assert result.notes == (f"cell 1 was left out: it is a {magic.split(' ')[0]} cell, not Python",)

@@ -12,6 +12,7 @@ from places import KIT
 from autograder.authoring.fixtures.generator import import_generator
 from autograder.authoring.handout.release import handout_files, write_handout
 from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.fixtures import Fixtures, read_fixtures
 
 ASSIGNMENTS = find_assignments(KIT)
 each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda one: one.name)
@@ -21,6 +22,12 @@ each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda 
 def generator_of(name: str) -> dict[str, ModuleType]:
     """`oracle`, `cases` and `mistakes` of the assignment of that name, imported once."""
     return import_generator(find_assignment(KIT, name))
+
+
+@functools.cache
+def fixtures_of(name: str) -> Fixtures:
+    """The stored cases of the assignment of that name, read once for all files of tests."""
+    return read_fixtures(find_assignment(KIT, name))
 
 
 def handout_of(name: str, target: Path) -> Path:

@@ -34,8 +34,13 @@ def tree(module: str) -> ast.Module:
     return ast.parse(source(module))
 
 
-def imported(module: str) -> Iterator[str]:
+@functools.cache
+def imported(module: str) -> tuple[str, ...]:
     """Every module that is imported anywhere in this one; of a package of ours, what is imported from it."""
+    return tuple(_imported(module))
+
+
+def _imported(module: str) -> Iterator[str]:
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,4 +1,4 @@
-"""What runs always, and what only `pytest -m long` runs."""
+"""What runs always, what only `pytest -m long` runs, and what is begun first."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+
+LONGEST = (  # by processor time, in short first: a file begun last would keep a core busy alone
+    "test_exam", "test_ten_minutes", "test_attacks", "test_browser", "test_counterexamples", "test_grader",
+    "test_sandbox", "test_new", "test_terms", "test_without_torch", "test_namespaces", "test_main",
+    "test_similarity", "test_isolation", "test_mistakes", "test_trial", "test_scripts", "test_submission",
+    "test_batch", "test_bundles", "test_student_pages", "test_oracle", "test_architecture", "test_contract",
+    "test_serving_browser", "test_export_nbgrader", "test_exam_mutants", "test_cluster", "test_generator",
+    "test_honest", "test_live", "test_reasons", "test_golden", "test_check", "test_release", "test_verify",
+    "test_twice", "test_benchmarks", "test_course_option", "test_cli_exports", "test_doctor", "test_diff",
+)  # fmt: skip
 
 
 def in_short(values: Iterable[Any], count: int = 1) -> list[Any]:

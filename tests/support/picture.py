@@ -27,7 +27,7 @@ MARGIN = 8  # pixels around what is shown
 def templates() -> str:
     """What a feedback page looks like by: the hash of its templates."""
     folder = KIT / "autograder" / "pages" / "templates"
-    names = ("page.html", "feedback.html", "listing.html", "drawings.html", "style.css", "feedback.css")
+    names = ("page.html", "feedback.html", "listing.html", "drawings.html", "named.html", "style.css", "feedback.css")
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -150,14 +151,19 @@ TEXTS = {
 
 def toy_kit(target: Path, factory: pytest.TempPathFactory) -> Path:
     """A kit of one's own in `target`: engine, fixtures, solution and handout, made once for all tests."""
+    return shutil.copytree(made_once("toy-kit", _make, factory), target)
+
+
+def made_once(name: str, make: Callable[[Path], Path], factory: pytest.TempPathFactory) -> Path:
+    """The folder that `make` fills, once for all workers of one run. It is theirs together: copy it to write there."""
     base = factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base  # all workers of one run share it
-    made = base / "toy-kit"
-    with (base / "toy-kit.lock").open("w") as lock:
+    made = base / name
+    with (base / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.is_dir():
-            _make(factory.mktemp("making-toy-kit")).rename(made)
-    return shutil.copytree(made, target)
+            make(factory.mktemp(f"making-{name}")).rename(made)
+    return made
 
 
 def toy_assignment(kit: Path) -> Assignment:

@@ -12,7 +12,7 @@ import numpy as np
 from autograder.authoring.beginning.signatures import Argument, Function
 from autograder.authoring.calls import Drawn, Formula, Number
 
-SMALL, LARGE = (3, 4, 2, 5), (5, 7, 6, 8)  # sizes of axes in the order of their names: no two the same in one case
+SIZES = ((3, 4, 2, 5), (5, 7, 6, 8), (9, 11, 10, 12))  # of axes in the order of their names: no two in a case the same
 RANGES = ("real", "positive", "probabilities", "whole")
 NUMBERS = (Number(0.5, 3.0), Number(0.1, 0.9), Number(-2.0, 2.0), Number(2.0, 9.0))
 WHOLES = (2, 3, 1, 10)
@@ -38,6 +38,8 @@ def _choices(named: Sequence[Argument]) -> Iterator[dict[str, Any]]:
 
 def _values(named: Sequence[Argument], low: str, numbers: Mapping[str, int], axes: tuple[str, ...]) -> dict[str, Any]:
     arguments = {one.name: _value(one, low, numbers.get(one.name, 0), axes or ("entry",)) for one in named}
+    for place, name in enumerate(one.name for one in named if _is_free(one)):
+        arguments[name] += place  # no two the same: else nobody saw which is which
     functions = (one.name for one in named if one.kind == "function")
     return arguments | dict(zip(functions, itertools.cycle(FORMULAS), strict=False))
 
@@ -83,6 +85,20 @@ def sized(arguments: Mapping[str, Any], sizes: Sequence[int]) -> dict[str, Any]:
     }
 
 
+def larger(argument: Argument, value: Any) -> Sequence[int]:
+    """Larger whole numbers in place of one that has no default, within the bounds that the docstring sets."""
+    if argument.kind != "whole" or argument.default is not None:
+        return ()
+    if argument.range is None:
+        return (value + 5, value + 3, value + 1)
+    high = math.floor(argument.range[1])
+    return tuple(more for more in (high, (value + high) // 2) if more > value)
+
+
+def _is_free(argument: Argument) -> bool:
+    return argument.kind == "whole" and argument.range is None and argument.default is None
+
+
 def others(value: Any) -> Sequence[Any]:
     """Other whole numbers, flags or functions in place of one."""
     if isinstance(value, bool):
@@ -110,7 +126,7 @@ def wrong(value: Any) -> Sequence[Any]:
         return ()
     if isinstance(value, str):
         return ("", "unheard-of")
-    return (0, -1, -1.5, 1.5, 1000)
+    return (0, -1, -1.5, 1.5, -1000, 1000)
 
 
 def unanswered(function: Function, arguments: Mapping[str, Any], seed: int, said: str) -> str:
@@ -129,7 +145,8 @@ def _row_of(argument: Argument) -> str:
         case "array":
             return f"float[{' '.join(argument.axes) or 'entry'}]"
         case "number":
-            return f"float   from {NUMBERS[0].low:g} to {NUMBERS[0].high:g}"
+            low, high = argument.range or (NUMBERS[0].low, NUMBERS[0].high)
+            return f"float   from {low:g} to {high:g}"
         case "whole":
             return "int   from 1 to 9"
         case "text":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -61,9 +62,14 @@ def new_assignment(root: Path, name: str, title: str, solution: Solution) -> Beg
         for part in ("solution", "fixtures"):
             (root / part).mkdir(exist_ok=True)
             (Path(folder) / part / name).replace(root / part / name)
-    assignment = load_assignment(root / "fixtures" / name)
-    write_source_notebook(assignment)
-    write_handout(handout_files(assignment), assignment.handout)
+    try:
+        assignment = load_assignment(root / "fixtures" / name)
+        write_source_notebook(assignment)
+        write_handout(handout_files(assignment), assignment.handout)
+    except BaseException:  # Ctrl-C too
+        for part in ("solution", "fixtures", "handout"):
+            shutil.rmtree(root / part / name, ignore_errors=True)
+        raise
     return begun
 
 

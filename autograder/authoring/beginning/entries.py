@@ -12,6 +12,7 @@ from autograder.authoring.beginning.trial import Tried
 from autograder.authoring.calls import Drawn, Formula, Number
 
 TINY = 1e-3
+LONGEST = 60  # characters of a case's title
 WEIGHTS = {"values": 4, "gradient": 3, "errors": 2}
 TITLES = {
     "values": "what it returns",
@@ -53,15 +54,26 @@ def entries(tried: Sequence[Tried], allowed: Allowances, points: int = 100) -> l
 
 
 def _sizes(arguments: Mapping[str, Any], otherwise: str = "drawn numbers") -> str:
-    """What a case is called: the sizes of its axes."""
+    """What a case is called: the sizes of its axes; without any, its whole numbers."""
     names = {
         axis: size
         for one in arguments.values()
         if isinstance(one, Drawn)
         for axis, size in zip(one.axes.split(), one.sizes, strict=True)
     }
-    shown = ", ".join(f"{axis} {size}" for axis, size in names.items())
-    return f"{shown}: {otherwise}" if shown and otherwise == "other settings" else shown or otherwise
+    sizes = ", ".join(_several(axis, size) for axis, size in names.items())
+    counts = ", ".join(f"{name} = {one}" for name, one in arguments.items() if type(one) is int)
+    shown = sizes or (counts if len(counts) <= LONGEST else "")
+    return f"{shown}: {otherwise}" if sizes and otherwise == "other settings" else shown or otherwise
+
+
+def _several(axis: str, size: int) -> str:
+    """So many of what an axis is of: `3 steps`; of a name that is no word `n 3`."""
+    if len(axis) < len("row") or not axis.isalpha() or axis.endswith("s"):
+        return f"{axis} {size}"
+    if re.search(r"(x|ch|sh)$", axis):
+        return f"{size} {axis}es"
+    return f"{size} {axis[:-1]}ies" if re.search(r"[^aeiou]y$", axis) else f"{size} {axis}s"
 
 
 def _items_of(tried: Tried) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
+from autograder.authoring.beginning.answers import axes_of, is_alike, names_of
 from autograder.authoring.beginning.arguments import (
-    LARGE,
-    SMALL,
+    SIZES,
     choices,
+    larger,
     others,
     sized,
     unanswered,
@@ -21,8 +23,8 @@ from autograder.authoring.beginning.arguments import (
     wrong,
 )
 from autograder.authoring.beginning.signatures import Function, Solution
-from autograder.authoring.beginning.unchecked import REFUSAL, unchecked
 from autograder.authoring.calls import Drawn, Formula, Number
+from autograder.authoring.exam.refusals import REFUSAL, unchecked
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Array
 from autograder.sandbox.sandbox import Sandbox
@@ -36,6 +38,9 @@ from autograder.sandbox.inside.calling import call
 __all__ = ["call"]
 '''
 MOST_ERRORS = 3
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
+ZEROS = "it returned nothing but zeros"
+Refused = Mapping[str, Any]
 SEEDS = range(7, 15)  # what answers numbers of one draw alone would be refused in the next term
 
 
@@ -93,23 +98,35 @@ class Bench:
     def tried(self, function: Function) -> Tried:
         """What is found of it; raises Unanswered, with the likeliest call, where it answers nothing that is tried."""
         told = ""
-        for arguments in choices(function):
-            small = sized(arguments, SMALL)
-            seen = self._answer(function, small)
-            if seen is None:
-                told = told or unanswered(function, small, SEEDS[0], self.said)
-                continue
-            refused = next((seed for seed in SEEDS[1:] if self._answer(function, small, seed) is None), None)
-            if refused is None:
-                return self._described(function, arguments, small, seen)
-            told = unanswered(function, small, refused, self.said)
+        for sizes, larger_sizes in itertools.pairwise(SIZES):
+            vanished = False
+            for arguments in choices(function):
+                small = sized(arguments, sizes)
+                seen = self._answer(function, small)
+                if seen is None:
+                    vanished |= self.said == ZEROS
+                    told = told or unanswered(function, small, SEEDS[0], self.said)
+                    continue
+                refused = self._refused_draw(function, small, may_vanish=sizes != SIZES[0])
+                if refused is None:
+                    return self._described(function, sized(arguments, larger_sizes), small, seen)
+                vanished |= self.said == ZEROS
+                told = unanswered(function, small, refused, self.said)
+            if not vanished:  # more numbers will not be answered either
+                break
         raise Unanswered(told, function)
 
+    def _refused_draw(self, function: Function, arguments: Mapping[str, Any], *, may_vanish: bool) -> int | None:
+        """The first seed of numbers that are not answered, or with nothing but zeros where these are not to come."""
+        for seed in SEEDS[1:]:
+            if self._answer(function, arguments, seed) is None and not (may_vanish and self.said == ZEROS):
+                return seed
+        return None
+
     def _described(
-        self, function: Function, arguments: Mapping[str, Any], small: Mapping[str, Any], seen: Mapping[str, Any]
+        self, function: Function, large: Mapping[str, Any], small: Mapping[str, Any], seen: Mapping[str, Any]
     ) -> Tried:
-        large: Mapping[str, Any] = sized(arguments, LARGE)
-        large = large if self._answer(function, large) is not None else small
+        large = self._large(function, large) or small
         other = self._other(function, large)
         brief: Mapping[str, Any] = {one.name: large[one.name] for one in function.needed}
         brief = brief if brief != large and self._answer(function, brief) is not None else large
@@ -123,12 +140,21 @@ class Bench:
             brief=brief,
             **self._seen(function, seen, small),
             dtype=dtype if dtype in ("float32", "float64") else "float64",
-            errors=tuple(itertools.islice(self._errors(function, small), MOST_ERRORS))
-            if function.promises_errors
-            else (),
+            errors=self._chosen_errors(function, small) if function.promises_errors else (),
         )
         leaves = self._leaves(function, small) if isinstance(found.returns, str) else ()
         return replace(found, leaves=leaves, worded=dict(self._worded(found)))
+
+    def _large(self, function: Function, large: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Arguments with large axes, and with counts that are larger too where they are answered in the same shape."""
+        seen = self._answer(function, large)
+        for one in function.arguments if seen else ():
+            for more in larger(one, large[one.name]):
+                changed = {**large, one.name: more}
+                if (answer := self._answer(function, changed)) is not None and is_alike(answer, seen):
+                    large = changed
+                    break
+        return large if seen else None
 
     def _other(self, function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments with each whole number, flag and function another, where that is answered in the same shape."""
@@ -136,7 +162,7 @@ class Bench:
         for name, value in arguments.items():
             for other in others(value):
                 changed = {**arguments, name: other}
-                if (answer := self._answer(function, changed)) is not None and _is_alike(answer, seen):
+                if (answer := self._answer(function, changed)) is not None and is_alike(answer, seen):
                     arguments = changed
                     break
         return arguments
@@ -148,7 +174,7 @@ class Bench:
 
     def _seen(self, function: Function, seen: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What came back, as Tried describes it."""
-        returns, square = _axes(function, seen, arguments)
+        returns, square = axes_of(function, seen, arguments)
         kind = "" if returns is None or self.solution.values == "torch" else seen["kind"]
         return {"returns": returns, "kind": kind, "square": square}
 
@@ -163,7 +189,7 @@ class Bench:
             self.said = _ending(first)
             return None
         kind, plain = first.observation.facts.get("kind"), first.observation.facts.get("result")
-        names = _names(function, kind, plain)
+        names = names_of(function, kind, plain)
         if not names:
             self.said = f"it returned {kind}"
             return None if kind == "nothing" else {"kind": kind, "parts": {}, "plain": plain}
@@ -176,7 +202,8 @@ class Bench:
             self.said = "it returned numbers that are not finite"
             return None
         if not any(np.abs(array).max(initial=0) > 1e-3 for array in parts.values() if array is not None):
-            self.said = "it returned nothing but zeros"
+            is_empty = all(array.size == 0 for array in parts.values() if array is not None)
+            self.said = "it returned no entries" if is_empty else ZEROS
             return None
         return {"kind": kind, "parts": parts, "plain": plain}
 
@@ -213,20 +240,28 @@ class Bench:
         found = {name: seen.returned.get(f"gradient {name}") for name in floats}
         return tuple(n for n, one in found.items() if one and one.array is not None and np.abs(one.array).max() > 1e-3)
 
-    def _errors(self, function: Function, arguments: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-        """What is refused by the solution's own checks: without them, another thing happens."""
+    def _chosen_errors(self, function: Function, arguments: Mapping[str, Any]) -> tuple[tuple[Refused, str], ...]:
+        """Some of what is refused: for each reason one, and another one while there are few."""
+        found: dict[tuple[str, str], list[tuple[Refused, str]]] = {}
+        for reason, refused in self._errors(function, arguments):
+            found.setdefault(reason, []).append(refused)
+        chosen = [several[0] for several in found.values()]
+        chosen += [several[-1] for several in found.values() if len(several) > 1]
+        return tuple(chosen[:MOST_ERRORS])
+
+    def _errors(
+        self, function: Function, arguments: Mapping[str, Any]
+    ) -> Iterator[tuple[tuple[str, str], tuple[Refused, str]]]:
+        """What is refused by the solution's own checks: without them, another thing happens. The reason comes first."""
         without = unchecked(self.solution.text)
-        seen: set[tuple[str, str]] = set()
         for argument in function.arguments:
             for refused in wrong(arguments[argument.name]):
                 instead = {argument.name: refused}
                 message = self._refused(function, arguments, instead, self.solution.text)
-                if message is None or (argument.name, message) in seen:
+                if message is None or self._refused(function, arguments, instead, without) is not None:
                     continue
-                if self._refused(function, arguments, instead, without) is None:
-                    seen.add((argument.name, message))
-                    is_asked = function.asks_to_mention(argument.name) and argument.name in message
-                    yield instead, argument.name if is_asked else ""
+                is_asked = function.asks_to_mention(argument.name) and argument.name in message
+                yield (argument.name, NUMBER.sub("", message)), (instead, argument.name if is_asked else "")
 
     def _refused(
         self, function: Function, arguments: Mapping[str, Any], instead: Mapping[str, Any], text: str
@@ -242,59 +277,3 @@ def _ending(outcome: Outcome) -> str:
     if raised is None:
         return outcome.exceeded or outcome.detail or outcome.status
     return f"{raised.types[0]}: {raised.message[:200]}" + (f" (line {raised.line})" if raised.line else "")
-
-
-# What came back
-
-
-def _names(function: Function, kind: Any, plain: Any) -> list[str]:
-    """Names for the parts that are numbers; none where what comes back is compared as it is."""
-    if kind in ("a tensor", "a NumPy array", "a number"):
-        return [function.name]
-    if isinstance(kind, str) and kind.startswith("a tuple of "):
-        count = int(kind.rpartition(" ")[2])
-        return list(function.parts) if len(function.parts) == count else [f"part{n}" for n in range(1, 1 + count)]
-    if isinstance(plain, dict) and plain and all(_is_numeric(one) for one in plain.values()):
-        return list(plain)
-    return [function.name] if isinstance(plain, list) and plain and _is_numeric(plain) else []
-
-
-def _is_alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
-    """Whether both are of one kind, and each part of as many axes."""
-    return _form(one) == _form(other)
-
-
-def _form(seen: Mapping[str, Any] | None) -> object:
-    return seen and (seen["kind"], {name: array.ndim for name, array in seen["parts"].items()})
-
-
-def _is_numeric(found: Any) -> bool:
-    if isinstance(found, list):
-        return bool(found) and all(map(_is_numeric, found))
-    return isinstance(found, int | float) and not isinstance(found, bool)
-
-
-def _axes(
-    function: Function, seen: Mapping[str, Any], arguments: Mapping[str, Any]
-) -> tuple[str | Mapping[str, str] | None, bool]:
-    """The axes of each part, named as the docstring says or as the arguments' axes of that size; and whether a size is
-    there twice.
-    """
-    parts = seen["parts"]
-    if not parts:
-        return None, False
-    names = {
-        size: axis
-        for one in arguments.values()
-        if isinstance(one, Drawn)
-        for axis, size in zip(one.axes.split(), one.sizes, strict=True)
-    }
-    found: dict[str, str] = {}
-    square = False
-    for name, array in parts.items():
-        axes = [names.get(size, f"axis{place}") for place, size in enumerate(array.shape)]
-        square |= len(set(array.shape)) < array.ndim
-        if name == function.name and len(set(function.axes)) == array.ndim:
-            axes = list(function.axes)
-        found[name] = " ".join(axis if axes.count(axis) == 1 else f"{axis}{place}" for place, axis in enumerate(axes))
-    return (found[function.name] if list(found) == [function.name] else found), square

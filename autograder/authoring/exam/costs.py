@@ -93,8 +93,12 @@ def _of_entry(one: Mapping[str, Any]) -> list[str]:
     return [ALL] if one["function"] else []
 
 
-def cost_complaints(found: Iterable[Cost], listed: Mapping[tuple[str, str], str], *, all_tried: bool) -> list[str]:
+def cost_complaints(
+    found: Iterable[Cost], listed: Mapping[tuple[str, str], str] | None, *, all_tried: bool
+) -> list[str]:
     """A complaint for each that costs more than half and is not listed, and for each that is listed and does not."""
+    if listed is None:
+        return []
     costly = [cost for cost in found if cost.is_costly]
     told = [
         f"{cost.name} costs {number(cost.lost)} of {number(cost.of)} points of {cost.function}, more than half, and is "
@@ -105,8 +109,16 @@ def cost_complaints(found: Iterable[Cost], listed: Mapping[tuple[str, str], str]
     names = {(name, function) for cost in costly for name in (cost.name, ALL) for function in (cost.function, "")}
     stale = sorted(listed.keys() - names) if all_tried else []
     return told + [
-        f"{name} is listed in {COSTLY}, but costs no more than half of its function."
+        f"{name} is listed in {COSTLY}, but costs no more than half of {function or 'its function'}."
         if name
         else f"{function} is listed in {COSTLY}, but nothing costs more than half of it."
         for name, function in stale
     ]
+
+
+def without_costly(folder: Path, found: Iterable[Cost]) -> list[str]:
+    """What an assignment that has no list is not held to."""
+    costly = sum(cost.is_costly for cost in found)
+    if not costly or read_costly(folder) is not None:
+        return []
+    return [f"{costly} mistakes cost more than half of their function; {COSTLY} would say why."]

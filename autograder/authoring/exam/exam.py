@@ -17,11 +17,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from autograder.authoring.exam.contract import CONTRACT, README, Contract, docstrings, read_contract, unquoted
-from autograder.authoring.exam.costs import COSTLY, Cost, cost_complaints, costs, read_costly
+from autograder.authoring.exam.costs import Cost, cost_complaints, costs, read_costly, without_costly
 from autograder.authoring.exam.coverage import Coverage, clause_complaints, coverage, losses
-from autograder.authoring.exam.error_texts import excused, functions_whose_errors_are_read
-from autograder.authoring.exam.findings import Fate, Finding, Known, RightAnswer
+from autograder.authoring.exam.findings import Fate, Finding, Known, RightAnswer, fates_of
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
+from autograder.authoring.exam.refusals import (
+    Accident,
+    accidents,
+    excused,
+    functions_whose_errors_are_read,
+    refusals,
+    unchecked,
+)
 from autograder.authoring.exam.stale_handout import stale_handout
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.fixtures.generator import import_generator
@@ -88,7 +95,7 @@ def selfcheck(
     reports = _graded(grader, solution, tried, right_answers, changed, jobs, progress)
     findings = tuple(map(Finding.of, tried, reports.mistakes))
     read = functions_whose_errors_are_read(fixtures.cases)
-    fates = tuple(excused(fate, solution, read) for fate in map(Fate.of, changed, reports.mutants))
+    fates = tuple(excused(fate, solution, read) for fate in fates_of(changed, reports.mutants, fixtures.cases))
     found = tuple(costs(assignment, findings, fates))
     counts, untested = (None, []) if contract is None or every > 1 else coverage(contract, losses(findings, fates))
     drafts = not_independent(assignment)  # whose cases and clauses are still to be added to
@@ -101,7 +108,8 @@ def selfcheck(
         *(told for fate in fates if fate not in open_still for told in fate.complaints),
         *_about_contract(contract, assignment, solution, catalogue, mutants, drafts),
         *untested,
-        *_about_costs(assignment, found, all_tried=every == 1),
+        *(str(one) for one in reports.accidents if one.whole),
+        *cost_complaints(found, read_costly(assignment.folder), all_tried=every == 1),
     ]
     return Exam(
         solution=reports.solution,
@@ -116,9 +124,10 @@ def selfcheck(
         costs=found,
         notes=(
             *missing(assignment, catalogue),
+            *(str(one) for one in reports.accidents if not one.whole),
             *([] if contract else _without_contract(fates)),
             *(_about_drafts(contract, drafts) if contract else ()),
-            *_without_costly(assignment, found),
+            *without_costly(assignment.folder, found),
             *(told for fate in open_still if contract or not fate.is_generated_and_open for told in fate.complaints),
         ),
     )
@@ -137,6 +146,7 @@ class _Reports:
     mistakes: Sequence[Report]
     right_answers: tuple[RightAnswer, ...]
     mutants: Sequence[Report]
+    accidents: Sequence[Accident]
 
 
 def _graded(
@@ -151,6 +161,8 @@ def _graded(
     right_answers = {path.stem: path.read_text(encoding="utf-8") for path in answers}
     whole = [solution, grader.assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in tried)]
     tasks: list[str | Mutant] = [*whole, *right_answers.values(), *changed]
+    asked = refusals(solution, grader.fixtures.cases)
+    tasks += [unchecked(solution)] if asked else []
     done = count(1)
 
     def examine(task: str | Mutant, sandbox: Sandbox) -> Report:
@@ -161,7 +173,10 @@ def _graded(
         raise GraderFault(f"The exam could not be held: {lost.items[0].message}")
     others = reports[len(whole) :]
     accepted = tuple(map(RightAnswer, right_answers, others))
-    return _Reports(reports[0], reports[1], reports[2 : len(whole)], accepted, others[len(right_answers) :])
+    last = len(right_answers) + len(changed)
+    accidental = [one for report in others[last:] for one in accidents(report, asked)]
+    of_mutants = others[len(right_answers) : last]
+    return _Reports(reports[0], reports[1], reports[2 : len(whole)], accepted, of_mutants, accidental)
 
 
 def right_answer_paths(assignment: Assignment) -> list[Path]:
@@ -266,11 +281,6 @@ def _about_contract(
     return [*unquoted(contract, texts, _readme(assignment)), *clause_complaints(contract, assignment, names, drafts)]
 
 
-def _about_costs(assignment: Assignment, found: Sequence[Cost], *, all_tried: bool) -> list[str]:
-    listed = read_costly(assignment.folder)
-    return [] if listed is None else cost_complaints(found, listed, all_tried=all_tried)
-
-
 def _about_drafts(contract: Contract, drafts: Sequence[str]) -> list[str]:
     """Which sentences of unfinished functions nothing violates yet."""
     several = [clause for clause in contract.drafts if clause.function in drafts]
@@ -284,11 +294,3 @@ def _without_contract(fates: Iterable[Fate]) -> list[str]:
         f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
         f"habits {lost} lose nothing and are not listed as equivalent."
     ]
-
-
-def _without_costly(assignment: Assignment, found: Iterable[Cost]) -> list[str]:
-    """What an assignment that has no list of costly mistakes is not held to."""
-    costly = sum(cost.is_costly for cost in found)
-    if not costly or read_costly(assignment.folder) is not None:
-        return []
-    return [f"{costly} mistakes cost more than half of their function; {COSTLY} would say why."]

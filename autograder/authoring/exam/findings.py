@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from autograder.authoring.exam.mutants import Mutant
+from autograder.grading.cases import Case
 from autograder.vocabulary.report import Report
+
+ROUNDED = "float32 keeps seven digits of what comes in, and what comes out is held to six"
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,14 @@ class Fate:
         """Whether it is open, and a parameter's change or a habit."""
         return self.is_open and bool(self.mutant.slug)
 
+    def excused(self, whole: Collection[str]) -> Fate:
+        """With a reason where it only rounded an array; functions that answer `whole` numbers may choose by a digit."""
+        mutant = self.mutant
+        is_rounding = mutant.slug == "cast" and "np.asarray(" in mutant.after
+        if not self.is_open or not is_rounding or mutant.function in whole:
+            return self
+        return replace(self, mutant=replace(mutant, reason=ROUNDED))
+
     @property
     def complaints(self) -> list[str]:
         """That it loses nothing and is not listed, or is listed and loses something."""
@@ -128,6 +139,12 @@ class Fate:
         if mutant.reason and not self.survived:
             return [f"This change of the solution is listed as equivalent, but loses points. {change}"]
         return []
+
+
+def fates_of(mutants: Iterable[Mutant], reports: Iterable[Report], cases: Iterable[Case]) -> list[Fate]:
+    """What became of each mutant; of what only rounds an array the reason, but where whole numbers are answered."""
+    whole = {case.function for case in cases for one in case.expected if one.dtype.startswith("int")}
+    return [Fate.of(mutant, report).excused(whole) for mutant, report in zip(mutants, reports, strict=True)]
 
 
 def lost_points(report: Report) -> dict[str, float]:

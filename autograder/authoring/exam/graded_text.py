@@ -6,9 +6,11 @@ Edits keep all that they do not touch: comments, blank lines and the lines that 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant)
 
@@ -76,11 +78,37 @@ class GradedText:
         return {one.arg: (ast.unparse(one.annotation) if one.annotation else "", default) for one, default in pairs}
 
     @cached_property
+    def values(self) -> Literal["torch", "numpy", "python"]:
+        """What the module computes with, as its imports say: tensors, NumPy arrays, or numbers and lists."""
+        nodes = [one for one in ast.walk(self.module) if isinstance(one, ast.Import | ast.ImportFrom)]
+        names = {alias.name for one in nodes for alias in one.names} | {getattr(one, "module", "") for one in nodes}
+        packages = {(name or "").partition(".")[0] for name in names}
+        return "torch" if "torch" in packages else "numpy" if "numpy" in packages else "python"
+
+    @cached_property
     def tensors(self) -> list[str]:
-        """Parameters that are tensors of floating numbers, or None: those that the docstring does not call int."""
+        """Parameters that are tensors or arrays of floating numbers, or None: those that the docstring calls no int."""
         rows = dict(line.split(maxsplit=1) for line in self.docstring.splitlines() if len(line.split()) > 1)
         kinds = {name: rows.get(name, "") for name in self.parameters}
-        return [n for n, (kind, _) in self.parameters.items() if "Tensor" in kind and not kinds[n].startswith("int")]
+        return [name for name, row in kinds.items() if self._is_tensor(name) and not row.startswith("int")]
+
+    def _is_tensor(self, name: str) -> bool:
+        annotation = self.parameters[name][0]
+        if "Tensor" in annotation:
+            return True
+        is_array = re.search(r"\bnd ?array\b|\bNDArray\b", annotation) or self.said.get(name, "").startswith("float[")
+        return self.values == "numpy" and bool(is_array)
+
+    @cached_property
+    def returns_tensor(self) -> bool:
+        """Whether it returns one tensor."""
+        return self.node.returns is not None and ast.unparse(self.node.returns) == "Tensor"
+
+    @cached_property
+    def returns_array(self) -> bool:
+        """Whether it returns one NumPy array of floating numbers, as its docstring says."""
+        is_numpy = re.search(r"^import numpy as np$", self.source, re.MULTILINE) is not None
+        return is_numpy and re.search(r"^returns +float\[", self.docstring, re.MULTILINE) is not None
 
     @cached_property
     def said(self) -> dict[str, str]:

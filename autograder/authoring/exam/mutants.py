@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from autograder.authoring.exam.graded_text import Change, GradedText, graded_texts
-from autograder.authoring.exam.habits import arithmetic, models, tensors, training
+from autograder.authoring.exam.habits import arithmetic, chance, models, tensors, training
 from autograder.authoring.exam.operators import mutated
 from autograder.authoring.exam.parameters import parameter_changes
 from autograder.vocabulary.errors import FixtureError
@@ -32,6 +32,7 @@ HABITS: dict[str, Callable[[GradedText], Iterator[Change]]] = {
     "nan-to-num": arithmetic.nan_to_num,
     "isclose-for-eq": arithmetic.isclose_for_equal,
     "one-pass-variance": arithmetic.one_pass_variance,
+    "another-ddof": arithmetic.another_ddof,
     "truncation": arithmetic.truncated,
     "cast": tensors.cast,
     "dtype-dropped": tensors.dtype_dropped,
@@ -39,6 +40,9 @@ HABITS: dict[str, Callable[[GradedText], Iterator[Change]]] = {
     "not-cloned": tensors.not_cloned,
     "reshape-for-permute": tensors.reshaped,
     "axis-dropped": tensors.axis_dropped,
+    "array-of-integers": tensors.array_of_integers,
+    "global-random-state": chance.global_random_state,
+    "own-seed": chance.own_seed,
     "size-written-in": tensors.size_written_in,
     "mode-around-call": models.mode_around_call,
     "detach-for-no-grad": models.detach_for_no_grad,

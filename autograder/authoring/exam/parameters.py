@@ -16,7 +16,8 @@ POSITIVE = {ast.NotEq: ">", ast.Eq: "<="}
 def parameter_changes(graded: GradedText) -> Iterator[tuple[str, Change]]:
     """Each change with the name of what is done to which parameter, `epsilon-ignored`."""
     for name, (annotated, default) in graded.parameters.items():
-        annotation = annotated or graded.said.get(name, "")
+        said = graded.said.get(name, "")
+        annotation = said if "ndarray" in annotated and said.startswith(ARRAYS) else annotated or said
         for value in _constants(graded, name, annotation, default):
             yield f"{name}-ignored", (graded.before(graded.body[0], f"{name} = {value}"),)
         for value in _other_defaults(graded, annotation, default):

@@ -123,12 +123,12 @@ def _about_assignment(file: ItemsFile, solution: Path) -> Iterator[Fault]:
             continue
         for one in listed:
             if not (solution / f"{one}{ending}").is_file() and not (file.path.parent / f"{one}{ending}").is_file():
-                yield file.fault(
-                    f"the {what} {one!r} of {key} is not in solution/{solution.name}", "one that is", key=key
-                )
-    for one in data.get("packages", []) if _is_texts(data.get("packages", [])) else [data["packages"]]:
-        if one not in PACKAGES:
-            yield file.fault(f"packages names {one!r}", f"of these: {', '.join(PACKAGES)}", key="packages")
+                told = f"the {what} {one!r} of {key} is not in solution/{solution.name}"
+                yield file.fault(told, "one that is", key=key)
+    if not _is_texts(packages := data.get("packages", [])):
+        yield file.fault(f"packages is {packages!r}", 'a list of text: ["numpy"], or []', key="packages")
+    elif other := [one for one in packages if one not in PACKAGES]:
+        yield file.fault(f"packages names {other[0]!r}", f"of these: {', '.join(PACKAGES)}", key="packages")
     for key in {"load_timeout", "points"} & data.keys():
         yield from _number(file, data, key, "", 0)
 

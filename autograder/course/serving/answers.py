@@ -34,7 +34,7 @@ def answers_of(
     found: dict[str, Mapping[str, Answer]] = {}
     for candidate in candidates:
         sha256 = read(candidate, assignment.module, assignment.untouched_source()).sha256
-        words = words_in(written_cells(candidate, assignment.module), template)
+        words = words_in(written_cells(candidate, assignment.module, assignment.functions), template)
         found[candidate.student] = {
             name: Answer(text.strip(), _addresses(words.pictures.get(name, {})), sha256)
             for name, text in words.written.items()

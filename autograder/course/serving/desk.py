@@ -30,7 +30,7 @@ from autograder.vocabulary.text import number, visible
 
 OVERRIDES = "overrides.csv"
 MAX_COMMENT = 2000
-IN_A_PARAGRAPH = re.compile(r"(?<=\S)\n(?![ ]*(?:[-*|]|\d+\.)|\n| {4})[ ]*")
+IN_A_PARAGRAPH = re.compile(r"(?<=\S)\n(?![ ]*(?:[-*] |\||\d+\. )|\n| {4})[ ]*")
 OF_THE_CLASS = ("index.html", "run.json", "grades.csv", OVERRIDES)
 
 
@@ -77,7 +77,7 @@ class Desk:
         self._waits = False  # a row is written, and what it does to the grades is not
         extras = read_extras(self.assignment).questions
         self.questions = [
-            Question(str(one["id"]), _unwrapped(one["question"]), _unwrapped(one["guide"]), float(one["points"]))
+            Question(str(one["id"]), unwrapped(one["question"]), unwrapped(one["guide"]), float(one["points"]))
             for one in extras
         ]
 
@@ -181,7 +181,7 @@ class Desk:
             self._waits = self._waits and not self._apply(None)
 
 
-def _unwrapped(text: str) -> str:
+def unwrapped(text: str) -> str:
     """A text without the line breaks that its source has for the width of a page alone."""
     return text.strip() if "```" in text else IN_A_PARAGRAPH.sub(" ", text.strip())
 

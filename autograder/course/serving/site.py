@@ -11,7 +11,7 @@ Of a course, the same below the folder of each assignment. Nothing else of the f
 from __future__ import annotations
 
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from autograder.course.serving.live_page import live
 from autograder.course.serving.reply import Reply, data, moved
 from autograder.gradebook.overrides import Override
 from autograder.pages.class_page import ClassPage
+from autograder.pages.guidance.teaching import Background
 from autograder.pages.html import page_template, render_page
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.files import file_stem
@@ -59,7 +60,7 @@ class Site:
             root = f"{root}{urllib.parse.quote(parts[0], safe='')}/"
             return _answer(self.desks[parts[0]], parts[1:], asked, request, root)
         if parts in ((), ("index.html",)) and request.method != "POST":
-            return live(_file(self.folder / "index.html").decode(), _bar("", "", (), ""))
+            return live(_file(self.folder / "index.html").decode(), _bar(None, "", "", ""))
         raise Refused(404, NO_PAGE)
 
 
@@ -94,9 +95,11 @@ def _class_page(desk: Desk, root: str) -> Reply:
         made, reports = ClassPage(), _reports(desk)
         for report in reports:
             made.add(report)
-        page = "".join(made.html(reports, {"assignment": desk.assignment.name}))
+        page = "".join(
+            made.html(reports, {"assignment": desk.assignment.name}, background=Background(title=desk.assignment.title))
+        )
     said = "Grading goes on: this is what there is so far." if grading else ""
-    return live(page, _bar(root, version, desk.questions, "", said))
+    return live(page, _bar(desk, root, version, "", said))
 
 
 def _student_page(desk: Desk, stem: str, root: str, said: Said, status: int = 200) -> Reply:
@@ -106,7 +109,7 @@ def _student_page(desk: Desk, stem: str, root: str, said: Said, status: int = 20
     version = desk.version(stem) if not said.wrong else ""
     page = _file(desk.folder / "feedback" / f"{stem}.html").decode()
     panel = _rendered("marking.html", **_marking(desk, report, root, said))
-    return live(page, _bar(root, version, desk.questions, stem), panel, status)
+    return live(page, _bar(desk, root, version, stem), panel, status)
 
 
 def _marking(desk: Desk, report: Report, root: str, said: Said) -> dict[str, object]:
@@ -135,6 +138,8 @@ def _question_page(desk: Desk, name: str, root: str, said: Said, status: int = 2
     rows = [_answered(desk, question, report, decided) for report in reports]
     page = render_page(
         "questions.html",
+        title=desk.assignment.title,
+        module=desk.assignment.name,
         question=question,
         rows=rows,
         marked=sum(row["points"] != "" for row in rows),
@@ -144,7 +149,7 @@ def _question_page(desk: Desk, name: str, root: str, said: Said, status: int = 2
         feedback=f"{root}feedback/",
         said=said,
     )
-    return live(page, _bar(root, "", desk.questions, ""), status=status)
+    return live(page, _bar(desk, root, "", ""), status=status)
 
 
 def _answered(
@@ -192,9 +197,11 @@ def _reports(desk: Desk) -> list[Report]:
         raise Refused(503, str(error)) from None
 
 
-def _bar(root: str, version: str, questions: Sequence[Question], stem: str, said: str = "") -> Markup:
+def _bar(desk: Desk | None, root: str, version: str, stem: str, said: str = "") -> Markup:
+    """What stands above a page that is shown live; `desk` is None above a course's own page."""
     poll = f"{root}version" + (f"?student={urllib.parse.quote(stem, safe='')}" if stem else "")
-    return _rendered("live.html", root=root, version=version, poll=poll, questions=questions, said=said)
+    title, questions = (desk.assignment.title, desk.questions) if desk else ("", ())
+    return _rendered("live.html", title=title, root=root, version=version, poll=poll, questions=questions, said=said)
 
 
 def _rendered(template: str, **context: object) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,11 +42,12 @@ class Line:
 Row = tuple[Line | None, Line | None]
 
 
-def page(found: Similarity, title: str) -> str:
+def page(found: Similarity, title: str, module: str = "") -> str:
     """A self-contained page of the pairs, side by side; every text in it is escaped."""
     return render_page(
         "similar.html",
         title=title,
+        module=module,
         count=len(found.texts),
         pairs=[(pair, side_by_side(pair, found)) for pair in found.pairs[:MAX_SHOWN]],
         shown_open=SHOWN_OPEN,
@@ -74,7 +75,10 @@ def side_by_side(pair: Pair, found: Similarity) -> list[Row | None]:
 
 
 def lines_of(text: str, few: Slices, usual: Slices = (), given: frozenset[str] = frozenset()) -> list[Line]:
-    """The lines of a text with what is shared marked in them; what few others have goes before what many have."""
+    """The lines of a text with what is shared marked in them; what few others have goes before what many have.
+
+    Indentation is not marked, nor is a bracket or comma that begins or ends a run: they catch the eye and say nothing.
+    """
     marked = bytearray(len(text))
     for kind, slices in ((1, usual), (2, few)):
         for start, end in slices:
@@ -86,8 +90,19 @@ def lines_of(text: str, few: Slices, usual: Slices = (), given: frozenset[str] =
         place += len(line)
         runs = itertools.groupby(zip(flags, line, strict=True), key=lambda one: one[0])
         parts = ((MARKS[flag], "".join(character for _, character in run).rstrip("\n")) for flag, run in runs)
-        lines.append(Line(count, tuple(part for part in parts if part[1]), line.strip() in given))
+        told: Iterator[tuple[Mark, str]] = ((mark if WORD.search(part) else "", part) for mark, part in parts)
+        joined = itertools.groupby(_outdented(told), key=lambda one: one[0])
+        texts = ((mark, "".join(part for _, part in run)) for mark, run in joined)
+        lines.append(Line(count, tuple(one for one in texts if one[1]), line.strip() in given))
     return lines
+
+
+def _outdented(parts: Iterable[tuple[Mark, str]]) -> Iterator[tuple[Mark, str]]:
+    """The parts of a line, where no indentation is marked."""
+    for place, (mark, part) in enumerate(parts):
+        text = part.lstrip() if mark and not place else part
+        yield "", part[: len(part) - len(text)]
+        yield mark, text
 
 
 def _rows(one: Sequence[Line], other: Sequence[Line]) -> Iterator[Row]:

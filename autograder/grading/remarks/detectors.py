@@ -203,7 +203,8 @@ def _only(pair: Pair, wrong: Array, kind: str, zeroed: str) -> Iterator[Clue]:
     if (pair.expected[pair.telling] > 0).any() and (pair.expected[pair.telling] < 0).any():
         regions |= {"negative": ~zero & (pair.expected < 0), "positive": ~zero & (pair.expected > 0)}
     if pair.axes and pair.expected.shape[-1] <= MAX_LINE:
-        regions["tied"] = ~zero & _tied(pair.expected)
+        tied = _tied(pair.expected)
+        regions |= {"tied": ~zero & tied} if (~zero & ~tied).any() else {}  # else it says nothing of what is right
     for name, region in regions.items():
         yield from _within(wrong, region, kind, name)
         if not pair.observed[wrong].any() and name != "0":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from autograder.grading.cases import Expectation
+from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import Difference, Mismatch
 from autograder.vocabulary.text import visible
 
@@ -13,7 +13,8 @@ MAX_DEPTH = 8
 MAX_SEEN = 200
 MORE_DIGITS = (7, 10, 13, 17)  # as many as it takes to tell two numbers apart
 LONG = 20  # characters of an entry that is not written twice in a row
-_ASIDE = re.compile(r", \{expected\} times here| \(\{expected\}\)")  # what a claim says as well without
+NO_KIND = ("nothing", "NoneType")  # in the words of probes
+_ASIDE = re.compile(r", \{expected\} times here| \(\{expected\}(?: in all)?\)")  # what a claim says as well without
 
 
 def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> str:
@@ -32,6 +33,15 @@ def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> s
 def is_unseen(observed: object) -> bool:
     """Whether a probe saw nothing of what a fact is about."""
     return observed is None or observed == []
+
+
+def not_returned(case: Case, expectation: Expectation, kind: object, *, reveal: bool) -> str:
+    """`kind`: what came back in place of several parts, where a probe says so."""
+    names = case.params.get("returns", ())
+    if not isinstance(kind, str) or kind in NO_KIND or len(names) < 2:
+        return f"{case.function} returned nothing where {expectation.what} should be."
+    came = f"this came back: {visible(kind, 80)}" if reveal else "something else came back"
+    return f"{case.function} should return a tuple of {len(names)} ({', '.join(names)}), but {came}."
 
 
 def _hidden(expectation: Expectation) -> str:

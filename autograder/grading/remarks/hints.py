@@ -21,10 +21,12 @@ CONSTANT = "Which of the inputs are constants here, whatever graph they carry?"
 OF_GRADIENT = (
     "The value is right and its gradient is not: what is held constant that should not be, or should be and is not?"
 )
+OVERFLOWN = "Which step makes it first: the logarithm of 0, an exponential beyond the dtype, 0/0, or inf - inf?"
 NOT_FINITE = "The value is finite and its gradient is not: where and masks keep a value out, and not its derivative."
 OF_TYPE = "Callers catch an exception by its type."
 OF_TEXT = "Put that into the text of the exception, letter for letter."
 PUBLIC_PASS = "The public cases of this item pass: try other sizes, dtypes and arguments than theirs."
+OF_LENGTH = "One axis has another length than it should: which of its entries are missing, or too many?"
 VALUES: tuple[Rung, ...] = ("values", "finite")
 OF_KIND: Mapping[Rung, str] = {
     "tensor": "Return a torch.Tensor: no list, no number, no array.",
@@ -85,6 +87,8 @@ def hint_of_failure(
             return CUT if mismatch.expectation.attached else CONSTANT
         case "gradient":
             return _of_gradient(own, case, mismatch)
+        case "shape" if _one_length_differs(mismatch):
+            return OF_LENGTH
         case _:
             return _of_kind(own, case.values, mismatch)
 
@@ -133,12 +137,22 @@ def _of_kind(own: str, values: str, mismatch: Mismatch) -> str:
     return "" if unread or not is_argument else KINDS.get(values, OF_KIND).get(mismatch.rung, "")
 
 
+def _one_length_differs(mismatch: Mismatch) -> bool:
+    """Whether a shape is right but for the size of one axis; lists have no axes."""
+    array = mismatch.expectation.array
+    wanted, found = () if array is None else array.shape, mismatch.returned.shape
+    differing = sum(one != other for one, other in zip(wanted, found, strict=False))
+    return len(wanted) == len(found) and differing == 1 and not asks_for_lists(mismatch.expectation)
+
+
 def _of_values(own: str, case: Case, mismatch: Mismatch) -> str:
     if place := first_wrong(mismatch):
         axis, index = place
         return f"At {axis} {index - 1} it is right, at {axis} {index} no longer. What happens between the two?"
     is_of_errors = any(expectation.kind == "error" for expectation in case.expected)
-    return "" if is_of_errors or mismatch.right else own
+    if is_of_errors or mismatch.right:
+        return ""
+    return own or (OVERFLOWN if mismatch.rung == "finite" else "")
 
 
 def _of_error(own: str, mismatch: Mismatch) -> str:

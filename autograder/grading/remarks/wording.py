@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import Mismatch, right_places
-from autograder.grading.remarks.facts import about_fact, is_unseen, table
+from autograder.grading.remarks.facts import about_fact, is_unseen, not_returned, table
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
 from autograder.sandbox.observation import Raised, Returned
@@ -114,7 +114,7 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
     expectation, returned = mismatch.expectation, mismatch.returned
     match mismatch.rung:
         case "returned":
-            return f"{case.function} returned nothing where {expectation.what} should be."
+            return not_returned(case, expectation, mismatch.observed, reveal=reveal)
         case "tensor":
             return _not_a_tensor(case, expectation, returned, reveal=reveal)
         case "dtype":

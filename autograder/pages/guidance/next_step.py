@@ -9,6 +9,7 @@ from autograder.vocabulary.text import visible
 
 SENTENCE = re.compile(r"(?<=[.?!])\s")
 ELSEWHERE = re.compile(r"(\S+) fails too: start there\.")  # as `grading.remarks.hints` words it
+ALLOWED = re.compile(r" \(allowed: [^)]*\)$")
 MOST = 240  # characters
 UNSEEN = "every public case passes, and a hidden one fails."
 
@@ -41,7 +42,17 @@ def about(item: ItemResult) -> str:
         return "it is not implemented yet."
     if item.fails_unseen:
         return f"{UNSEEN} {_sentence(item.hint)}" if item.mistakes else UNSEEN
-    return _sentence(item.hint or item.message)
+    return _sentence(item.hint or _told(item.message))
+
+
+def _told(message: str) -> str:
+    """What a message says in words: of values that differ, what stands beside the table of them."""
+    head, *rest = message.strip().split("\n")
+    if not head.endswith("]"):
+        return message
+    words = [line for line in rest if not line.startswith(" ")]
+    conclusions = [line for line in words if line.endswith(".")]
+    return (conclusions or [f"{ALLOWED.sub('', line)}." for line in words] or [message])[0]
 
 
 def _sentence(text: str) -> str:

@@ -9,8 +9,11 @@ MOST = 700  # characters of the message
 UNASKED = ("passed", "missing", "not_graded")
 
 
-def question(item: ItemResult, report: Report, place: str = "") -> str:
-    """The text, or "" where there is nothing to ask about; `place` is the line that the item concerns.
+def question(item: ItemResult, report: Report, place: str = "", title: str = "") -> str:
+    """The text, or "" where there is nothing to ask about.
+
+    place   the line that the item concerns
+    title   what people call the assignment; "" leaves its module's name
 
     It holds what the report tells the student, and so no value of a hidden case.
     """
@@ -18,8 +21,9 @@ def question(item: ItemResult, report: Report, place: str = "") -> str:
         return ""
     case = next((one for one in item.cases if one.verdict != "passed"), None)
     points = f"{number(item.points or 0.0)} of {number(item.max_points)} points"
+    assignment = f"{visible(title, 120)} ({report.assignment})" if title else report.assignment
     lines = [
-        f"{report.assignment}, item {item.item} ({visible(item.title, 200)}): {VERDICT_WORDS[item.verdict]}, {points}",
+        f"{assignment}, item {item.item} ({visible(item.title, 200)}): {VERDICT_WORDS[item.verdict]}, {points}",
         *([f"Case: {visible(case.case, 120)} ({case.visibility})"] if case else []),
         f"Submission: {visible(report.submission.path, 200)}, SHA-256 {report.submission.sha256}",
         f"Fixtures: SHA-256 {report.fixtures}",

@@ -34,6 +34,7 @@ def no_code(student: str, function: str) -> str:
 class Background:
     """What is known of an assignment besides its reports; the default is nothing.
 
+    title      what people call the assignment; "" leaves its module's name
     clauses    mistake → the sentence of the contract that it goes against
     sections   function → the section of the handout's text that it belongs to
     code_of    (student, function) → that function as the student wrote it; "" where that is not known
@@ -42,6 +43,7 @@ class Background:
     clauses: Mapping[str, str] = field(default_factory=dict)
     sections: Mapping[str, str] = field(default_factory=dict)
     code_of: Callable[[str, str], str] = no_code
+    title: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ ENTRY_NAME = re.compile(
     r"(?P<first>\d+)-(?P<second>\d+) - (?P<name>.+?) ?- ?(?P<when>[^-]*\b(?:19|20)\d\d\b[^-]*?)( - (?P<rest>.+))?",
     re.ASCII | re.DOTALL,
 )
+WHEN = re.compile(
+    r"(?:(?P<first>\d{1,2}) )?(?P<month>[A-Z][a-z]{2})[a-z]*(?(first),?| (?P<second>\d{1,2}),) (?P<year>\d{4}) "
+    r"(?P<hour>\d{1,2}?)(?P<minute>\d\d)(?: (?P<half>[AP]M))?",
+    re.ASCII,
+)
 COLUMN = Column(
     heading=re.compile(r".* Points Grade( <.*>)?\s*", re.DOTALL),
     worth=re.compile(r"MaxPoints:\s*(\d+(?:[.,]\d+)?)"),
@@ -89,13 +94,18 @@ def _all(
 
 
 def _moment(when: str) -> datetime | None:
-    """`Mar 2, 2026 1128 PM`, of the platform's time zone: taken as of this machine's. None in another language."""
-    found = re.fullmatch(r"([A-Z][a-z]{2})[a-z]* (\d{1,2}), (\d{4}) (\d{1,2}?)(\d\d) ([AP]M)", when.strip(), re.ASCII)
+    """`Mar 2, 2026 1128 PM`, of the platform's time zone: taken as of this machine's. None in another language.
+
+    The day may stand first and the hours run to 23, as English is written outside America.
+    """
+    found = WHEN.fullmatch(when.strip())
     if found is None:
         return None
-    month, day, year, hour, minute, half = found.groups()
+    day, hour, month = found["first"] or found["second"], found["hour"], found["month"]
+    clock = f"{hour}:{found['minute']} {found['half']}" if found["half"] else f"{hour}:{found['minute']}"
     try:
-        moment = datetime.strptime(f"{month} {day} {year} {hour}:{minute} {half}", "%b %d %Y %I:%M %p")
+        form = "%b %d %Y %I:%M %p" if found["half"] else "%b %d %Y %H:%M"
+        moment = datetime.strptime(f"{month} {day} {found['year']} {clock}", form)
         return within_bounds(moment).astimezone()
     except ValueError:
         return None

@@ -64,7 +64,8 @@ def upload_of(
     who = [place for place, name in enumerate(headings) if name in column.identities]
     if not who:
         known = " or ".join(column.identities[:2])
-        raise UsageError(f"The gradebook has no column {known}: export it from {column.what} as it is.")
+        advice = f"export it from {column.what} as it is, with English as your language there"
+        raise UsageError(f"The gradebook has no column {known}: {advice}.")
     factor = _factor(reports, gradebook.header[at], column, scale=scale)
     found = find_rows(reports, [_keys(row, headings) for row in gradebook.rows], roster)
     decimal = "," if gradebook.delimiter == ";" else "."
@@ -108,8 +109,15 @@ def _column(gradebook: Table, column: Column, heading: str) -> int:
 
 def _factor(reports: Sequence[Report], heading: str, column: Column, *, scale: bool) -> float:
     ours, found = common_maximum(reports), column.worth.search(heading)
-    theirs = float(found[1].replace(",", ".")) if found else ours
-    if theirs != ours and not scale:
+    theirs = _worth(found[1]) if found else ours
+    if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
         worth = f"{number(theirs)} points in {column.what} and {number(ours)} here"
-        raise UsageError(f"{visible(heading, 80)} is worth {worth}: change it there, or convert with --scale.")
+        advice = "change it there, or convert with --scale" if theirs else "change it there"
+        raise UsageError(f"{visible(heading, 80)} is worth {worth}: {advice}.")
     return theirs / ours if ours else 1.0
+
+
+def _worth(points: str) -> float:
+    """What a heading says, with a comma or a point before decimals; three digits behind it are thousands."""
+    thousands = re.fullmatch(r"\d{1,3}[.,]\d{3}", points)
+    return float(re.sub(r"[.,]", "" if thousands else ".", points))

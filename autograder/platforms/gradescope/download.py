@@ -1,5 +1,8 @@
 """Gradescope's export of a class: submission_123/… beside submission_metadata.yml, which says whose each is.
 
+What stands in that file is public in what others read of it alone (`GradescopeParser` of otter-grader): `:submitters`
+with `:name`, `:sid` and `:email`, and `:created_at`.
+
 That file is read as a stream of events: no object is built, no alias followed, so what it says of other things (the
 output of every test of every submission) costs nothing, and a file that was made to explode does not.
 """

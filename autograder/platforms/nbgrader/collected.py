@@ -1,4 +1,4 @@
-"""What nbgrader collected: submitted/<student>/<assignment>/…, with timestamp.txt."""
+"""What nbgrader collected: submitted/<student>/<assignment>/…, with timestamp.txt (its docs, exchange_api.rst)."""
 
 from __future__ import annotations
 

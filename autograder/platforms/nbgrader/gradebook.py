@@ -206,7 +206,8 @@ class _Entry:
         submission = read(candidate, self._assignment.module, self._assignment.untouched_source())
         if submission.sha256 != self._report.submission.sha256:
             return Handed(changed=True)
-        return Handed(submission.source, words_in(written_cells(candidate, self._assignment.module), template))
+        written = written_cells(candidate, self._assignment.module, self._assignment.functions)
+        return Handed(submission.source, words_in(written, template))
 
     def _pass_on(self) -> None:
         """Put beside it what nbgrader's exchange knows a submission by: without these no feedback can be released."""

@@ -23,7 +23,8 @@ from autograder.vocabulary.moments import moment_or_none
 
 # copies to other file systems have lost the colons
 FOLDER_NAME = re.compile(
-    r"(?P<name>.+) - (?P<day>\d{4}-\d\d-\d\d)[T ](?P<h>\d\d)[:._-]?(?P<m>\d\d)[:._-]?(?P<s>\d\d)(?:[.,]\d+)?",
+    r"(?P<name>.+) - (?P<day>\d{4}-\d\d-\d\d)[T ](?P<h>\d\d)[:._-]?(?P<m>\d\d)[:._-]?(?P<s>\d\d)(?:[.,]\d+)?"
+    r"(?:Z|(?P<east>[+-]\d\d)[:._-]?(?P<past>\d\d))?",
     re.ASCII | re.DOTALL,
 )
 GROUP = re.compile(r'Group ["_].*["_]', re.DOTALL)
@@ -46,7 +47,8 @@ def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn
 
 
 def _hand_in(found: re.Match[str], folder: Path) -> HandIn:
-    submitted = moment_or_none(f"{found['day']} {found['h']}:{found['m']}:{found['s']}")
+    zone = f"{found['east']}:{found['past']}" if found["east"] else "+00:00"
+    submitted = moment_or_none(f"{found['day']} {found['h']}:{found['m']}:{found['s']}{zone}")
     order = int(submitted.timestamp()) if submitted else 0
     owners = _members(folder) if GROUP.fullmatch(found["name"]) else ()
     return HandIn(owners or ((found["name"],),), folder, shown_name(folder.name), submitted=submitted, order=order)

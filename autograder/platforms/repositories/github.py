@@ -17,6 +17,7 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.hand_in import HandIn, is_folder
+from autograder.submissions.names import PART, likeness
 from autograder.submissions.submission import shown_name
 
 DOWNLOADED = re.compile(r"-submissions|_submissions_\d{4}_\d\d_\d\d_T_\d\d_\d\d_\d\d")  # behind the assignment's name
@@ -27,9 +28,11 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     return [entry for entry in entries if is_folder(entry) and (Path(entry.path) / ".git").exists()]
 
 
-def hand_ins(repositories: Sequence[os.DirEntry[str]], name: str, roster: Roster | None) -> list[HandIn]:
+def hand_ins(
+    repositories: Sequence[os.DirEntry[str]], name: str, roster: Roster | None, module: str = ""
+) -> list[HandIn]:
     """Repositories that share the assignment's name; nothing where it is not clear where the usernames begin."""
-    start = assignment_of([entry.name for entry in repositories], name, roster)
+    start = assignment_of([entry.name for entry in repositories], name, roster, module)
     return [
         HandIn(((entry.name.removeprefix(start),),), Path(entry.path), shown_name(entry.name))
         for entry in repositories
@@ -37,8 +40,11 @@ def hand_ins(repositories: Sequence[os.DirEntry[str]], name: str, roster: Roster
     ]
 
 
-def assignment_of(names: Sequence[str], folder: str, roster: Roster | None) -> str:
-    """What stands before the usernames, with its hyphen: what most names share; "" where that is not clear."""
+def assignment_of(names: Sequence[str], folder: str, roster: Roster | None, module: str = "") -> str:
+    """What stands before the usernames, with its hyphen: what most names share; "" where that is not clear.
+
+    The download's folder says it, then the roster; else it holds the module's name, where names that share more do so.
+    """
     starts = Counter(name[: at + 1] for name in names for at, letter in enumerate(name[:-1]) if letter == "-")
     most = max(starts.values(), default=0)
     shared = sorted(start for start, count in starts.items() if count == most and count * 2 > len(names))
@@ -47,6 +53,7 @@ def assignment_of(names: Sequence[str], folder: str, roster: Roster | None) -> s
     if roster is not None:
         known = [start for start in shared if all(_known(name, start, roster) for name in names if _is_of(name, start))]
         return known[0] if len(known) == 1 else ""
+    shared = [start for start in shared if module and likeness(start, module) >= PART] or shared
     return shared[0] if len(shared) == 1 and most > 1 else ""
 
 

@@ -75,14 +75,33 @@ def read_parts(stream: Readable, caps: tuple[int, int]) -> tuple[bytes, bytes] |
         return None
     if len(prefix) < PREFIX.size:
         raise FrameError("the stream ended inside a frame")
-    magic, header_length, blob_length = PREFIX.unpack(prefix)
-    if magic != MAGIC or header_length > caps[0] or blob_length > caps[1]:
-        raise FrameError("not a frame, or one over the cap")
+    header_length, blob_length = _lengths(prefix, caps)
     encoded = _read_up_to(stream, header_length)
     blob = _read_up_to(stream, blob_length)
     if len(encoded) < header_length or len(blob) < blob_length:
         raise FrameError("the stream ended inside a frame")
     return encoded, blob
+
+
+def take_parts(received: bytearray, caps: tuple[int, int]) -> tuple[bytes, bytes] | None:
+    """The first frame of what was received, out of which it is taken; None where it is not whole, or FrameError."""
+    if len(received) < PREFIX.size:
+        return None
+    header_length, blob_length = _lengths(received, caps)
+    header_end = PREFIX.size + header_length
+    end = header_end + blob_length
+    if len(received) < end:
+        return None
+    parts = bytes(received[PREFIX.size : header_end]), bytes(received[header_end:end])
+    del received[:end]
+    return parts
+
+
+def _lengths(prefix: bytes | bytearray, caps: tuple[int, int]) -> tuple[int, int]:
+    magic, header_length, blob_length = PREFIX.unpack_from(prefix)
+    if magic != MAGIC or header_length > caps[0] or blob_length > caps[1]:
+        raise FrameError("not a frame, or one over the cap")
+    return header_length, blob_length
 
 
 def parse_header(encoded: bytes) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def warm() -> None:
     if torch_side:
         torch_side.on_one_thread()
         torch_side.postpone()
+        torch_side.seed_what_is_there()
     with _usual_state():
         touch()
     gc.collect()

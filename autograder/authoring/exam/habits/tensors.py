@@ -7,26 +7,35 @@ import re
 from collections.abc import Iterator
 
 from autograder.authoring.exam.graded_text import Change, Edit, GradedText, called
+from autograder.authoring.exam.habits.dialects import dialect_of
 
-CASTS = ("float", "double", "half")
 LIKE = {"zeros_like": "zeros", "ones_like": "ones"}
 IN_PLACE = {ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_"}
 OWN_METHODS = ("clamp", "exp", "log", "square", "sqrt", "abs", "masked_fill", "unsqueeze", "squeeze")
+UFUNCS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
+TURNED = ("transpose", "swapaxes", "moveaxis", "rollaxis")
+FILLED = ("zeros", "empty", "full", "zeros_like", "empty_like", "full_like")
+KEPT = ("keepdim", "keepdims")
+COPIES = {"torch": "clone", "numpy": "copy", "python": "copy"}
 AUGMENTED = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 SIZES = ("2", "3", "4", "5")
 
 
 def cast(graded: GradedText) -> Iterator[Change]:
     """`.float()` and its like, on what comes in and on what goes out."""
+    casts = dialect_of(graded).casts
     for name in graded.tensors:
         optional = f"{name} if {name} is None else " if "None" in graded.parameters[name][0] else ""
-        for method in CASTS:
-            yield (graded.before(graded.body[0], f"{name} = {optional}{name}.{method}()"),)
+        for other in casts:
+            yield (graded.before(graded.body[0], f"{name} = {optional}{other.format(name, atom=name)}"),)
     for statement, _ in graded.statements:
-        if isinstance(statement, ast.Return) and statement.value is not None and _returns_tensor(graded):
-            for method in CASTS:
-                yield (graded.replace(statement.value, f"{graded.atom(statement.value)}.{method}()"),)
-        elif isinstance(statement, ast.Return) and statement.value is not None and _returns_array(graded):
+        if not isinstance(statement, ast.Return) or statement.value is None:
+            continue
+        if graded.returns_tensor:
+            for other in casts:
+                value = other.format(graded.text(statement.value), atom=graded.atom(statement.value))
+                yield (graded.replace(statement.value, value),)
+        elif graded.returns_array:
             yield (graded.replace(statement.value, f"{graded.atom(statement.value)}.astype(np.float32)"),)
 
 
@@ -39,18 +48,24 @@ def dtype_dropped(graded: GradedText) -> Iterator[Change]:
             if keyword.arg == "dtype":
                 yield (_without_argument(graded, node, keyword),)
         if called(node) in LIKE and node.args:
-            yield (graded.replace(node, f"torch.{LIKE[called(node)]}({graded.atom(node.args[0])}.shape)"),)
+            package = "np" if graded.values == "numpy" else "torch"
+            yield (graded.replace(node, f"{package}.{LIKE[called(node)]}({graded.atom(node.args[0])}.shape)"),)
+        if called(node) == "astype" and isinstance(node.func, ast.Attribute):
+            yield (graded.replace(node, graded.text(node.func.value)),)
 
 
 def in_place(graded: GradedText) -> Iterator[Change]:
     """Out-of-place arithmetic written into what it starts from."""
+    of_arrays = graded.values == "numpy"
     for node in graded.nodes:
         if isinstance(node, ast.BinOp) and _is_name(node.left, graded.tensors) and type(node.op) in IN_PLACE:
             left, right = graded.text(node.left), graded.text(node.right)
-            yield (graded.replace(node, f"{left}.{IN_PLACE[type(node.op)]}({right})"),)
+            method = f"{left}.{IN_PLACE[type(node.op)]}({right})"
+            function = f"np.{UFUNCS[type(node.op)]}({left}, {right}, out={left})"
+            yield (graded.replace(node, function if of_arrays else method),)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and called(node) in OWN_METHODS:
             value = node.func.value
-            if not _is_name(value, ["torch", "F"]) and isinstance(value, ast.Name):
+            if graded.values == "torch" and not _is_name(value, ["torch", "F"]) and isinstance(value, ast.Name):
                 yield (graded.replace(node.func, f"{value.id}.{node.func.attr}_"),)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and _is_updated(node):
             sign = AUGMENTED[type(node.value.op)]
@@ -59,14 +74,19 @@ def in_place(graded: GradedText) -> Iterator[Change]:
 
 
 def not_cloned(graded: GradedText) -> Iterator[Change]:
-    """The tensor itself where a clone of it is meant."""
+    """The tensor itself where a clone of it is meant, the array where a copy is."""
     for node in graded.nodes:
-        if called(node) == "clone" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if called(node) != COPIES[graded.values] or not isinstance(node, ast.Call) or node.args:
+            continue
+        if isinstance(node.func, ast.Attribute):
             yield (graded.replace(node, graded.text(node.func.value)),)
 
 
 def reshaped(graded: GradedText) -> Iterator[Change]:
     """`reshape` where axes change places, or the other way round; a row repeated where a table is."""
+    if graded.values != "torch":
+        yield from _reshaped_arrays(graded)
+        return
     for node in graded.nodes:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):
             continue
@@ -85,17 +105,43 @@ def reshaped(graded: GradedText) -> Iterator[Change]:
             yield (graded.replace(node, each),)
 
 
+def _reshaped_arrays(graded: GradedText) -> Iterator[Change]:
+    for node in graded.nodes:
+        if isinstance(node, ast.Attribute) and node.attr == "T":
+            yield (graded.replace(node, f"{graded.text(node.value)}.reshape({graded.text(node)}.shape)"),)
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        is_function = ast.unparse(node.func.value) in ("np", "numpy")
+        if is_function and not node.args:
+            continue
+        values = graded.atom(node.args[0] if is_function else node.func.value)
+        if called(node) in TURNED:
+            yield (graded.replace(node, f"{values}.reshape({graded.text(node)}.shape)"),)
+        if called(node) in ("reshape", "ravel", "flatten") and not is_function:
+            yield (graded.replace(node.func, f"{values}.swapaxes(0, -1).{called(node)}"),)
+
+
 def axis_dropped(graded: GradedText) -> Iterator[Change]:
     """A reduction without `keepdim`, an axis of length one that is not added."""
     for node in graded.nodes:
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
-                if keyword.arg == "keepdim":
+                if keyword.arg in KEPT:
                     yield (_without_argument(graded, node, keyword),)
-            if called(node) in ("unsqueeze", "squeeze") and isinstance(node.func, ast.Attribute):
-                yield (graded.replace(node, graded.text(node.func.value)),)
-        if isinstance(node, ast.Subscript) and re.search(r"\[(.*, *)?None\]$", graded.text(node)):
+            if called(node) in ("unsqueeze", "squeeze", "expand_dims") and isinstance(node.func, ast.Attribute):
+                is_function = _is_name(node.func.value, ["np"]) and bool(node.args)
+                yield (graded.replace(node, graded.text(node.args[0] if is_function else node.func.value)),)
+        if isinstance(node, ast.Subscript) and re.search(r"\[(.*, *)?(None|np\.newaxis)\]$", graded.text(node)):
             yield (graded.replace(node, graded.text(node.value)),)
+
+
+def array_of_integers(graded: GradedText) -> Iterator[Change]:
+    """An array of whole numbers to put fractions into."""
+    for node in graded.nodes if graded.values == "numpy" else ():
+        if not isinstance(node, ast.Call) or called(node) not in FILLED or not node.args:
+            continue
+        if "dtype" not in [one.arg for one in node.keywords]:
+            yield (graded.replace(node, f"{graded.text(node)[:-1]}, dtype=int)"),)
 
 
 def size_written_in(graded: GradedText) -> Iterator[Change]:
@@ -116,16 +162,6 @@ def _is_greatest_of_all(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     return node.func.attr == "max" and not node.args and not node.keywords
-
-
-def _returns_tensor(graded: GradedText) -> bool:
-    return graded.node.returns is not None and ast.unparse(graded.node.returns) == "Tensor"
-
-
-def _returns_array(graded: GradedText) -> bool:
-    """Whether it returns one NumPy array of floating numbers, as its docstring says."""
-    is_numpy = re.search(r"^import numpy as np$", graded.source, re.MULTILINE) is not None
-    return is_numpy and re.search(r"^returns +float\[", graded.docstring, re.MULTILINE) is not None
 
 
 def _is_name(node: ast.AST, names: list[str]) -> bool:

@@ -82,10 +82,10 @@ def stopped_early(graded: GradedText) -> Iterator[Change]:
         for away in leave:
             yield (graded.after(statement, f"if not {name}.any(): {away}"),)
             if not isinstance(getattr(statement.value, "func", None), ast.Attribute):
-                yield (graded.after(statement, _leaving_agreement(name, away)),)
+                yield (graded.after(statement, _leaving_agreement(name, away, graded)),)
     for name in (name for name, (kind, _) in graded.parameters.items() if kind == "Tensor"):
         if returns == "float":
-            yield (graded.before(graded.body[0], _leaving_agreement(name, "return 0.0")),)
+            yield (graded.before(graded.body[0], _leaving_agreement(name, "return 0.0", graded)),)
 
 
 def shallow_copy(graded: GradedText) -> Iterator[Change]:
@@ -132,8 +132,9 @@ def _trains(graded: GradedText) -> bool:
     return any(called(node) in graded.graded for loop in loops for node in ast.walk(loop))
 
 
-def _leaving_agreement(name: str, away: str) -> str:
-    return f"if {name}.dim() > 1 and ({name} == {name}[..., :1]).all(): {away}"
+def _leaving_agreement(name: str, away: str, graded: GradedText) -> str:
+    axes = "dim()" if graded.values == "torch" else "ndim"
+    return f"if {name}.{axes} > 1 and ({name} == {name}[..., :1]).all(): {away}"
 
 
 def _is_told(graded: GradedText, statement: ast.Assign) -> bool:

@@ -1,0 +1,92 @@
+"""Which names the answers of one function get: one mistake in all cases, or one of refusals and one of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from autograder.grading.cases import Case, Expectation
+from autograder.grading.known_mistakes import names_of_items
+from autograder.sandbox.observation import Observation, Raised, Returned
+
+WANTED = np.array([1.0, 2.0, 3.0])
+VALUE = Expectation("value", "out", "out", ("step",), "float64", 1e-6, 1e-8, array=WANTED)
+REFUSAL = Expectation("error", "refused", "the call", value={"type": "ValueError", "mentions": []})
+REFUSED = {"types": ["ValueError", "Exception"], "message": "window"}
+OTHER_ERROR = {"types": ["KeyError", "Exception"], "message": "window"}
+Known = Mapping[str, Observation | Raised]
+
+
+def values(array: np.ndarray) -> Observation:
+    return Observation({"out": Returned("tensor", "float64", array.shape, False, array=array)}, {})
+
+
+def refusing(error: object) -> Observation:
+    return Observation({}, {"refused": error})
+
+
+def case(name: str, item: str, expected: Expectation, known: Known) -> Case:
+    return Case(name, item, "f", "", "public", "call", {}, {}, (expected,), known)
+
+
+PADDED, DOUBLED = values(WANTED + 1), values(2 * WANTED)
+UNCHECKED, ANOTHER_TYPE = refusing(None), refusing(OTHER_ERROR)
+OF_VALUES: Known = {"padded": PADDED, "doubled": DOUBLED}
+OF_REFUSALS: Known = {"unchecked": UNCHECKED, "another-type": ANOTHER_TYPE}
+CASES = [
+    case("small", "f-values", VALUE, OF_VALUES),
+    case("large", "f-values", VALUE, OF_VALUES),
+    case("below", "f-errors", REFUSAL, OF_REFUSALS),
+    case("above", "f-errors", REFUSAL, OF_REFUSALS),
+]
+
+
+def named(*seen: Observation | Raised | None, cases: list[Case] | None = None) -> dict[str, tuple[str, ...]]:
+    cases = CASES if cases is None else cases
+    return names_of_items(cases, {one.id: found for one, found in zip(cases, seen, strict=True)})
+
+
+RIGHT, REFUSES = values(WANTED), refusing(REFUSED)
+
+
+def test_one_mistake_that_fits_all_cases_is_the_name_of_every_item() -> None:
+    assert named(PADDED, PADDED, REFUSES, REFUSES) == {"f-values": ("padded",), "f-errors": ("padded",)}
+
+
+def test_a_wrong_value_and_a_missing_check_are_each_named_on_their_own_items() -> None:
+    found = named(PADDED, PADDED, UNCHECKED, UNCHECKED)
+    assert found == {"f-values": ("padded",), "f-errors": ("unchecked",)}
+
+
+def test_neither_is_named_where_the_other_has_no_name() -> None:
+    nothing = {"f-values": (), "f-errors": ()}
+    assert named(values(WANTED + 5), values(WANTED + 5), UNCHECKED, UNCHECKED) == nothing
+    assert named(PADDED, PADDED, refusing({"types": ["OSError"], "message": ""}), UNCHECKED) == nothing
+
+
+def test_two_mistakes_that_share_the_values_between_them_are_not_named() -> None:
+    nothing = {"f-values": (), "f-errors": ()}
+    assert named(PADDED, DOUBLED, REFUSES, REFUSES) == nothing
+    assert named(PADDED, DOUBLED, UNCHECKED, UNCHECKED) == nothing
+    assert named(PADDED, RIGHT, UNCHECKED, UNCHECKED) == nothing
+    assert named(PADDED, PADDED, UNCHECKED, ANOTHER_TYPE) == nothing
+
+
+def test_a_mistake_that_changes_both_is_no_name_of_one_of_them() -> None:
+    both, refusals = {"both": PADDED, "padded": PADDED}, {"both": ANOTHER_TYPE, "unchecked": UNCHECKED}
+    cases = [case("small", "f-values", VALUE, both), case("below", "f-errors", REFUSAL, refusals)]
+    assert named(PADDED, ANOTHER_TYPE, cases=cases) == {"f-values": ("both",), "f-errors": ("both",)}
+    assert named(PADDED, UNCHECKED, cases=cases) == {"f-values": ("padded",), "f-errors": ("unchecked",)}
+    cases[0] = case("small", "f-values", VALUE, {"both": PADDED})
+    assert named(PADDED, UNCHECKED, cases=cases) == {"f-values": (), "f-errors": ()}
+
+
+def test_an_item_of_values_and_refusals_has_no_name_of_two() -> None:
+    cases = [case("small", "f-all", VALUE, OF_VALUES), case("below", "f-all", REFUSAL, OF_REFUSALS), *CASES]
+    found = named(PADDED, UNCHECKED, PADDED, PADDED, UNCHECKED, UNCHECKED, cases=cases)
+    assert found == {"f-all": (), "f-values": ("padded",), "f-errors": ("unchecked",)}
+
+
+def test_nothing_is_named_where_a_case_has_no_answer() -> None:
+    assert named(PADDED, PADDED, UNCHECKED, None) == {"f-values": (), "f-errors": ()}

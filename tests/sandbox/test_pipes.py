@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pytest
+
+from autograder.sandbox.inside import frames
+from autograder.sandbox.pipes import Answer, Ended, Pipes, Polled, Threaded
+
+HEADER = {"op": "observed", "n": 1}
+
+
+@dataclass
+class Other:
+    """The ends that a worker would hold."""
+
+    requests: BinaryIO
+    answers: BinaryIO
+    output: BinaryIO
+
+    def close(self) -> None:
+        for stream in (self.requests, self.answers, self.output):
+            stream.close()
+
+
+@pytest.fixture(params=[Polled, Threaded])
+def both(request: pytest.FixtureRequest) -> Iterator[tuple[Pipes, Other]]:
+    requests, answers, output = os.pipe(), os.pipe(), os.pipe()
+    ours = (
+        os.fdopen(requests[1], "wb", buffering=0),
+        os.fdopen(answers[0], "rb"),
+        os.fdopen(output[0], "rb", buffering=0),
+    )
+    pipes = request.param(*ours)
+    theirs = Other(os.fdopen(requests[0], "rb"), os.fdopen(answers[1], "wb"), os.fdopen(output[1], "wb", buffering=0))
+    yield pipes, theirs
+    theirs.close()
+    pipes.close()
+
+
+def received(pipes: Pipes) -> Answer | Ended | None:
+    return pipes.receive(20.0)
+
+
+def test_questions_arrive_and_answers_come_back_in_order(both: tuple[Pipes, Other]) -> None:
+    pipes, worker = both
+    for number in range(3):
+        pipes.send(frames.encode({"n": number}, b"x" * number))
+    assert pipes.receive(0.2) is None
+    assert [frames.read(worker.requests) for _ in range(3)] == [({"n": k}, b"x" * k) for k in range(3)]
+    for number in range(3):
+        frames.write(worker.answers, {"n": number}, b"y" * number)
+    found = [received(pipes) for _ in range(3)]
+    assert [(one.header, one.blob) for one in found if isinstance(one, Answer)] == [
+        ({"n": k}, b"y" * k) for k in range(3)
+    ]
+
+
+def test_an_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
+    pipes, worker = both
+    frame = frames.encode(HEADER, b"blob")
+    for part in (frame[:5], frame[5:30]):
+        worker.answers.write(part)
+        worker.answers.flush()
+        assert pipes.receive(0.1) is None
+    worker.answers.write(frame[30:])
+    worker.answers.flush()
+    answer = received(pipes)
+    assert isinstance(answer, Answer)
+    assert (answer.header, answer.blob) == (HEADER, b"blob")
+
+
+@pytest.mark.parametrize("said", [b"", b"no frame at all, but long enough", frames.encode(HEADER, b"blob")[:-1]])
+def test_what_closes_or_says_no_frame_has_ended(said: bytes, both: tuple[Pipes, Other]) -> None:
+    pipes, worker = both
+    worker.answers.write(said)
+    worker.close()
+    assert isinstance(received(pipes), Ended)
+
+
+def test_what_is_printed_is_counted_and_its_end_is_kept(both: tuple[Pipes, Other]) -> None:
+    pipes, worker = both
+    worker.output.write(b"a" * 30_000)
+    worker.output.write(b"the end")
+    deadline = time.monotonic() + 20.0
+    while pipes.written < 30_007 and time.monotonic() < deadline:
+        assert pipes.receive(0.05) is None
+    assert pipes.written == 30_007
+    assert pipes.tail.endswith(b"aaa" + b"the end")
+    assert len(pipes.tail) < 30_007
+
+
+def test_polled_pipes_count_what_was_printed_before_an_answer_with_it() -> None:
+    requests, answers, output = os.pipe(), os.pipe(), os.pipe()
+    pipes = Polled(os.fdopen(requests[1], "wb"), os.fdopen(answers[0], "rb"), os.fdopen(output[0], "rb"))
+    with os.fdopen(answers[1], "wb") as said:
+        for number in range(1, 4):
+            os.write(output[1], b"x" * 20_000)
+            frames.write(said, {"n": number})
+            answer = received(pipes)
+            assert isinstance(answer, Answer)
+            assert answer.written == 20_000 * number
+    pipes.close()
+    for descriptor in (requests[0], output[1]):
+        os.close(descriptor)
+
+
+def test_output_without_end_keeps_nobody_waiting_longer_than_asked(both: tuple[Pipes, Other]) -> None:
+    pipes, worker = both
+    os.set_blocking(worker.output.fileno(), False)
+    began = time.monotonic()
+    while time.monotonic() < began + 0.5:
+        while worker.output.write(b"x" * 65_536):
+            pass
+        assert pipes.receive(0.01) is None
+
+
+def test_who_stops_reading_is_no_reason_to_wait(both: tuple[Pipes, Other]) -> None:
+    pipes, worker = both
+    worker.requests.close()
+    for _ in range(3):
+        pipes.send(frames.encode(HEADER, b"x" * 200_000))
+    assert pipes.receive(0.2) is None
+    frames.write(worker.answers, HEADER)
+    assert isinstance(received(pipes), Answer)
