@@ -8,6 +8,7 @@ What runs it is the engine's own probe, `autograder.sandbox.inside.calling.call`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -18,6 +19,7 @@ import numpy as np
 from autograder.authoring.declarations import (
     Draft,
     Expectation,
+    Misnamed,
     error,
     fact,
     generator_for,
@@ -25,11 +27,13 @@ from autograder.authoring.declarations import (
     unchanged,
     value,
 )
-from autograder.authoring.draws import Drawn, Formula, Number
+from autograder.authoring.draws import Drawn, Formula, Number, Whole, computed_dtype, is_numbers
+from autograder.authoring.proofreading.fault import likely
+from autograder.authoring.proofreading.names import check_call, check_options, named
 from autograder.sandbox.observation import Array
 from autograder.vocabulary.errors import FixtureError
 
-__all__ = ["Calls", "Drawn", "Formula", "Number"]
+__all__ = ["Calls", "Drawn", "Formula", "Number", "Whole"]
 
 Values = Literal["torch", "numpy", "python"]
 OWN_ORACLE = "NOT_INDEPENDENT"
@@ -65,7 +69,11 @@ class Calls:
         returns: str | Mapping[str, str] | None = "",
         *,
         dtype: str = "float64",
-        leaves: Sequence[str] = (),
+        leaves: Sequence[str] | Mapping[str, str] = (),
+        only_gradients: bool = False,
+        constants: Sequence[str] = (),
+        by_name: Sequence[str] = (),
+        transposed: Sequence[str] = (),
         raises: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] | None = None,
         kind: str = "",
         counted: Sequence[str] = (),
@@ -74,39 +82,49 @@ class Calls:
         form: bool | None = None,
         free: Sequence[str] = (),
         square: str = "",
+        zero: str = "",
         example: bool = False,
         rtol: float | None = None,
         atol: float | None = None,
     ) -> Draft:
         """One call.
 
-        arguments   in order: a Drawn, an array or a list of numbers (an input that must stay as it is), a Number, a
-                    Formula, else what JSON knows
+        arguments   in order: a Drawn, an array or a list of numbers (an input that must stay as it is), a Number or
+                    Whole, a Formula, else what JSON knows
         returns     names of its axes, "" of a number; {name: axes} of a tuple or dictionary; None where what comes back
                     is compared as it is (text, truth values, lists of them)
-        leaves      inputs that require a gradient; the result must then carry a graph
+        leaves      inputs that require a gradient, or {input: its axes}; the result must then carry a graph
+        only_gradients   whether the result itself is left to other cases
+        constants   inputs that require a gradient, of which none may reach them: they are constants of the function
+        by_name     arguments that are passed by name
+        transposed  inputs that come with their last two axes exchanged in memory: the same numbers, not contiguous
         raises      {name: (arguments instead, words that the message must hold)}: calls that must raise ValueError;
                     what the first call returns is then not judged. No Formula can stand instead
         kind        what must come back: "a NumPy array", "a list", "a number"
         counted     formulas that must be called as often as the oracle calls them
         stand_ins   what the function calls in place of the student's own function of that name
         constant    whether the result must carry no graph
+        square      why two axes may be of one size here
+        zero        why what is expected may be 0 throughout
         form        True: dtypes, kind and arguments afterwards alone are judged; False: all but these; None: everything
         """
-        for name, refusal in (raises or {}).items():
-            _check_refusal(name, refusal, arguments)
+        check_call(dtype, raises or {}, arguments)
+        check_options({"rtol": rtol, "atol": atol}, only_gradients=only_gradients, judged=bool(leaves or constants))
         raised = {
             name: ({key: self._instead(one, f"{case} {name} {key}") for key, one in instead.items()}, mentions)
             for name, (instead, mentions) in (raises or {}).items()
         }
-        given_kind = "" if form is False else kind
-        spec = _Spec(self, function, returns, dtype, tuple(leaves), raised, given_kind, tuple(counted), constant, form)
+        gradients = leaves if isinstance(leaves, Mapping) else dict.fromkeys(leaves)
+        spec = _Spec(
+            self, function, returns, dtype, gradients, only_gradients, constants, raised, kind, counted, constant, form
+        )
         inputs: dict[str, Array] = {}
         given: dict[str, Any] = {}
         for name, one in arguments.items():
             if isinstance(one, Drawn):
-                inputs[name] = one.array(generator_for(self.secret, f"{case} {name}")).astype(_own(one, dtype))
-            elif isinstance(one, np.ndarray) or _is_numbers(one):
+                drawn = one.array(generator_for(self.secret, f"{case} {name}"))
+                inputs[name] = drawn.astype("int64" if one.kind == "whole" else dtype)
+            elif isinstance(one, np.ndarray) or is_numbers(one):
                 inputs[name] = np.asarray(one)
             elif isinstance(one, Number):
                 given[name] = one.drawn(generator_for(self.secret, f"{case} {name}"))
@@ -119,19 +137,20 @@ class Calls:
             "values": self.values,
             "returns": [] if returns is None or raises else list(spec.parts),
         }
-        params |= {"given": given} if given else {}
-        params |= {"plain": True} if returns is None and not raises else {}
-        params |= {"leaves": list(leaves)} if leaves else {}
-        params |= {"formulas": _stated(formulas)} if formulas else {}
-        params |= {"stand_ins": _stated(stand_ins)} if stand_ins else {}
-        params |= {"raises": {name: instead for name, (instead, _) in raised.items()}} if raised else {}
+        lists = {"leaves": leaves, "constants": constants, "by_name": by_name, "transposed": transposed}
+        more = {
+            "given": given,
+            "plain": returns is None and not raises,
+            **{name: list(names) for name, names in lists.items()},
+            "formulas": {name: one.stated for name, one in formulas.items()},
+            "stand_ins": {name: one.stated for name, one in (stand_ins or {}).items()},
+            "raises": {name: instead for name, (instead, _) in raised.items()},
+        }
+        params |= {name: entry for name, entry in more.items() if entry}
         allowed = {name: tolerance for name, tolerance in (("rtol", rtol), ("atol", atol)) if tolerance is not None}
-        free = (*free, *arguments) if raises or form else tuple(free)
-
-        def answer(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
-            return spec.expectations(inputs, params, formulas, allowed)
-
-        return Draft(case, title, "call", inputs, answer, params, free=free, square=square, example=example)
+        answer = functools.partial(spec.expectations, formulas=formulas, allowed=allowed)
+        free = (*free, *(arguments if raises or form else ()))
+        return Draft(case, title, "call", inputs, answer, params, free=free, square=square, zero=zero, example=example)
 
     def _instead(self, one: Any, place: str) -> Any:
         """A value as JSON states it, drawn where it is to be; `place` keys the draw."""
@@ -144,16 +163,18 @@ class Calls:
 
 @dataclass(frozen=True)
 class _Spec:
-    """What one case judges."""
+    """What one case judges; `leaves`: inputs with their axes, None where nothing names them."""
 
     calls: Calls
     function: str
     returns: str | Mapping[str, str] | None
     dtype: str
-    leaves: tuple[str, ...]
+    leaves: Mapping[str, str | None]
+    only_gradients: bool
+    constants: Sequence[str]
     raises: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]]
     kind: str
-    counted: tuple[str, ...]
+    counted: Sequence[str]
     constant: bool
     form: bool | None = None
     cache: dict[Any, Any] = field(default_factory=dict)
@@ -188,28 +209,33 @@ class _Spec:
         allowed: Mapping[str, float],
     ) -> list[Expectation]:
         answer = self._asked(inputs, params) if self._is_open else self._told(inputs, params, formulas)
+        message = f"{self.function} should return {{expected}}, but returned {{observed}}."
         if self.returns is None:
-            message = f"{self.function} should return {{expected}}, but returned {{observed}}."
             return [fact("result", "what is returned", answer["result"], message)]
-        dtype = _dtype(inputs, self.dtype) if self.calls.values != "python" else "float64"
+        dtype = computed_dtype(inputs, self.dtype) if self.calls.values != "python" else "float64"
         attached = (bool(self.leaves) or None) if not self.constant else False
         found = []
         for number, (name, axes) in enumerate(self.parts.items()):
-            array = np.asarray(answer[name])
+            array = np.asarray(named(name, answer, f"the parts that {self.function} returns"))
             own = "int64" if array.dtype.kind in "iub" and self.calls.values != "python" and array.ndim else dtype
             own = "float64" if not array.ndim and self.calls.values != "torch" else own
+            own = "bool" if array.dtype.kind == "b" and self.calls.values == "torch" else own
             what = f"the {name}" if len(self.parts) > 1 else f"the result of {self.function}"
             graph = attached if number == 0 else None
             found.append(value(name, what, array, axes, own, attached=graph, forgiven=FORGIVEN[self.form], **allowed))
-        if self.kind:
-            message = f"{self.function} should return {{expected}}, but returned {{observed}}."
+        found = [] if self.only_gradients else found
+        if self.kind and self.form is not False:
             found.append(fact("kind", "what is returned", self.kind, message))
         for name in self.counted:
             message = f"{self.function} should call {name} {{expected}} times, but called it {{observed}} times."
+            named(name, formulas, "the functions that are counted")
             found.append(fact(f"calls of {name}", f"the calls of {name}", answer[f"calls of {name}"], message))
-        for name in self.leaves:
+        for name in self.constants:
+            message = f"{name} should receive no gradient; the greatest that reaches it is {{observed}}."
+            found.append(fact(f"pull of {name}", f"the gradient of {name}", 0.0, message))
+        for name, given in self.leaves.items():
             what = f"the gradient with respect to {name}"
-            axes = " ".join(f"axis{place}" for place in range(np.ndim(answer[f"gradient {name}"])))
+            axes = " ".join(f"axis{n}" for n in range(np.ndim(answer[f"gradient {name}"]))) if given is None else given
             found.append(gradient(f"gradient {name}", what, answer[f"gradient {name}"], axes, dtype, **allowed))
         return found
 
@@ -232,9 +258,9 @@ class _Spec:
         counts = dict.fromkeys(formulas, 0)
 
         def counting(name: str) -> Callable[..., Any]:
-            def counted(*arguments: float) -> Any:
+            def counted(*arguments: float, **more: float) -> Any:
                 counts[name] += 1
-                return formulas[name](*arguments)
+                return formulas[name](*arguments, **more)
 
             return counted
 
@@ -244,6 +270,10 @@ class _Spec:
         found = self._oracle(self.function)(*arguments)
         if self.returns is None:
             return {"result": found}
+        if found is None:
+            code = self._oracle(self.function).__code__
+            what = f"the oracle {self.function} returns nothing"
+            raise Misnamed(what, "what is expected, after `return`", code.co_filename, code.co_firstlineno)
         if isinstance(found, dict):
             answer = dict(found)
         else:
@@ -263,35 +293,8 @@ class _Spec:
         found = getattr(self.calls.oracle, name, None)
         if found is None:
             what = f"oracle.py does not define {name}, and {OWN_ORACLE} does not list {self.function}"
-            raise FixtureError(f"{what}: write it, or list it until then.")
+            others = [one for one, known in vars(self.calls.oracle).items() if callable(known)]
+            right = f"its own text, or that until then; {likely(name, others)}"
+            raise Misnamed(what, right, getattr(self.calls.oracle, "__file__", "oracle.py"), 1)
         oracle: Callable[..., Any] = found
         return oracle
-
-
-def _check_refusal(name: str, refusal: Any, arguments: Mapping[str, Any]) -> None:
-    """Raise ValueError where what stands in `raises` is no pair of arguments instead and of words."""
-    right = f'raises={{"{name}": ({{"argument": what instead}}, ["a word of the message"])}}'
-    is_pair = isinstance(refusal, tuple) and len(refusal) == 2 and isinstance(refusal[0], Mapping)
-    if not is_pair or not isinstance(refusal[1], list | tuple):
-        raise ValueError(f"raises is a pair of a dictionary and a list: {right}")
-    if unknown := [one for one in refusal[0] if one not in arguments]:
-        raise ValueError(f"raises has {unknown[0]!r} instead of an argument; the call has {', '.join(arguments)}")
-
-
-def _is_numbers(one: object) -> bool:
-    """Whether it is a list of numbers, or of such lists."""
-    is_list = isinstance(one, list) and bool(one)
-    return is_list and all(_is_numbers(part) or type(part) in (int, float) for part in one)  # type: ignore[attr-defined]
-
-
-def _own(one: Drawn, dtype: str) -> str:
-    return "int64" if one.kind == "whole" else dtype
-
-
-def _dtype(inputs: Mapping[str, Array], otherwise: str) -> str:
-    """The dtype that is computed in: of the first floating input."""
-    return next((array.dtype.name for array in inputs.values() if array.dtype.kind == "f"), otherwise)
-
-
-def _stated(formulas: Mapping[str, Formula]) -> dict[str, Any]:
-    return {name: {"of": one.of, "is": one.expression} for name, one in formulas.items()}

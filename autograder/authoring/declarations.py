@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = [  # what the cases of an assignment need
     "Draft",
     "Expectation",
     "Showing",
+    "by_name",
     "error",
     "fact",
     "generator_for",
@@ -31,6 +33,7 @@ __all__ = [  # what the cases of an assignment need
 
 OPEN_SECRET = "open fixtures: a course that publishes its repository draws its own"
 TOLERANCES = {"float64": (1e-6, 1e-8), "float32": (1e-4, 1e-6), "int64": (0.0, 0.0)}
+DTYPES = (*TOLERANCES, "bool")  # truth values, which are right or wrong
 GROUPS = ("settings", "given")  # of parameters whose numbers must matter, too
 Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
 
@@ -69,6 +72,29 @@ class Refusal(FixtureError):  # noqa: N818 (what a build does)
     def cases(self) -> tuple[str, ...]:
         """The cases to draw anew."""
         return self.args[1:]
+
+
+class Misnamed(FixtureError):  # noqa: N818 (what a build finds)
+    """A name that a case declares and nothing has: what is wrong, what would be right, and a place if that is known."""
+
+    def __str__(self) -> str:
+        """Both, as one sentence."""
+        return f"{self.what}: {self.right}."
+
+    @property
+    def what(self) -> str:
+        """What is wrong."""
+        return str(self.args[0])
+
+    @property
+    def right(self) -> str:
+        """What would be right."""
+        return str(self.args[1])
+
+    @property
+    def place(self) -> tuple[Path, int] | None:
+        """File and line, where that is another than where it was noticed."""
+        return (Path(self.args[2]), int(self.args[3])) if len(self.args) > 2 else None
 
 
 # Expectations, as cases.py writes them
@@ -110,8 +136,10 @@ def witness(name: str, what: str, claim: Mapping[str, Any], message: str) -> Exp
 def _tensor(
     kind: Any, name: str, what: str, array: Array, axes: str, dtype: str, more: Mapping[str, Any]
 ) -> Expectation:
-    rtol, atol = TOLERANCES[dtype]
-    stored = np.asarray(array, dtype=np.int64 if dtype == "int64" else np.float64)
+    if dtype not in DTYPES:
+        raise Misnamed(f"{name} has the dtype {dtype!r}", f"one of {', '.join(DTYPES)}")
+    rtol, atol = TOLERANCES.get(dtype, (0.0, 0.0))
+    stored = np.asarray(array, dtype=np.int64 if dtype in ("int64", "bool") else np.float64)
     scale = max(1.0, float(np.abs(stored).max(initial=0.0)))
     settings = {"rtol": rtol, "atol": atol * scale, **more}
     return Expectation(kind, name, what, tuple(axes.split()), dtype, array=stored, **settings)
@@ -181,7 +209,7 @@ def _check_stored_value(draft: Draft, expectation: Expectation) -> None:
     if not is_finite(expectation.array):
         raise Refusal(f"{draft.case}: the expected {expectation.name} is not finite.", draft.case)
     greatest = np.abs(expectation.array).max(initial=0.0)
-    if not draft.zero and expectation.dtype != "int64" and greatest < 10 * expectation.atol:
+    if not draft.zero and expectation.dtype not in ("int64", "bool") and greatest < 10 * expectation.atol:
         raise Refusal(f"{draft.case}: the expected {expectation.name} is too small for its tolerance.", draft.case)
 
 
@@ -248,3 +276,16 @@ def _moved(before: Expectation, after: Expectation) -> bool:
     if before.array.shape != after.array.shape:
         return True
     return bool((np.abs(before.array - after.array) > 10 * (before.atol + before.rtol * np.abs(before.array))).any())
+
+
+def by_name(draft: Draft, case: str, function: str, probe: str) -> Draft:
+    """A call with a draft's arguments, each by its name: nothing but the names is judged, and no number matters."""
+    message = f"{function} {{observed}}: callers may pass every argument by the name that the handout gives it."
+
+    def answer(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
+        return [fact("names", "the names of the parameters", None, message)]
+
+    title, params = "every argument passed by its name", {**draft.params, "function": function}
+    groups = [entry for entry in params.values() if isinstance(entry, Mapping)]
+    free = (*draft.inputs, *params, *(name for entry in groups for name in entry))
+    return replace(draft, case=case, title=title, probe=probe, params=params, answer=answer, free=free, zero="")

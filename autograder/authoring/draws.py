@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -9,7 +11,14 @@ import numpy as np
 
 from autograder.sandbox.observation import Array
 
+FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")  # which the worker knows, too
 Kind = Literal["real", "positive", "probabilities", "whole"]
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    "real": (-2.0, 2.0),
+    "positive": (0.2, 3.0),
+    "probabilities": (0.2, 3.0),
+    "whole": (0, 9),
+}
 
 
 @dataclass(frozen=True)
@@ -20,11 +29,15 @@ class Drawn:
     positive        in [0.2, 3)
     probabilities   positive, with sum 1 along the last axis
     whole           0 to 9
+
+    low, high   other bounds of real, positive and whole numbers, both of which whole numbers reach
     """
 
     axes: str
     sizes: tuple[int, ...]
     kind: Kind = "real"
+    low: float | None = None
+    high: float | None = None
 
     def array(self, rng: np.random.Generator) -> Array:
         """The numbers; raises ValueError where there can be none."""
@@ -32,11 +45,20 @@ class Drawn:
             raise ValueError(f"the numbers of Drawn are one of {', '.join(get_args(Kind))}, not {self.kind!r}")
         if len(self.axes.split()) != np.size(self.sizes):
             raise ValueError(f"Drawn has the axes {self.axes!r} and the sizes {self.sizes!r}: one for each axis")
+        low, high = self._bounds
+        if not low <= high or (self.kind == "probabilities" and (self.low, self.high) != (None, None)):
+            raise ValueError(
+                f"Drawn is from the lesser to the greater, not of probabilities: {self.low} to {self.high}"
+            )
         if self.kind == "whole":
-            return rng.integers(0, 10, self.sizes)
-        low, high = (-2.0, 2.0) if self.kind == "real" else (0.2, 3.0)
+            return rng.integers(math.ceil(low), math.floor(high) + 1, self.sizes)
         found: Array = np.asarray(rng.uniform(low, high, self.sizes))
         return found / found.sum(axis=-1, keepdims=True) if self.kind == "probabilities" else found
+
+    @property
+    def _bounds(self) -> tuple[float, float]:
+        low, high = BOUNDS[self.kind]
+        return (low if self.low is None else self.low), (high if self.high is None else self.high)
 
 
 @dataclass(frozen=True)
@@ -54,14 +76,47 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Whole(Number):
+    """A whole number to draw for one argument; it may be either bound."""
+
+    def drawn(self, rng: np.random.Generator) -> int:
+        """The number; raises ValueError where there is none between the two."""
+        low, high = math.ceil(self.low), math.floor(self.high)
+        if low > high:
+            raise ValueError(f"Whole is from the lesser to the greater, not from {self.low} to {self.high}")
+        return int(rng.integers(low, high + 1))
+
+
+@dataclass(frozen=True)
 class Formula:
     """A function that is an argument: an expression of named numbers, such as Formula("x", "x * x - 2")."""
 
     of: str
     expression: str
 
-    def __call__(self, *arguments: float) -> Any:
-        """Its value, for the oracle."""
-        known = {name: getattr(np, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")}
-        names = dict(zip(self.of.split(), arguments, strict=True))
+    @property
+    def stated(self) -> dict[str, str]:
+        """As the parameters of a call state it."""
+        return {"of": self.of, "is": self.expression}
+
+    def __call__(self, *placed: float, **named: float) -> Any:
+        """Its value, for the oracle: of arguments by place or by name."""
+        known = {name: getattr(np, name) for name in FUNCTIONS}
+        listed = self.of.split()
+        if len(placed) > len(listed) or {*listed[len(placed) :]} != {*named}:
+            raise TypeError(
+                f"Formula({self.of!r}, …) takes {len(listed)} arguments, but got {len(placed) + len(named)}"
+            )
+        names = dict(zip(listed, placed, strict=False)) | named
         return eval(compile(self.expression, "formula", "eval"), {"__builtins__": {}}, known | names)
+
+
+def is_numbers(one: object) -> bool:
+    """Whether it is a list of numbers, or of such lists."""
+    is_list = isinstance(one, list) and bool(one)
+    return is_list and all(is_numbers(part) or type(part) in (int, float) for part in one)  # type: ignore[attr-defined]
+
+
+def computed_dtype(inputs: Mapping[str, Array], otherwise: str) -> str:
+    """The dtype that is computed in: of the first floating input."""
+    return next((array.dtype.name for array in inputs.values() if array.dtype.kind == "f"), otherwise)

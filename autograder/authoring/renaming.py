@@ -16,6 +16,7 @@ from autograder.vocabulary.report import from_bytes
 
 GENERATED = ("public", "hidden", "manifest.json", "submissions")
 TEXTS = (".py", ".toml", ".md")
+GRADIENT = "_gradient"  # what the oracle calls the gradient of a function
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,13 @@ def renaming(assignment: Assignment, old: str, new: str, grades: Path | None) ->
     alone = rf"(?<![\w-]){re.escape(old)}(?![\w-])"  # in no longer name, and in no other slug
     word = re.compile(alone if is_item else rf"{alone}|(?<!\w){re.escape(old)}(?=\()")
     files = {}
+    has_gradient = not is_item and f"{old}{GRADIENT}" not in _defined(assignment)  # which would be another function
     for path in _texts(assignment):
         text = path.read_text(encoding="utf-8")
-        if (changed := word.sub(new, text)) != text:
+        changed = word.sub(new, text)
+        if has_gradient and path.suffix == ".py" and assignment.folder in path.parents:
+            changed = re.sub(rf"(?<![\w-]){re.escape(old)}{GRADIENT}(?!\w)", f"{new}{GRADIENT}", changed)
+        if changed != text:
             files[path] = changed
     kept = {} if grades is None else dict(_grades(assignment, grades, old, new, is_item=is_item))
     return Renaming(old, new, not is_item, files, kept)

@@ -15,6 +15,7 @@ from typing import Self
 from autograder.checking.patience import PatientSandbox, impatient
 from autograder.grading.assignments import nearest_root
 from autograder.grading.choice import assignment_of_submissions
+from autograder.grading.counterexamples.typed import with_calls
 from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import PACKAGES, Assignment, Item
@@ -80,7 +81,8 @@ class Checker:
         items = [item for item in self._grader.assignment.items if item.function in functions]
         report = self._grader.grade(self._submission, PatientSandbox(self._sandbox), items)
         ids = {item.id for item in wanted}
-        return replace(report, items=tuple(result for result in report.items if result.item in ids))
+        own = [result for result in report.items if result.item in ids]
+        return replace(report, items=tuple(with_calls(own, self._grader.fixtures.cases)))
 
     def result(self, item_id: str) -> ItemResult:
         """The result of one item; each function runs once."""

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.assignments import find_assignment, nearest_root
+from autograder.grading.counterexamples.typed import with_calls
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.calls import Outcome, Program, Request, read_answer
@@ -78,6 +79,7 @@ def result_of(assignment: str, item_id: str) -> ItemResult:
     result = grader.grade(here, kernel, [item]).items[0]
     if result.verdict in EXPLAINED:
         result = grader.grade(here, kernel, [item, *others]).items[0]
+        result = with_calls([result], grader.fixtures.cases)[0]
     message = result.message
     if home is sys.modules["__main__"]:  # else it was imported from a file, and the line is that file's
         message = message.replace(" of your file", " of its cell")

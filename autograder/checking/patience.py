@@ -17,6 +17,7 @@ from autograder.sandbox.sandbox import Sandbox
 LONGEST = 12.0  # seconds of one call: in grading some may take longer, and no right answer does
 TOLD_AFTER = 3.0
 LOOK = 0.2
+SKIPPED = "an earlier call of {} did not end, and a check waits for one alone; grading tries every item"
 
 
 class PatientSandbox:
@@ -45,7 +46,13 @@ class PatientSandbox:
             found = self._sandbox.run(program, [requests[at] for at in again], load_timeout=load_timeout)
         for at, outcome in zip(again, found, strict=True):
             outcomes[at] = outcome
-        return outcomes
+        slow = _slow(requests, outcomes)
+        return [
+            replace(outcome, detail=SKIPPED.format(one.function))
+            if outcome.status == "not_run" and one.function in slow
+            else outcome
+            for one, outcome in zip(requests, outcomes, strict=True)
+        ]
 
 
 def impatient(assignment: Assignment) -> Assignment:
@@ -57,13 +64,18 @@ def impatient(assignment: Assignment) -> Assignment:
 
 def _worth_trying(requests: Sequence[Request], outcomes: Sequence[Outcome]) -> list[int]:
     """Which requests were not run though nothing of their function, and of their item nothing at all, took too long."""
-    slow = {one.function for one, outcome in zip(requests, outcomes, strict=True) if outcome.status == "timed_out"}
+    slow = _slow(requests, outcomes)
     gone = {one.item for one, outcome in zip(requests, outcomes, strict=True) if outcome.status == "crashed"}
     return [
         at
         for at, (one, outcome) in enumerate(zip(requests, outcomes, strict=True))
         if outcome.status == "not_run" and one.function not in slow and one.item not in gone
     ]
+
+
+def _slow(requests: Sequence[Request], outcomes: Sequence[Outcome]) -> set[str]:
+    """The functions of which a call took too long."""
+    return {one.function for one, outcome in zip(requests, outcomes, strict=True) if outcome.status == "timed_out"}
 
 
 class Telling:

@@ -14,11 +14,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from autograder.authoring.beginning import example
+from autograder.authoring.beginning.answers import Unanswered
 from autograder.authoring.beginning.arguments import RANGES
 from autograder.authoring.beginning.assignment import Begun, check_name, new_assignment
 from autograder.authoring.beginning.signatures import KINDS, Argument, Function, Solution, read_solution, solution_of
-from autograder.authoring.beginning.trial import Unanswered
 from autograder.authoring.fixtures.verify import regenerate_into
+from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.authoring.renaming import rename as rename_in_files
 from autograder.authoring.renaming import renaming
 from autograder.cli.console import standard_output
@@ -40,7 +41,9 @@ def new(
     solution: Annotated[
         Path | None, typer.Option("--from", readable=False, help="Your solution: a Python file with its functions.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; take what the file says.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask nothing, as without a terminal; take what the file says.")
+    ] = False,
     show: Annotated[bool, typer.Option("--example", help="The three-function example of the authors' guide.")] = False,
 ) -> None:
     """Make a complete assignment from a solution file: items, cases, mistakes, text, notebook, a draft of a handout."""
@@ -63,10 +66,17 @@ def new(
     counts = ((begun.items, "item"), (begun.cases, "case"), (begun.mistakes, "known mistake"))
     made = ", ".join(f"{count} {what if count == 1 else f'{what}s'}" for count, what in counts)
     print(f"fixtures/{name}, solution/{name}: {made}.")
+    if found.left_out:
+        print(f"Not graded: {', '.join(found.left_out)}.")
+    for one in found.functions:
+        for slip in one.slips:
+            print(f"The docstring of {one.name} has {slip}: that was not read.")
     for function in begun.without:
         print(f"No likely mistake of {function} was found: write some into fixtures/{name}/mistakes.py.")
-    if begun.open_clauses:
-        print(f"{begun.open_clauses} sentences of fixtures/{name}/contract.toml have no mistake yet: [].")
+    for function in begun.alike:
+        print(f"All cases of {function} have the same answer: add one to fixtures/{name}/cases.py that has another.")
+    for place in begun.open_clauses:
+        print(f"No mistake yet of fixtures/{name}/contract.toml:{place}.")
     functions = ", ".join(one.name for one in found.functions)
     print(f"handout/{name} is A DRAFT: the oracle of {functions} is the solution itself.")
     print(f"Next: autograder items --assignment {name}, then write fixtures/{name}/oracle.py, which says how.")
@@ -81,9 +91,7 @@ def _begun(root: Path, name: str, title: str, solution: Solution, *, asks: bool)
         if not asks:
             raise
         print(told)
-        functions = tuple(
-            _asked_what_it_answers(one) if one.name == told.function.name else one for one in solution.functions
-        )
+        functions = tuple(_asked_what_it_answers(one) if one in told.functions else one for one in solution.functions)
         return _begun(root, name, title, replace(solution, functions=functions), asks=asks)
 
 
@@ -163,8 +171,9 @@ def _asked_about(function: Function, argument: Argument) -> Argument:
 def items(assignment: AssignmentOption = None) -> None:
     """What an assignment grades, as a table."""
     console = standard_output()
-    several = find_assignments(course(), assignment)
+    several = authored(course(), assignment, find_assignments)
     for chosen in several:
+        refuse_faults(chosen.folder)
         console.print(_items_table(chosen))
 
 
@@ -202,6 +211,8 @@ def rename(
     print(f"Columns of {old} on your course's platform stay, and terms' own sets are to be made anew.")
     with Console(stderr=True).status("making the fixtures anew"):
         rename_in_files(one, lambda: regenerate_into(chosen.folder, chosen.folder))
-    print(f"{old} is {to} in {len(one.files)} files and {len(one.grades)} of grades; the fixtures are made anew.")
+    of_grades = f" and {len(one.grades)} of grades" if grades is not None else ""
+    files = f"{len(one.files)} file{'s' * (len(one.files) != 1)}"
+    print(f"{old} is {to} in {files}{of_grades}; the fixtures are made anew.")
     if chosen.handout.is_dir():
         print(f"Now: autograder release --assignment {chosen.name}.")

@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from autograder.authoring.exam.unfinished import contract_slips
 from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences
 from autograder.authoring.fixtures.show import item_json, item_text
-from autograder.authoring.fixtures.target import objection, refuse_target, what_goes
+from autograder.authoring.fixtures.target import objection, refuse_inside, refuse_target, what_goes
 from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
 from autograder.authoring.fixtures.variants import OWN, Variants, read_variants
-from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_into, regenerate_term_into
+from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_open_into, regenerate_term_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
 from autograder.authoring.independence import not_independent
 from autograder.authoring.proofreading.proofread import authored
@@ -55,7 +56,7 @@ def fixtures_regenerate(
     term: Annotated[str | None, typer.Option("--term", help="Hidden cases of this term's own: 2027-spring.")] = None,
     secret_file: SecretOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", readable=False, help="Another folder for them, outside the repository.")
+        Path | None, typer.Option("--out", readable=False, help="Another folder for them, outside the course.")
     ] = None,
     variants: Annotated[
         int, typer.Option("--variants", min=0, max=MAX_VARIANTS, help="Sets of public cases for single students.")
@@ -84,6 +85,7 @@ def fixtures_regenerate(
 
 def _choose_target(assignment: Assignment, target: Path, term: Term | None, variants: int, *, replace: bool) -> None:
     """Refuse a folder that holds what is not the set's own; with `replace` say instead what goes."""
+    refuse_inside(assignment, target)
     with writing(target):
         if not replace:
             refuse_target(assignment, target, term, variants)
@@ -94,12 +96,18 @@ def _choose_target(assignment: Assignment, target: Path, term: Term | None, vari
 def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:
     with writing(target), Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
         if term is None:
-            made = Made(regenerate_into(assignment.folder, target), 0, {})
+            made = regenerate_open_into(assignment.folder, target)
         else:
             made = regenerate_term_into(assignment.folder, target, term, variants)
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
     if names := not_independent(assignment):
         print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
+    if term is None:
+        for slip in contract_slips(assignment, read_fixtures(assignment, folder=target).hints):
+            print(f"selfcheck would refuse: {visible(slip)}")
+    if made.fixed:
+        advice = "Drawn, Number and Whole draw from it; example=True says that a case stays"
+        print(f"A new term would be refused: no secret changes {', '.join(made.fixed)}. {advice}.")
     if term is not None:
         _say_term(term.name, made)
 

@@ -104,7 +104,8 @@ def similar(
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
     chosen = assignment_of_submissions(course(), paths, assignment)
-    found = compare_class(chosen, paths, least / 100)
+    with gathered(paths, chosen.module, functions=chosen.functions) as class_:
+        found = compare_class(chosen, class_.candidates, least / 100)
     with writing(out, "file with --out"):
         write_atomically(out, page(found, chosen.title, chosen.name))
     pairs = f"{len(found.pairs)} pair{'s' * (len(found.pairs) != 1)} to look at"
@@ -112,6 +113,8 @@ def similar(
     for pair in found.pairs[:MAX_TOLD]:
         shares = " and ".join(f"{100 * share:.0f} %" for share in pair.shares)
         print(f"  {' and '.join(visible(name, 40) for name in pair.students)}: {shares}")
+    for sentence in class_.refused:
+        print(f"autograder: NOT COMPARED: {sentence}", file=sys.stderr)
     print(f"  {visible(str(out))} shows them side by side. A pair is something to look at, not a finding.")
 
 

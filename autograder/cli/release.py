@@ -67,6 +67,9 @@ def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None) -
     write_source_notebook(chosen)
     write_handout(files, chosen.handout)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
+    if not not_independent(chosen):
+        exam = f"autograder selfcheck --assignment {chosen.name}"
+        print(f"This examined nothing: {exam} says whether students may have it.")
     if names := not_independent(chosen):
         print(f"A DRAFT, not for students: the oracle of {', '.join(names)} is the solution itself.")
     if zip_file is not None:

@@ -51,8 +51,9 @@ def selfcheck(
         found.append(_described(exam, chosen))
     if as_json:
         print_json({"assignments": found})
-    if any(one["complaints"] for one in found):
-        print("autograder: the kit does not pass its own exam; do not release it.", file=sys.stderr)
+    if failed := [one["assignment"] for one in found if one["complaints"]]:
+        what = "does not pass its exam; do not release it" if len(failed) == 1 else "do not pass; do not release them"
+        print(f"autograder: {', '.join(failed)} {what}.", file=sys.stderr)
         raise SystemExit(3)
 
 

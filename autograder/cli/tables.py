@@ -38,7 +38,7 @@ def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignm
         return _large_class_table(figures, assignment)
     reports = list(reports)
     names = max([len("student"), *(len(visible(report.student, 40)) for report in reports)])
-    used = min(names, WIDEST_NAME) + len("points") + 3 * GAP
+    used = min(names, WIDEST_NAME) + max([len("points"), *(len(_points(report)) for report in reports)]) + 3 * GAP
     columns = [_short(function).replace("_", "\n") for function in assignment.functions]
     room = width - used - sum(_width(name) + GAP for name in columns)
     whole = len(columns) <= MOST_COLUMNS and room >= LEAST_ROOM
@@ -102,8 +102,11 @@ def _row(report: Report, assignment: Assignment, room: int, *, whole: bool) -> l
     if not whole:
         open_ = {item.function for item in report.items if item.verdict != "passed"}
         by_function = ["" if report.points is None else f"{len(by_function) - len(open_)} of {len(by_function)}"]
-    points = "not graded" if report.points is None else number(report.points)
-    return [visible(report.student, 40), points, *by_function, _in_lines(stands_out(report), room)]
+    return [visible(report.student, 40), _points(report), *by_function, _in_lines(stands_out(report), room)]
+
+
+def _points(report: Report) -> str:
+    return "not graded" if report.points is None else number(report.points)
 
 
 def _in_lines(text: str, room: int) -> str:

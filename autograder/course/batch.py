@@ -36,6 +36,7 @@ class Run:
     fault       why the first of those that were not graded was not; "" where all were
     reused      submissions whose report was there already, made of the same bytes
     seconds     wall time
+    gone        who stood in the gradebook before, and does not now
     """
 
     reports: Reports
@@ -44,6 +45,7 @@ class Run:
     fault: str
     reused: int
     seconds: float
+    gone: tuple[str, ...] = ()
 
 
 def grade_all(
@@ -75,12 +77,12 @@ def grade_all(
         if scheduler:
             kept, jobs = _on_cluster(desk, ordered, Cluster(scheduler, grader, isolation))
         else:
-            kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation)
+            kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation, strangers=True)
         seconds = time.perf_counter() - began
         of_run = {"jobs": jobs, "started": started, "seconds": round(seconds, 2), "versions": versions()}
         made = results.write_class(kept, of_run)
         reused = sum(one.reused for one in kept)
-        return Run(made.reports, made.figures, made.isolation, made.fault, reused, seconds)
+        return Run(made.reports, made.figures, made.isolation, made.fault, reused, seconds, made.gone)
 
 
 @dataclass(frozen=True)

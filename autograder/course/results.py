@@ -45,12 +45,14 @@ class Class:
 
     isolation   the layers that every submission was graded under
     fault       why the first of those that were not graded was not; "" where all were
+    gone        who stood in the gradebook before, and does not now
     """
 
     reports: Reports
     figures: Summary
     isolation: tuple[str, ...]
     fault: str
+    gone: tuple[str, ...] = ()
 
 
 class Results:
@@ -141,11 +143,12 @@ class Results:
                 page.add(report, answers=answers_of(self._out, report.student))
                 isolation = report.isolation if isolation is None else _both(isolation, report.isolation)
                 fault = fault or next((item.message for item in report.items if item.points is None), "")
+                before = left.pop(name_cell(report.student), ABSENT)
                 if changes is not None:
-                    changes += _change(report, left.pop(name_cell(report.student), ABSENT))
+                    changes += _change(report, before)
             if changes is not None:
                 changes += [Change(name, score, ABSENT) for name, score in left.items()]
-            made = Class(reports, page.summary(), isolation or (), fault)
+            made = Class(reports, page.summary(), isolation or (), fault, tuple(left))
             described = self._described(made, kept) | run | {"changes": described_changes(changes)}
             known = background(self._grader.assignment, self._out)
             with replacing(self._out / "index.html") as index:

@@ -176,16 +176,27 @@ def summary(reports: Iterable[Report]) -> Summary:
     return tally.summary()
 
 
-def stands_out(report: Report) -> str:
-    """What is to be said of a submission in a few words; "" where every item passed."""
+def stands_out(report: Report, most: int | None = None) -> str:
+    """What is to be said of a submission in a few words; "" where every item passed.
+
+    most   so many names and verdicts are told, and how many more there are; all of them without it
+    """
     failed = [item for item in report.items if item.verdict != "passed"]
     if not failed:
         return ""
     if report.cause:
-        return report.cause.split("\n")[0]
+        return _in_few_words(report.cause.split("\n")[0])
     first_lines = {item.message.split("\n")[0] for item in failed}
     if len(failed) == len(report.items) and len(first_lines) == 1:
         return first_lines.pop()
     named = list(dict.fromkeys(slug for item in failed for slug in item.mistakes))
     verdicts = list(dict.fromkeys(VERDICT_WORDS[item.verdict] for item in failed if item.verdict != "failed"))
-    return ", ".join([*verdicts, *named]) or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"
+    told = [*verdicts, *named]
+    more = f" and {len(told) - most} more" if most is not None and len(told) > most else ""
+    return ", ".join(told[:most]) + more or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"
+
+
+def _in_few_words(cause: str) -> str:
+    """What kept a module from being imported, without the words that everybody's sentence has."""
+    _, found, reason = cause.partition(f" {NOT_IMPORTED}")
+    return f"not imported: {reason.removeprefix('. Importing it raised').lstrip(': ')}" if found else cause

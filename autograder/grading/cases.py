@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import Visibility
 
+UNNAMED = re.compile(r"axis(\d+)")
 METADATA_KEY = "cases"
 Kind = Literal["value", "gradient", "unchanged", "error", "fact", "witness"]
 
@@ -64,6 +66,17 @@ class Expectation:
     diagnosis: bool = False
     forgiven: tuple[str, ...] = ()
     array: Array | None = field(default=None, compare=False)
+
+    @property
+    def said_axes(self) -> tuple[str, ...]:
+        """The axes as sentences call them: `axis 0` where `axis0` stands for no name."""
+        return tuple(UNNAMED.sub(r"axis \1", axis) for axis in self.axes)
+
+    @property
+    def named_sizes(self) -> dict[str, int]:
+        """The size of each axis that has a name."""
+        shape = () if self.array is None else self.array.shape
+        return {axis: size for axis, size in zip(self.axes, shape, strict=False) if not UNNAMED.fullmatch(axis)}
 
     def explains(self, kind: Kind) -> bool:
         """Whether this is a diagnosis of that kind."""
@@ -216,3 +229,8 @@ def _mistake(prefix: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]
 def is_finite(array: Array) -> bool:
     """Whether every value is finite; integers and booleans always are."""
     return bool(np.isfinite(array).all())
+
+
+def are_flags(array: Array | None) -> bool:
+    """Whether whole numbers are truth values, as a probe tells them."""
+    return array is not None and array.dtype.kind == "i" and bool(np.isin(array, (0, 1)).all())

@@ -195,6 +195,8 @@ def _same_values(after: Array, before: Array) -> bool:
 def _compare_arrays(expectation: Expectation, returned: Returned, expected: Array) -> Mismatch | None:
     if returned.array is None:
         return Mismatch("tensor", expectation, returned)
+    if _are_the_same_bits(returned.array, expected):
+        return None
     right = right_places(expectation, returned.array)
     if right.all():
         return None
@@ -211,6 +213,12 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
         shared=_shared_index(indices, expectation.axes, wide.shape),
         relative=_greatest_relative(observed, wide) if finite.all() else None,
     )
+
+
+def _are_the_same_bits(observed: Array, expected: Array) -> bool:
+    """Whether they hold the same finite numbers to the last bit, as most right answers do."""
+    same = observed.dtype == expected.dtype and observed.shape == expected.shape
+    return same and observed.tobytes() == expected.tobytes() and bool(np.isfinite(expected).all())
 
 
 def right_places(expectation: Expectation, observed: Array) -> Array:

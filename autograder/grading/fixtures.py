@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 from autograder.grading.cases import Case, decode
 from autograder.grading.items import Assignment, Item
+from autograder.sandbox.calls import Request
 from autograder.sandbox.interpreter import withhold
 from autograder.vocabulary.errors import FixtureError
 
@@ -45,7 +47,30 @@ class Fixtures:
 
     def of_item(self, item_id: str) -> tuple[Case, ...]:
         """The cases of one item."""
-        return tuple(case for case in self.cases if case.item == item_id)
+        return self._by_item.get(item_id, ())
+
+    def requests(self, items: tuple[Item, ...], curves: tuple[Item, ...] = ()) -> Mapping[str, Request]:
+        """The calls of these items and curves by the id of their case, hidden ones last.
+
+        What is shown before them cannot tell of them. They are the same for each submission: put together once.
+        """
+        if (items, curves) not in self._requests:
+            drawn = {curve.id for curve in curves}
+            cases = [case for item in items for case in self.of_item(item.id)]
+            cases += [case for case in self.curves if case.id in drawn]
+            cases.sort(key=lambda case: case.visibility == "hidden")
+            named = {item.id: item for item in (*items, *curves)}
+            self._requests[items, curves] = {case.id: case.request(named[case.item]) for case in cases}
+        return self._requests[items, curves]
+
+    @functools.cached_property
+    def _by_item(self) -> dict[str, tuple[Case, ...]]:
+        ids = dict.fromkeys(case.item for case in self.cases)
+        return {item: tuple(case for case in self.cases if case.item == item) for item in ids}
+
+    @functools.cached_property
+    def _requests(self) -> dict[tuple[tuple[Item, ...], tuple[Item, ...]], Mapping[str, Request]]:
+        return {}
 
 
 def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path | None = None) -> Fixtures:

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from autograder.grading.cases import Case
 from autograder.grading.counterexamples.drawing import Drawing
 from autograder.grading.counterexamples.rows import RowSearch, read_rows
 from autograder.grading.counterexamples.search import Search, with_counterexamples
+from autograder.grading.counterexamples.typed import calls_of
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
 from autograder.grading.judging import NOTHING_READ, Judge, Judged, called_item, load_failure, simpler_item
@@ -17,13 +20,14 @@ from autograder.grading.known_mistakes import Answer, fingerprint, names_of_item
 from autograder.grading.remarks.details import Details
 from autograder.grading.remarks.hints import (
     hint_of_called,
+    hint_of_defaults,
     hint_of_failure,
     hint_of_hidden,
     hint_of_names,
     is_of_form,
 )
 from autograder.grading.remarks.pictures import curve_of, picture_of
-from autograder.grading.remarks.reasons import explain
+from autograder.grading.remarks.reasons import explain, explains
 from autograder.grading.remarks.updates import about_updates
 from autograder.grading.remarks.wording import which_case
 from autograder.sandbox.calls import Outcome, Program, Request
@@ -87,7 +91,8 @@ class Grader:
     ) -> tuple[Report, Details]:
         shown, cause = Details(submission.sha256, self.fixtures.sha256), ""
         try:
-            results, cause, shown = self._results(submission, sandbox, items, curves, shown)
+            with np.errstate(all="ignore"):  # of odd values nobody is warned on the terminal of whoever grades
+                results, cause, shown = self._results(submission, sandbox, items, curves, shown)
         except GraderFault as fault:
             results = [not_graded(item, str(fault)) for item in items]
         except OSError as error:  # no memory to start a worker, no descriptor left
@@ -115,7 +120,8 @@ class Grader:
         judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
         judged = {item.id: self._judged(item, outcomes, judge) for item in items}
         names = self._names(items, outcomes, judged)
-        results = [self._item_result(item, judged, outcomes, names.get(item.id, ())) for item in items]
+        texts = self.assignment.untouched_source(), submission.source
+        results = [self._item_result(item, judged, outcomes, names.get(item.id, ()), texts) for item in items]
         results = self._with_counterexamples(results, items, submission, sandbox)
         cause = judge.causes([one for found in judged.values() for one in found])
         return results, cause, self._details(results, curves, outcomes, judge, shown)
@@ -124,14 +130,10 @@ class Grader:
         self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
     ) -> dict[str, Outcome]:
         """What became of each case, by its id."""
-        cases = [case for item in items for case in self.fixtures.of_item(item.id)]
-        drawn = {curve.id for curve in curves}
-        cases += [case for case in self.fixtures.curves if case.id in drawn]
-        cases.sort(key=lambda case: case.visibility == "hidden")  # last: what is shown before cannot tell of them
-        known = {item.id: item for item in (*items, *curves)}
-        requests = [case.request(known[case.item]) for case in cases]
+        asked = self.fixtures.requests(tuple(items), tuple(curves))
+        requests = list(asked.values())
         outcomes = sandbox.run(self._program(submission), requests, load_timeout=self.assignment.load_timeout)
-        return dict(zip((case.id for case in cases), outcomes, strict=True))
+        return dict(zip(asked, outcomes, strict=True))
 
     def _program(self, submission: Submission) -> Program:
         chosen = self.assignment
@@ -147,8 +149,8 @@ class Grader:
         if self.drawing is not None and self.fixtures.holds_hidden:
             search = Search(self.drawing, program, sandbox, timeout, submission.sha256, place)
             return with_counterexamples(results, items, search, unseen=True)
-        by_rows = RowSearch(self.rows, self.fixtures.cases, program, sandbox, timeout, place) if self.rows else None
-        return with_counterexamples(results, items, by_rows, unseen=False)
+        by_rows = RowSearch(self.rows, self.fixtures.cases, program, sandbox, timeout, place).after(results)
+        return with_counterexamples(results, items, by_rows if self.rows else None, unseen=False)
 
     def _details(
         self,
@@ -164,10 +166,10 @@ class Grader:
         found = [curve_of(case, outcomes[case.id], timeouts[case.id], failure, place) for case in cases]
         failed = [next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results]
         pictures = [picture_of(case, outcomes[case.id]) for case in self.fixtures.cases if case.id in failed]
-        drawn = tuple(one for one in pictures if one is not None)
         wrong = {item.function for item in results if item.verdict == "failed"}
         answers, code = self._answers(results, outcomes), written(judge.submission.source, wrong)
-        return replace(shown, curves=tuple(found), pictures=drawn, answers=answers, code=code)
+        shown = replace(shown, curves=tuple(found), pictures=tuple(filter(None, pictures)))
+        return replace(shown, answers=answers, code=code, calls=calls_of(results, self.fixtures.cases))
 
     def _answers(self, results: Sequence[ItemResult], outcomes: Mapping[str, Outcome]) -> dict[str, str]:
         """The fingerprints of wrong answers that no known mistake gives, by item."""
@@ -193,6 +195,7 @@ class Grader:
         judged: Mapping[str, Sequence[Judged]],
         outcomes: Mapping[str, Outcome],
         names: tuple[str, ...],
+        texts: tuple[str, str],
     ) -> ItemResult:
         own = judged[item.id]
         results = tuple(one.result for one in own)
@@ -210,6 +213,8 @@ class Grader:
         message = f"{message}\n{updates}" if updates else message
         if slugs:
             hint = hint_of_names(slugs, self.fixtures.hints)
+        elif default := hint_of_defaults([one.case for one in own if not one.passed], *texts):
+            hint = default
         elif called := called_item(listed, item, judged):
             hint = hint_of_called(called)
         elif first.result.visibility == "hidden" and first.result.verdict in NAMED:
@@ -218,7 +223,7 @@ class Grader:
         elif first.mismatch is not None:
             reason = self._reason(own, outcomes)
             message = f"{message}\n{reason}" if reason else message
-            later, told = before > 0 or bool(reason), bool(updates)
+            later, told = before > 0 or explains(reason), bool(updates)
             hint = hint_of_failure(item, first.case, first.mismatch, simpler, later=later, told=told)
         is_elsewhere = bool(simpler) and first.mismatch is not None and is_of_form(first.mismatch)
         message = message if is_elsewhere else f"{which_case(first.case, before)}{message}"
@@ -227,9 +232,13 @@ class Grader:
 
     def _reason(self, judged: Sequence[Judged], outcomes: Mapping[str, Outcome]) -> str:
         """What can be seen of a mistake that has no name."""
-        seen = [(one.case, found) for one in judged if (found := outcomes[one.case.id].observation) is not None]
-        relatives = [case for case in self.fixtures.cases if case.function == judged[0].case.function]
-        return explain(seen, self.fixtures.hints, relatives)
+        own, function = {one.case.id for one in judged}, judged[0].case.function
+        relatives = [case for case in self.fixtures.cases if case.function == function]
+        answers = [(case, outcomes[case.id].observation) for case in relatives if case.id in outcomes]
+        seen = [(case, found) for case, found in answers if found is not None]
+        of_item = [(case, found) for case, found in seen if case.id in own]
+        others = [(case, found) for case, found in seen if case.id not in own]
+        return explain(of_item, self.fixtures.hints, relatives, others)
 
     def _names(
         self, items: Sequence[Item], outcomes: Mapping[str, Outcome], judged: Mapping[str, Sequence[Judged]]
@@ -252,10 +261,8 @@ def _answer_of(outcome: Outcome) -> Answer | None:
 
 def _of_updates(first: Judged, outcomes: Mapping[str, Outcome]) -> str:
     """What the weights of a public case's run say, update by update."""
-    seen = outcomes[first.case.id].observation
-    if seen is None or first.mismatch is None or first.result.visibility != "public":
-        return ""
-    return about_updates(first.case, seen)
+    seen = outcomes[first.case.id].observation if first.result.visibility == "public" else None
+    return "" if seen is None or first.mismatch is None else about_updates(first.case, seen)
 
 
 def _worst(results: Sequence[CaseResult]) -> Verdict:

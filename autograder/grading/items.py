@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ ASSIGNMENT_KEYS = frozenset(
 )
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
-ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "public", "hidden", "calls"})
+ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "hints", "public", "hidden", "calls"})
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Item:
     output_megabytes   float    what one case may print
     hint               str      what to think about where no known mistake explains the answer
     calls              graded functions that an answer may call: where they fail, they are where to start
+    hints              what to think about where it is one public case that fails first, or one of several values of a
+                       case, by its name: said instead of `hint`, and where that would be about something else
     """
 
     id: str
@@ -48,6 +50,7 @@ class Item:
     memory_megabytes: float = MEMORY_MEGABYTES
     output_megabytes: float = OUTPUT_MEGABYTES
     calls: tuple[str, ...] = ()
+    hints: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,15 @@ def _item(entry: Mapping[str, Any]) -> Item:
     )
     if not item.public and not item.hidden:
         raise ValueError(f"{name} has no case")
-    return replace(item, calls=tuple(_list({"calls": [], **entry}, "calls", str, name)))
+    calls = tuple(_list({"calls": [], **entry}, "calls", str, name))
+    return replace(item, calls=calls, hints=_hints({"hints": {}, **entry}, name))
+
+
+def _hints(entry: Mapping[str, Any], where: str) -> dict[str, str]:
+    found = entry["hints"]
+    if not isinstance(found, dict):
+        raise ValueError(f"'hints' of {where} should be a table of texts, but is {_shown(found)}")
+    return {key: _text(found, key, f"the hints of {where}") for key in found}
 
 
 def _budgets(entry: Mapping[str, Any], timeout: float, where: str) -> dict[str, Any]:

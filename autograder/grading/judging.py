@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autograder.grading.cases import Case
 from autograder.grading.compare import Mismatch, compare
 from autograder.grading.items import Item
-from autograder.grading.remarks.hints import VALUES, may_share_a_cause, same_kind
+from autograder.grading.remarks.hints import VALUES, is_of_numbers, may_share_a_cause, same_kind
 from autograder.grading.remarks.wording import about_exception, about_mismatch, about_outcome, is_unfinished
 from autograder.sandbox.calls import Outcome
 from autograder.submissions.submission import Submission
@@ -87,19 +87,28 @@ def simpler_item(
 ) -> str:
     """The item of the function before this one that fails in a public case and in the same way; "" where there is none.
 
-    Of an item that fails in hidden cases alone: the first other one, wherever it stands, unless just one of the two is
-    about arguments that should be refused.
+    Of a wrong gradient: the first item whose values are wrong, wherever it stands, since they have wrong gradients.
+    Of an item that fails in hidden cases alone: that one too, or else the first other one, unless just one of the two
+    is about arguments that should be refused.
     """
-    fits = may_share_a_cause if of_hidden else same_kind
-    for other in items:
-        if other.id == item.id and not of_hidden:
-            return ""
-        found = next((one for one in judged.get(other.id, ()) if not one.passed), None)
-        if other.function != item.function or found is None or found.result.visibility == "hidden":
-            continue
-        if fits(found.mismatch, mismatch):
-            return other.id
-    return ""
+    failing = [
+        (other.id, found.mismatch)
+        for other in items
+        if other.function == item.function
+        and (found := next((one for one in judged.get(other.id, ()) if not one.passed), None)) is not None
+        and found.result.visibility == "public"
+    ]
+    wrong = next((other for other, found in failing if found is not None and found.rung in VALUES), "")
+    if wrong and wrong != item.id and is_of_numbers(mismatch) and (of_hidden or not _is_value(mismatch)):
+        return wrong
+    if of_hidden:
+        return next((other for other, found in failing if may_share_a_cause(found, mismatch)), "")
+    earlier = [one.id for one in items[: [one.id for one in items].index(item.id)]]
+    return next((other for other, found in failing if other in earlier and same_kind(found, mismatch)), "")
+
+
+def _is_value(mismatch: Mismatch | None) -> bool:
+    return mismatch is not None and mismatch.rung in VALUES
 
 
 def called_item(items: Sequence[Item], item: Item, judged: Mapping[str, Sequence[Judged]]) -> Item | None:

@@ -18,7 +18,7 @@ from autograder.vocabulary.report import ItemResult, Report, Verdict
 from autograder.vocabulary.text import VERDICT_WORDS, number, visible
 
 LEADING = 2  # columns before the first function: student and points; final grade and status are more
-MOST_NOTE = 60  # characters
+MOST_NOTE, MOST_NAMES = 80, 2  # characters of what stands out; names and verdicts in it
 _ABSENT = Markup('<td class="absent">not in this report</td>')
 
 
@@ -74,7 +74,7 @@ def rows_of(
             status=_status(report, final),
             mistakes=" ".join(places[name] for name in made),
             cells=_cells(report, columns),
-            note=visible(stands_out(report), MOST_NOTE),
+            note=visible(stands_out(report, MOST_NAMES), MOST_NOTE),
         )
 
 

@@ -18,6 +18,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import ItemResult
 from autograder.vocabulary.report_text import counterexample_lines
 from autograder.vocabulary.text import VERDICT_WORDS, isolation_line, number, visible
 
@@ -74,7 +75,9 @@ def _environment() -> jinja2.Environment:
         href=_href,
         isolation=isolation_line,
         line=visible,
+        not_passed=lambda item: [case for case in item.cases if case.verdict != "passed"],
         number=number,
+        passed=_passed,
         percent=lambda share: f"{100 * share:.0f}%",
         points=lambda points: NO_VALUE if points is None else number(points),
         score=lambda score: visible(score, 40) if isinstance(score, str) else number(score),
@@ -89,6 +92,12 @@ def _finalize(value: object) -> object:
     """What a template prints: strings without characters that act unseen; markup as it is."""
     is_plain = isinstance(value, str) and not isinstance(value, Markup)
     return visible(str(value), newlines=True) if is_plain else value
+
+
+def _passed(item: ItemResult, visibility: str) -> Markup:
+    """The names of the cases of that visibility that passed; a class has hundreds for each student."""
+    names = [case.case for case in item.cases if case.verdict == "passed" and case.visibility == visibility]
+    return Markup("".join([f"<code>{escape(visible(name, 120))}</code> " for name in names]))
 
 
 def _signed(value: float, digits: int = 2) -> str:

@@ -54,6 +54,7 @@ def cut_to(cut: Cut, report: Report, details: Details, listing: Listing) -> tupl
     kept = replace(
         details,
         pictures=details.pictures if cut.pictures else (),
+        calls=details.calls if cut.pictures else {},
         curves=details.curves if cut.curves else (),
         earlier=details.earlier if cut.earlier is None else details.earlier[len(details.earlier) - cut.earlier :],
     )
@@ -61,6 +62,7 @@ def cut_to(cut: Cut, report: Report, details: Details, listing: Listing) -> tupl
         *(["the cases of items that passed"] if cut.cases and not cut.passed_cases and _had_cases(report) else []),
         *(["the ends of long messages"] if _is_shorter(items, report.items) else []),
         *(["pictures of differences"] if kept.pictures != details.pictures else []),
+        *(["what public cases call"] if kept.calls != details.calls else []),
         *(["learning curves"] if kept.curves != details.curves else []),
         *(["what each case said"] if not cut.cases else []),
         *(["your code"] if not cut.code and listing != NOTHING else []),

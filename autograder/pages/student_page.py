@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from autograder.grading.counterexamples.typed import CALLED
 from autograder.grading.remarks.details import Details, Earlier
 from autograder.pages.curves import plot
 from autograder.pages.drawing import grid
@@ -100,6 +101,8 @@ def _page(title: str, notes: Sequence[str], report: Report, shown: Details, list
         earned=sum(item.points or 0.0 for item in graded),
         gradable=sum(item.max_points for item in graded),
         curves=[(curve, [plot(series) for series in curve.series]) for curve in shown.curves],
+        called=CALLED,
+        calls=shown.calls,
         grids={picture.item: grid(picture) for picture in shown.pictures},
         questions=_questions(report, listing, title),
         gradings=_gradings(report, shown.earlier),

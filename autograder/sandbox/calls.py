@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from autograder.sandbox.inside.frames import encode_header
 from autograder.sandbox.observation import Observation, Raised, from_frame, raised_from_header
 
 Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run"]
@@ -53,6 +55,12 @@ class Request:
     output_megabytes: float = OUTPUT_MEGABYTES
     hidden: bool = False
 
+    @functools.cached_property
+    def header(self) -> bytes:
+        """What a worker is told of it beside its inputs, but for the number of the question."""
+        asked = {"op": "run", "function": self.function, "probe": self.probe, "params": dict(self.params)}
+        return encode_header(asked)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -75,21 +83,26 @@ class Outcome:
     loading: bool = False
 
 
-def read_answer(frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str]) -> Outcome:
-    """The outcome that a worker's frame stands for; one of another kind, or one that contradicts itself, is a crash."""
+def read_answer(
+    frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str], size: tuple[int, int] = (0, 0)
+) -> Outcome:
+    """The outcome that a worker's frame stands for; one of another kind, or one that contradicts itself, is a crash.
+
+    size   bytes of its header and of its tensors
+    """
     header, blob = frame
     try:
         match header.get("op") if header.get("op") in answers else None:
             case "loaded":
-                return Outcome("observed", detail="loaded", seconds=seconds)
+                return Outcome("observed", detail="loaded", seconds=seconds, size=size)
             case "missing":
-                return Outcome("missing", seconds=seconds)
+                return Outcome("missing", seconds=seconds, size=size)
             case "observed":
-                return Outcome("observed", observation=from_frame(header, blob), seconds=seconds)
+                return Outcome("observed", observation=from_frame(header, blob), seconds=seconds, size=size)
             case "raised":
                 raised = raised_from_header(header)
                 status: Status = "out_of_memory" if raised.is_out_of_memory else "raised"
-                return Outcome(status, raised=raised, seconds=seconds)
+                return Outcome(status, raised=raised, seconds=seconds, size=size)
     except ValueError as error:
-        return Outcome("crashed", detail=str(error), seconds=seconds)
-    return Outcome("crashed", detail="the worker's answer could not be read", seconds=seconds)
+        return Outcome("crashed", detail=str(error), seconds=seconds, size=size)
+    return Outcome("crashed", detail="the worker's answer could not be read", seconds=seconds, size=size)

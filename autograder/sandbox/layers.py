@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from autograder.sandbox import cgroup
+from autograder.sandbox.around import cgroup
 from autograder.sandbox.inside.isolation import AROUND, LAYERS
 from autograder.sandbox.interpreter import KIT_ROOT, readable_paths
 

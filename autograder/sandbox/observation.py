@@ -112,12 +112,20 @@ def _places() -> list[tuple[str, str]]:
     return sorted(((path, name) for path, name in long if path != "/"), key=lambda one: -len(one[0]))
 
 
-def _is_shallow(value: Any, levels: int) -> bool:
+def _is_shallow(value: dict[str, Any] | list[Any], levels: int) -> bool:
     """Whether printing or comparing the value needs no more than so many calls inside each other."""
-    if not isinstance(value, dict | list):
-        return True
-    inner = value.values() if isinstance(value, dict) else value
-    return levels > 0 and all(_is_shallow(entry, levels - 1) for entry in inner)
+    if levels <= 0:
+        return False
+    inner = [
+        entry for entry in (value.values() if isinstance(value, dict) else value) if isinstance(entry, dict | list)
+    ]
+    return all(_is_shallow(entry, levels - 1) for entry in inner) if inner else True
+
+
+def _are_counts(values: list[Any]) -> bool:
+    if not set(map(type, values)) <= {int}:
+        return False
+    return min(values, default=0) >= 0 and max(values, default=0) <= LARGEST
 
 
 def _is_count(value: Any) -> bool:
@@ -150,10 +158,14 @@ def _returned(entry: Any, array: Array | None) -> Returned:
 
 
 def _tensor(entry: Mapping[str, Any], array: Array | None) -> Returned:
-    shape = entry.get("shape")
-    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(_is_count(size) for size in shape):
+    requires_grad = entry.get("requires_grad") is True
+    if array is not None:  # what is said of it must be so, and is told in words of ours
+        dtype, shape = _name(array.dtype), array.shape
+        told = entry.get("dtype") == dtype and entry.get("shape") == list(shape)
+        if not told or len(shape) > MAX_DIMENSIONS or array.dtype.kind == "c":
+            raise ValueError("the worker's answer contradicts itself")
+        return Returned("tensor", "Tensor", dtype, shape, requires_grad, array)
+    listed = entry.get("shape")
+    if not isinstance(listed, list) or len(listed) > MAX_DIMENSIONS or not _are_counts(listed):
         raise ValueError("the worker's answer has a tensor without a shape")
-    dtype = _text(entry, "dtype", 40)
-    if array is not None and (array.shape != tuple(shape) or _name(array.dtype) != dtype or array.dtype.kind == "c"):
-        raise ValueError("the worker's answer contradicts itself")
-    return Returned("tensor", "Tensor", dtype, tuple(shape), entry.get("requires_grad") is True, array)
+    return Returned("tensor", "Tensor", _text(entry, "dtype", 40), tuple(listed), requires_grad)

@@ -12,7 +12,6 @@ import queue
 import select
 import threading
 import time
-from collections import deque
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from autograder.sandbox.inside import frames
@@ -84,7 +83,7 @@ class Polled:
         self._poll = select.poll()
         self._poll.register(self._answers, select.POLLIN)
         self._poll.register(self._output, select.POLLIN)
-        self._outbox: deque[memoryview] = deque()
+        self._outbox = bytearray()
         self._received = bytearray()
         self._ended = False
         self.tail, self.written = b"", 0
@@ -93,7 +92,7 @@ class Polled:
         """Send it when there is room."""
         if not self._outbox:
             self._poll.register(self._requests, select.POLLOUT)
-        self._outbox.append(memoryview(frame))
+        self._outbox += frame
 
     def receive(self, seconds: float) -> Answer | Ended | None:
         """The next answer; None where none came within so many seconds."""
@@ -133,15 +132,13 @@ class Polled:
 
     def _hand_on(self) -> None:
         try:
-            sent = os.write(self._requests, self._outbox[0])
+            sent = os.write(self._requests, self._outbox[:CHUNK])
         except BlockingIOError:
             return
         except OSError:  # nobody reads any more
             self._outbox.clear()
         else:
-            self._outbox[0] = self._outbox[0][sent:]
-            if not self._outbox[0]:
-                self._outbox.popleft()
+            del self._outbox[:sent]
         if not self._outbox:
             self._poll.unregister(self._requests)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from autograder.sandbox import cgroup
+from autograder.sandbox.around import cgroup
+from autograder.sandbox.around.names import have_been_read, named
 from autograder.sandbox.calls import Program
 from autograder.sandbox.interpreter import command, environment, packages, readable_paths
 from autograder.vocabulary.errors import SandboxError
@@ -35,7 +38,9 @@ class Server:
         self._group = _group() if "cgroup" in layers else None
         self._is_warm = False
         self._warmed: set[str] = set()
-        self._compiled: dict[str, str] = {}
+        self._prepared: dict[str, Any] = {}
+        self._held = False
+        self._unheard = 0  # answers of the server that nobody waited for
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
@@ -82,16 +87,24 @@ class Server:
             self._warmed.add(module)
             self._ask({"warm": module})
 
-    def compile(self, program: Program) -> None:
-        """Let the kit's own modules be compiled once, not in every worker. It reads them; it does not run them."""
-        sources = {f"{name}.py": source for name, source in {**program.given, "probes": program.probes}.items()}
-        if sources != self._compiled:
-            with tempfile.TemporaryFile() as file:
-                file.write(json.dumps(sources).encode())
-                file.seek(0)
-                self._send_with((file.fileno(),), {"compile": True})
-                self._receive()
-            self._compiled = sources
+    def prepare(self, program: Program) -> None:
+        """Let the kit's own modules be run and compiled once, not in every worker. Of a submission it sees nothing."""
+        own = {"given": dict(program.given), "probes": program.probes}
+        if own != self._prepared:
+            self._send_file({"prepare": True}, own)
+            self._prepared = own
+
+    def hold_to_names(self) -> None:
+        """Let workers from now on name nothing but what was looked up and read before, by all that it takes."""
+        try:
+            have_been_read()
+            if self._held:
+                return
+            allowed = named()._asdict()
+        except OSError as error:
+            raise SandboxError(f"What submissions may read could not be looked up: {error}. {DOCTOR}") from error
+        self._send_file({"names": True}, allowed)
+        self._held = True
 
     def fork(self, descriptors: tuple[int, int, int], megabytes: float, seconds: float) -> tuple[int, int]:
         """The process id, as the server sees it and as we do, of a new worker that holds these pipes.
@@ -105,6 +118,14 @@ class Server:
         answer = self._receive()
         return int(answer["pid"]), int(answer["outside"])
 
+    def _send_file(self, message: dict[str, Any], content: dict[str, Any]) -> None:
+        """Send what no message has room for, and wait until it is taken."""
+        with tempfile.TemporaryFile() as file:
+            file.write(json.dumps(content).encode())
+            file.seek(0)
+            self._send_with((file.fileno(),), message)
+            self._receive()
+
     def _send_with(self, descriptors: Sequence[int], message: dict[str, Any]) -> None:
         try:
             socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
@@ -115,8 +136,20 @@ class Server:
         """Kill a worker and its process group; its wait status."""
         return int(self._ask({"end": pid})["status"])
 
+    def end_meanwhile(self, pid: int) -> int:
+        """The same for a worker of which nobody asks how it ended: whatever is asked next is answered once it is gone.
+
+        So nobody waits while the kernel takes back its memory, 4 to 8 ms, who has its answers to judge.
+        """
+        self._tell({"end": pid})
+        self._unheard += 1
+        return int(signal.SIGKILL)
+
     def close(self) -> None:
         """Stop the server. It holds nothing worth the second that torch takes to leave in good order."""
+        if self._unheard and self.alive:
+            with contextlib.suppress(SandboxError):  # its workers are gone first
+                self._hear_all()
         self._socket.close()
         self._process.kill()
         self._process.wait()
@@ -126,13 +159,26 @@ class Server:
             self._group.close()
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._tell(question)
+        return self._receive()
+
+    def _tell(self, question: dict[str, Any]) -> None:
         try:
             self._socket.send(json.dumps(question).encode())
         except OSError as error:
             raise SandboxError(self._explain()) from error
-        return self._receive()
 
     def _receive(self) -> dict[str, Any]:
+        """The answer to the last question; those that nobody waited for come first."""
+        self._hear_all()
+        return self._hear()
+
+    def _hear_all(self) -> None:
+        while self._unheard:
+            self._unheard -= 1
+            self._hear()
+
+    def _hear(self) -> dict[str, Any]:
         try:
             message = self._socket.recv(4096)
         except OSError as error:

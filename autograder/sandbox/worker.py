@@ -11,9 +11,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from autograder.sandbox.calls import Outcome, Program, Request, Status, read_answer
 from autograder.sandbox.inside import frames
@@ -77,7 +77,7 @@ class Worker:
             "probes": program.probes,
             "packages": program.packages,
         }
-        outcome = self._hear(self._ask(header, b"", budget, ("loaded", "raised")))
+        outcome = self._hear(self._ask(frames.encode_header(header), b"", budget, ("loaded", "raised")))
         self.loading_seconds = outcome.seconds
         return None if outcome.detail == "loaded" else replace(outcome, loading=True)
 
@@ -88,30 +88,34 @@ class Worker:
             yield self._hear(question)
 
     def _call(self, request: Request) -> _Question:
-        header = {"op": "run", "function": request.function, "probe": request.probe, "params": dict(request.params)}
         budget = Budget(request.timeout, request.cpu, request.memory_megabytes, request.output_megabytes)
-        return self._ask(header, request.inputs, budget, ("observed", "raised", "missing"))
+        return self._ask(request.header, request.inputs, budget, ("observed", "raised", "missing"))
 
     def close(self) -> None:
-        """Kill the worker, wait for it, and let go of its pipes."""
+        """Kill the worker, and let go of its pipes. A next one starts after its end; whoever closes need not wait."""
         try:
-            self._kill()
+            self._dismiss()
         finally:
             self._pipes.close()
 
+    def _dismiss(self) -> None:
+        """Have it killed."""
+        self._kill()
+
     def _kill(self) -> None:
+        """Have it killed, and wait for its end."""
         raise NotImplementedError
 
     def _ending(self) -> str:
         raise NotImplementedError
 
-    def _ask(self, header: dict[str, Any], blob: bytes, budget: Budget, answers: Sequence[str]) -> _Question:
+    def _ask(self, header: bytes, blob: bytes, budget: Budget, answers: Sequence[str]) -> _Question:
         """Send a numbered question; what comes back counts as its answer only under the same number."""
         if self._asked == self._answered:
             self._since = time.perf_counter()
         self._asked += 1
         try:
-            self._pipes.send(frames.encode({**header, "n": self._asked}, blob))
+            self._pipes.send(frames.joined(frames.numbered(header, self._asked), blob))
         except frames.FrameError as error:
             raise SandboxError(f"A request cannot be sent to the worker: {error}.") from error
         return _Question(self._asked, budget, answers)
@@ -125,8 +129,8 @@ class Worker:
             seconds = heard.seconds - began
             if heard.header.get("n") != question.number or type(heard.header["n"]) is not int:
                 return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
-            outcome = read_answer((heard.header, heard.blob), seconds, question.answers)
-            return replace(outcome, size=(heard.header_size, len(heard.blob)))
+            size = heard.header_size, len(heard.blob)
+            return read_answer((heard.header, heard.blob), seconds, question.answers, size)
         seconds = time.perf_counter() - began
         if isinstance(heard, Ended):
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
@@ -233,10 +237,16 @@ class ForkedWorker(Worker):
         )
 
     def _kill(self) -> None:
+        self._end_by(self._owner.end)
+
+    def _dismiss(self) -> None:
+        self._end_by(self._owner.end_meanwhile)
+
+    def _end_by(self, end: Callable[[int], int]) -> None:
         if self._status is not None:
             return
         try:
-            self._status = self._owner.end(self._known_as)
+            self._status = end(self._known_as)
         except SandboxError:  # the server is gone; its worker must not stay
             self._status = int(signal.SIGKILL)
             if self._pid:  # 0 only in namespaces, which end with the server

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import warnings
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 
 MAX_CODE = 256 * 1024  # characters of code in a whole notebook
 MAX_WRITTEN = 4_000  # characters of one function, as an example
+MAX_STATEMENTS = 20_000
+MAX_SCOPES = 4_000  # functions, classes, comprehensions: Python compares the code of each with that of all others
+SCOPES = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what ast, compile and symtable raise
 
 
 def parsed(text: str) -> ast.Module:
-    """The syntax tree of `text`, checked as far as Python checks without running it."""
+    """The syntax tree of `text`, checked as far as Python checks without running it.
+
+    Raises one of UNPARSABLE; ValueError also where so much is in it that this would take many seconds.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an odd escape in a string is the student's, not the grader's
         tree = ast.parse(text)
+        kinds = Counter(map(type, ast.walk(tree)))
+        statements = sum(count for kind, count in kinds.items() if issubclass(kind, ast.stmt))
+        if statements > MAX_STATEMENTS or sum(kinds[kind] for kind in SCOPES) > MAX_SCOPES:
+            raise ValueError("more than anybody writes")
         compile(tree, "<cell>", "exec", dont_inherit=True)
     return tree
 
@@ -53,6 +74,37 @@ def written(source: str, names: Collection[str]) -> dict[str, str]:
     lines = re.split("\r\n|\r|\n", source)
     functions = [one for one in statements if isinstance(one, ast.FunctionDef) and one.name in names]
     return {one.name: _written(one, lines) for one in functions}
+
+
+@functools.lru_cache(maxsize=4)  # each item that fails asks for two texts, one of them the same for a whole class
+def defaults_of(source: str) -> Mapping[str, Mapping[str, str]]:
+    """Of each top-level function the parameters whose default is a literal, each as it is written in the shortest way.
+
+    Of what cannot be parsed, nothing.
+    """
+    if len(source) > MAX_CODE:
+        return {}
+    try:
+        statements = parsed(source).body
+    except UNPARSABLE:
+        return {}
+    found = {one.name: _defaults(one.args) for one in statements if isinstance(one, ast.FunctionDef)}
+    return {name: defaults for name, defaults in found.items() if defaults}
+
+
+def _defaults(arguments: ast.arguments) -> dict[str, str]:
+    places = [*arguments.posonlyargs, *arguments.args]
+    last = zip(places[len(places) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    literals = {place.arg: _literal(default) for place, default in (*last, *named) if default is not None}
+    return {name: text for name, text in literals.items() if text}
+
+
+def _literal(node: ast.expr) -> str:
+    try:
+        return repr(ast.literal_eval(node))
+    except (*UNPARSABLE, TypeError):
+        return ""
 
 
 def _written(function: ast.FunctionDef, lines: list[str]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from autograder import __version__
+from autograder.vocabulary.indented import indented
 from autograder.vocabulary.invisible import plain_json
 
 SCHEMA = 1
@@ -21,6 +22,7 @@ Verdict = Literal[
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Visibility = Literal["public", "hidden"]
+VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def _item_to_json(item: ItemResult) -> dict[str, Any]:
-    """The item's entry, without a counterexample where there is none."""
-    entry = asdict(item)
+    """The item's entry, without a counterexample where there is none; as `asdict` makes it, in a tenth of its time."""
+    entry = {**vars(item), "cases": tuple(dict(vars(case)) for case in item.cases)}
     if not item.counterexample:
         del entry["counterexample"]
     return entry
@@ -165,11 +167,9 @@ def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
     cases = tuple(CaseResult(**case) for case in _listed(item["cases"]))
     result = ItemResult(**{**item, "mistakes": tuple(_listed(item["mistakes"])), "cases": cases})
     _refuse_unless_text(result.item, result.function, result.title, result.message, result.hint, *result.mistakes)
-    _refuse_unless_text(*(text for case in cases for text in (case.case, case.visibility, case.message)))
+    _refuse_strange(cases, result.item)
     numbers = (result.max_points, result.seconds, *([] if result.points is None else [result.points]))
-    if any(case.visibility not in get_args(Visibility) for case in cases):
-        raise ValueError(f"{result.item} has a case that is neither public nor hidden")
-    if any(verdict not in VERDICTS for verdict in (result.verdict, *(case.verdict for case in cases))):
+    if result.verdict not in VERDICTS:
         raise ValueError(f"{result.item} has an unknown verdict")
     if (result.points is None) != (result.verdict == "not_graded"):
         raise ValueError(f"the points of {result.item} do not fit its verdict")
@@ -180,6 +180,16 @@ def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
     return result
 
 
+def _refuse_strange(cases: Sequence[CaseResult], item: str) -> None:
+    for case in cases:  # of which a class has a hundred thousand
+        if not isinstance(case.case, str) or not isinstance(case.message, str):
+            raise TypeError(f"{item} has a case without a name or a message")
+        if case.visibility not in VISIBILITIES:
+            raise ValueError(f"{item} has a case that is neither public nor hidden")
+        if case.verdict not in VERDICTS:
+            raise ValueError(f"{item} has a case of an unknown verdict")
+
+
 def to_bytes(report: Report) -> bytes:
     """What the file of a report holds. What acts without being seen, or is no character, becomes JSON's escape."""
     return json_bytes(to_json(report))
@@ -187,7 +197,7 @@ def to_bytes(report: Report) -> bytes:
 
 def json_bytes(data: Mapping[str, Any]) -> bytes:
     """`data` as such a file holds it: readable letters stay, and what acts without being seen is JSON's escape."""
-    return plain_json(json.dumps(data, indent=1, ensure_ascii=False)).encode() + b"\n"
+    return plain_json(indented(data)).encode() + b"\n"
 
 
 def from_bytes(data: bytes) -> Report | None:

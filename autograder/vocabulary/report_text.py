@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from autograder.vocabulary.report import ItemResult, Report, Verdict
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, Verdict
 from autograder.vocabulary.text import number, visible
 
 WIDTH = 100
@@ -17,15 +17,18 @@ NOTHING_SMALL = "Every public case passes and a hidden one does not."
 WORDS: Mapping[Verdict, str] = {"passed": "PASS", "missing": "TODO", "not_graded": "ERR "}
 
 
-def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH, fit: bool = False) -> list[str]:
+def item_lines(
+    item: ItemResult, *, again: str = AGAIN, width: int = WIDTH, fit: bool = False, whole: bool = False
+) -> list[str]:
     """One item as a student sees it: headline; for a failure message, hint and what reruns it, if anything does.
 
-    fit   into a terminal of that width: every line, cut between words
+    fit     into a terminal of that width: every line, cut between words
+    whole   the title of what is wrong goes on in further lines where it is too long for one, and is not cut
     """
     points = f"{number(item.points) if item.points is not None else '?'} / {number(item.max_points)}"
     head, room = f"{WORDS.get(item.verdict, 'FAIL')}  {item.item}  {item.title}", width - len(points) - 1
-    head = head if len(head) <= room else _cut(head, room) if fit else f"{head[: room - 1]}…"
-    lines = [f"{head:<{room}} {points}"]
+    head, *rest = _headline(head, room, fit=fit, whole=whole and item.verdict not in ("passed", "missing"))
+    lines = [f"{head:<{room}} {points}", *rest]
     if item.verdict == "passed":
         return lines
     message = [f"  {line}" for line in visible(item.message, newlines=True).splitlines()]
@@ -35,6 +38,15 @@ def item_lines(item: ItemResult, *, again: str = AGAIN, width: int = WIDTH, fit:
     if again and can_be_seen_again(item):
         lines.append(f"  Again: {again.format(item=item.item)}")
     return lines
+
+
+def _headline(head: str, room: int, *, fit: bool, whole: bool) -> list[str]:
+    """A headline in one line, which may end in `…`; or whole, its further lines further in than what follows."""
+    if len(head) <= room:
+        return [head]
+    if whole:
+        return textwrap.wrap(head, room, subsequent_indent="      ", break_on_hyphens=False)
+    return [_cut(head, room) if fit else f"{head[: room - 1]}…"]
 
 
 def _cut(head: str, room: int) -> str:
@@ -67,14 +79,22 @@ def can_be_seen_again(item: ItemResult) -> bool:
 
 
 def report_text(report: Report, notes: Sequence[str] = (), *, width: int = WIDTH) -> str:
-    """The whole report for a terminal: items, then points by function, then the sum."""
+    """The whole report for a terminal: items, then points by function, then the sum.
+
+    What one cause kept from being reached is a line, not a screen for each item: the cause stays in sight.
+    """
     lines = [f"Note: {visible(note)}" for note in notes_beside(report, notes)]
     lines += [*visible(report.cause, newlines=True).splitlines(), ""] if report.cause else []
-    for item in report.items:
+    lost = [item for item in report.items if report.cause and item.message.startswith(NOT_REACHED)]
+    for item in (item for item in report.items if item not in lost):
         lines += [
-            *item_lines(item, width=width, fit=width < WIDTH),
+            *item_lines(item, width=width, fit=width < WIDTH, whole=True),
             *([] if item.verdict in ("passed", "missing") else [""]),
         ]
+    if lost:
+        names = f"{NOT_REACHED}: {', '.join(item.item for item in lost)}."
+        told = names if len(lost) < len(report.items) else "No item was reached."
+        lines += textwrap.wrap(told, width, break_on_hyphens=False)
     apart = [] if lines[-1:] == [""] else [""]
     return "\n".join([*lines, *apart, *totals(report)])
 

@@ -46,6 +46,8 @@ def visible(text: str, limit: int | None = None, *, newlines: bool = False) -> s
     limit      the most characters to return; longer text ends in `…`, and no escape is cut in two
     newlines   keep line breaks (`\\r\\n` becomes `\\n`) instead of writing them as `\\n`
     """
+    if text.isprintable() and (limit is None or len(text) <= limit):
+        return text
     if newlines:
         text = text.replace("\r\n", "\n")
     if limit is not None:

@@ -44,7 +44,7 @@ def score_table(probs: Tensor) -> Tensor:
 
         table[a, j] = d log softmax(logits)[a] / d logits[j]
 
-    probs     float[action]         softmax(logits): positive, also very small, sums to 1
+    probs     float[action]         softmax(logits): positive, also 1e-13, sums to 1
     returns   float[action logit]   row a belongs to action a; same dtype as probs
     """
     raise NotImplementedError("score_table")
@@ -143,7 +143,7 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
 def kl_moments(probs: Tensor, ref_probs: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and variance of k1, k2 and k3 over samples of the policy.
 
-    probs       float[action]   the policy, which samples: positive, also very small, sums to 1
+    probs       float[action]   the policy, which samples: positive, also 1e-13, sums to 1
     ref_probs   float[action]   the reference: likewise
     returns     (mean float[estimator], variance float[estimator]), a tuple: exact, in the order k1, k2, k3; same
                 dtype
@@ -202,7 +202,8 @@ def clipped_objective(ratios: Tensor, advantages: Tensor, epsilon: float) -> tup
         slope     = d objective / d log_prob                                           where ratio = exp(log_prob - c)
 
     The slope is what an update feels: it is 0 where the minimum no longer depends on the log-probability. At a
-    ratio of exactly 1 - epsilon or 1 + epsilon it is not 0 yet: there it is ratio * A, as inside the interval.
+    ratio of exactly 1 - epsilon or 1 + epsilon it is not 0 yet: there it is ratio * A, as inside the interval. Such
+    ratios are asked for only where float32 and float64 agree on the border, as for 0.25.
 
     ratios       float[token]            positive, of any size
     advantages   float[token]            of both signs, never 0
@@ -297,7 +298,7 @@ def repaired_reward(prompt: list[int], response: list[int]) -> float:
 
     prompt     list of n ints, at least one
     response   list of n ints
-    returns    a float, 0 to 2n - 1
+    returns    a float or an int, 0 to 2n - 1
     """
     raise NotImplementedError("repaired_reward")
 

@@ -1,7 +1,7 @@
 """Bandits with NumPy alone. You complete the five functions; each computes many independent runs at once.
 
 Nothing here draws random numbers: what decides by chance is given uniform numbers, so that every answer is determined.
-No function changes its arguments.
+No function changes its arguments. All floating arrays are float64.
 """
 
 import numpy as np
@@ -35,7 +35,8 @@ def update_values(
 
         Q' = Q + (reward - Q) / N'
 
-    where N' counts this time as well. All other actions keep theirs.
+    where N' counts this time as well. All other actions keep theirs, also an estimate that no reward has made: the
+    first reward of an action takes its place.
 
     estimates   float[run action]
     counts      int[run action]     how often each action was taken before
@@ -101,9 +102,9 @@ def epsilon_greedy_run(rewards: np.ndarray, epsilon: float, uniforms: np.ndarray
     """Return the actions that runs of the epsilon-greedy method take, and their estimates at the end.
 
     All estimates begin at 0. At each step a run takes an action as `epsilon_greedy` says, gets the reward of this
-    action at this step, and updates its estimates as `update_values` says.
+    action at this step, and updates its estimates as `update_values` says. No choice hangs on how a mean is rounded.
 
-    rewards     float[step run action]   what each action would earn
+    rewards     float[step run action]   what each action would earn, at one step or more
     epsilon     float                    from 0 to 1
     uniforms    float[step run 2]        from [0, 1)
     returns     int[run step] and float[run action]

@@ -78,6 +78,8 @@ def policy_loss(
     token adds 0 to the sum and counts as a response; where no response has any, the loss is 0. The defaults are the
     loss of PPO; a larger epsilon_high is DAPO's.
 
+    Not asked: ratios beyond the dtype, ratios exactly at a bound, and two errors in one call.
+
     Sources: PPO (arXiv 1707.06347, eq. 7), GRPO (2402.03300, eq. 3), DAPO (2503.14476, eq. 8), Dr. GRPO (2503.20783,
     section 3.2), GSPO (2507.18071, section 4.1), CISPO (MiniMax-M1, 2506.13585, eq. 4 and 5), dual clip (1912.09729,
     eq. 5).
@@ -269,7 +271,7 @@ def accumulate_gradients(
 
     A batch that does not fit into memory is cut into parts. Their gradients are to add up to that of the whole batch's
     loss, `policy_loss` with this normalization and max_length and else its defaults, however long the responses of a
-    part are. In this order, for each part:
+    part are. In this order, for each part, one without any token too:
 
     1. `log_probs_of(rows)`, once: the log-probabilities of the responses `rows`;
     2. `policy_loss` of these responses, times the share of the part in the batch: of its tokens for token_mean, of its
@@ -374,6 +376,8 @@ def step_diagnostics(
     1 to the number of responses even then. A response without any token has the length 0 and the weight 1; where no
     response has any, what is taken over tokens is 0.
 
+    Not asked: a token's ratio that is beyond the dtype, or exactly at a bound.
+
     log_probs       float[batch pos]      of the policy after an update
     old_log_probs   float[batch pos]      of the policy that sampled
     advantages      float[batch]
@@ -451,14 +455,16 @@ def parse_answer(text: str) -> int | float | None:
     - after them there can be a decimal point, with at least one digit behind it: 12.50; a point without one ends a
       sentence;
     - before the first digit there can be a sign, with nothing between: plus, minus (the hyphen) or the minus of print,
-      U+2212. It is no sign where a letter, a digit or a closing bracket, one of ) ] }, stands directly before it: 17-25
-      ends in 25.
+      U+2212. It is no sign where a letter or a digit, of any script, or a closing bracket, one of ) ] }, stands
+      directly before it: 17-25 ends in 25.
 
     All else, such as units, letters and currencies, is text, in front of a number and behind it: 5km and $5 are 5.
 
     text      str                 whatever a model wrote: nothing in it raises an error
     returns   int, float, None    a number without decimal point exactly, however long: one of 10000
                                   digits, too
+
+    Not asked: numbers with a decimal point that are beyond a float.
     """
     ### BEGIN SOLUTION
     boxes = re.findall(r"\\boxed\{([^}]*)\}", text)
@@ -534,6 +540,8 @@ def select_best(rewards: Tensor, min_reward: float = 1.0, count: int = 1) -> Ten
     min_reward   float
     count        int                   at least 1; can be more than there are responses
     returns      float[prompt trial]   dtype of rewards
+
+    Not asked: a min_reward that float32 rounds.
 
     As advantages of `policy_loss` these weights make it imitation: its gradient is then that of minus the
     log-probability of the chosen responses, as long as the policy is the one that sampled.

@@ -59,16 +59,17 @@ def compute_response_log_probs(
     input_ids        int64[batch pos]   padding, prompt, response, padding
     attention_mask   int64[batch pos]   1 for the tokens of prompt and response, 0 for padding
     prompt_length    positions before the first response token, padding included; at least 1
-    reduction        "none": float[batch response_pos], 0 where attention_mask is 0, whatever the logits are there
+    reduction        "none": float[batch response_pos], 0 for a token whose attention_mask is 0, whatever the
+                     logits are that predict it
                      "sum": float[batch], the log-probability of each whole response
     returns          natural logarithms in the dtype of the logits; connected to the model's parameters wherever
                      the caller records gradients, and nowhere else
     raises           ValueError         unknown reduction; the message holds what was given
 
     The end token is part of the response: stopping is an action too. attention_mask alone says what is padding: any
-    id can stand there, and any id can be a token. This is the pass that gradients flow through: no `torch.no_grad`,
-    no `detach`. Call the model once, with those two keywords and nothing else, as it is: no `train()`, no `eval()`,
-    no copy.
+    id of the vocabulary can stand there, and any can be a token. This is the pass that gradients flow through: no
+    `torch.no_grad`, no `detach`. Call the model once, with those two keywords and nothing else, as it is: no
+    `train()`, no `eval()`, no `zero_grad()`, no copy.
     """
     ### BEGIN SOLUTION
     if reduction not in ("sum", "none"):
@@ -148,12 +149,14 @@ def grpo_loss(
     kl_coefficient   weight of the penalty; ref_log_probs is needed, and used, only where it is not 0
     ref_log_probs    float[batch pos]   of the reference model
     max_length       int, for constant_length alone
-    returns          float[]            a scalar tensor, dtype of log_probs, whatever dtype the others have
+    returns          float[]            a scalar tensor, dtype of log_probs, whatever dtype the others have; they
+                                        may be rounded to it
     raises           ValueError         unknown normalization (the message holds what was given); constant_length
                                         without max_length; a kl_coefficient other than 0 without ref_log_probs
 
     old_log_probs, ref_log_probs and advantages are constants, whatever graph they carry. A response without any
-    token adds 0 to the sum and counts as a response; where no response has any, the loss is 0. Only the ratio is
+    token adds 0 to the sum and counts as a response; where no response has any, the loss is 0, with a graph
+    or without. Only the ratio is
     clipped, and only as above: large ratios and penalties stay what they are, as long as no exponential overflows.
     """
     ### BEGIN SOLUTION
@@ -273,7 +276,8 @@ def train(
     2. `model.eval()`, once: dropout stays off to the end and after it, since the policy that is scored must be the
        policy that sampled;
     3. `torch.optim.Adam` with `lr=learning_rate` over the model's parameters, kept to the end as it is;
-    4. if kl_coefficient is not 0, the reference model: a deep copy of the model as it is now, kept to the end.
+    4. if kl_coefficient is not 0, the reference model: a deep copy of the model as it is now, kept to the end,
+       frozen or not.
 
     Each step (from 0; loop over `progress_bar(problem_batches(problems, num_steps, num_prompts, seed), progress,
     num_steps)`), in this order:

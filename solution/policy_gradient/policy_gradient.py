@@ -7,9 +7,10 @@ response.
 
 Rules that hold for all six functions:
 
+- parameters keep the names that they have here: a caller may pass any of them by name;
 - no argument is modified: compute something new instead of writing into what was passed in;
 - floating dtype is kept, float32 or float64 (rewards are float32, because they start as Python numbers); the
-  floating tensors of one call share a dtype;
+  floating tensors of one call share a dtype, and tokens are int64;
 - every number that comes in is finite: in tensors, in logits, and what `reward_fn` returns;
 - sizes can all differ, and any of them can be 1: say which axis you mean (`dim=-1`, `squeeze(-1)`, einops
   names);
@@ -54,12 +55,12 @@ def compute_reward(prompts: Tensor, responses: Tensor, reward_fn: Reward) -> Ten
     prompts     int[batch prompt_pos]
     responses   int[batch trial pos]   `pos` may be longer or shorter than `prompt_pos`
     reward_fn   takes (prompt, response) in this order, both plain lists of ints, and returns a number, an int
-                or a float
+                of at most 64 bits or a float
     returns     float32[batch trial]   what reward_fn returned, fractions and signs kept; requires no grad
 
     Call `reward_fn(prompt, response)` exactly once per response, also where two responses are equal, with
     lists made for that call: a reward that uses sets, dictionaries or `.count` is silently wrong on tensors.
-    If `reward_fn` raises, let that exception through as it is.
+    If `reward_fn` raises, let that exception through as it is (StopIteration is not asked for).
     """
     ### BEGIN SOLUTION
     rewards = [
@@ -81,9 +82,10 @@ def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
         max_rewards          delta = r where r == max(r), else 0
 
     std is the sample standard deviation (it divides by the number of responses minus 1). However small or
-    large it is, the formula holds: nothing is clipped, rounded or replaced. Where all rewards of a prompt
-    agree, centered and normalized deltas are 0 up to rounding. In max_rewards every response that ties for the
-    maximum keeps its reward, also when that reward is negative; one that is only nearly as good gets 0.
+    large it is, the formula holds: nothing is clipped, rounded or replaced (an equal form will do if it is as exact
+    in float32). Where all rewards of a prompt agree, centered and normalized deltas are 0 up to rounding, also
+    rounding that was divided by EPS. In max_rewards every response that ties for the maximum keeps its reward, also
+    when that reward is negative; one that is only nearly as good gets 0.
 
     rewards   float[batch trial]   one scalar per response; not modified
     mode      one of the four names above
@@ -243,7 +245,10 @@ def run_policy_gradient(
 
     Every epoch and every inner step is done, also where all deltas or the loss are 0: nothing ends early. Between
     backpropagation and step, gradients are left as they are; Adam is made once and keeps its learning rate. The
-    model stays in training mode; the reference may be frozen or in evaluation.
+    model stays in training mode; the reference may be frozen or in evaluation. Not graded: a loop without the
+    bar, a constant of point 4 that is computed where it is not needed, old log-probs that are those of the first
+    inner step, detached, a tuple of records instead of a list, gradients that are cleared earlier in a step, and any
+    other order that changes no number.
 
     A record is `Record(epoch, step, loss, mean_reward)`: step counts inner steps over the whole run (epoch *
     num_steps_per_epoch + inner step, from 0); loss is the whole loss before the update, mean_reward the mean
@@ -253,10 +258,9 @@ def run_policy_gradient(
               prompt in its place, also one that occurs twice
     returns   PolicyGradientRun(model, records)   the model as it is after the last step
 
-    Call your other five functions, `Model` and `generate_responses` by these names, looked up when the loop
-    runs: the grader puts stand-ins in their place, so that a mistake in one of them costs no points here. (A
-    second name inside this function is fine; one that is bound when the file is imported is not.) Draw no other
-    random numbers: no second seeding, no new `Model` later on, no extra sampling.
+    Call your other five functions, `Model` and `generate_responses` by these names: the grader puts stand-ins in
+    their place, so that a mistake in one of them costs no points here. (A second name for one of them is fine.)
+    Draw no other random numbers: no second seeding, no new `Model` later on, no extra sampling.
     """
     ### BEGIN SOLUTION
     torch.manual_seed(seed)

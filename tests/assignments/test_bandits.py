@@ -84,7 +84,8 @@ def test_a_run_that_is_wrong_by_itself_keeps_its_own_hint(lost: Lost) -> None:
 
 def test_another_dtype_in_a_called_function_is_not_held_against_a_run(lost: Lost) -> None:
     backwards = CALLING.replace("zip(rewards, uniforms)", "zip(rewards[::-1], uniforms)")
-    listed = "old = epsilon_greedy\n\n\ndef epsilon_greedy(*given):\n    return old(*given).astype(np.float32)\n"
+    wrong = "def epsilon_greedy(*given, **named):\n    return old(*given, **named).astype(np.float32)\n"
+    listed = f"old = epsilon_greedy\n\n\n{wrong}"
     found = lost(listed, backwards.replace("epsilon_greedy(estimates", "old(estimates"))
     assert "greedy-form" in found
     assert "start there" not in found["run-actions"].hint

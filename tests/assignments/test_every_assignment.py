@@ -81,10 +81,11 @@ def test_of_every_function_some_mistake_is_known(assignment: Assignment) -> None
 
 
 @each_assignment
-def test_a_mistake_replaces_its_function_under_the_signature_of_the_contract(assignment: Assignment) -> None:
+def test_a_mistake_keeps_the_signature_unless_it_is_about_parameters(assignment: Assignment) -> None:
     right = signatures(solution_source(assignment))
     for mistake in mistakes_of(assignment):
-        assert signatures(mistake.source)[mistake.function] == right[mistake.function], mistake.slug
+        same = signatures(mistake.source)[mistake.function] == right[mistake.function]
+        assert same == ("-parameters-" not in mistake.slug), mistake.slug
 
 
 @each_assignment
@@ -94,6 +95,17 @@ def test_a_hint_is_one_or_two_plain_sentences_without_code(assignment: Assignmen
         assert mistake.hint[-1] in ".?", mistake.slug
         assert len(mistake.hint) <= 200, mistake.slug
         assert not re.search(r"\w\(|[=`!{}]|\bself\b|torch\.", mistake.hint), mistake.slug
+
+
+@each_assignment
+def test_what_an_item_says_of_a_case_or_a_value_is_of_one_that_students_see(assignment: Assignment) -> None:
+    fixtures = read_fixtures(assignment)
+    for item in assignment.items:
+        shown = [case for case in fixtures.of_item(item.id) if case.visibility == "public"]
+        values = {one.name for case in shown for one in case.expected if one.kind == "value"}
+        assert item.hints.keys() <= {*item.public, *values}, item.id
+        for hint in item.hints.values():
+            assert re.fullmatch(r"[A-Z][^!`]{15,}[.?]", hint), hint
 
 
 # The generator code

@@ -404,6 +404,19 @@ def expectation(case: Case, name: str) -> Expectation:
     return next(entry for entry in case.expected if entry.name == name)
 
 
+def given_of(case: Case) -> dict[str, Any]:
+    """What a call is given beside tensors."""
+    found: dict[str, Any] = case.params.get("given", {})
+    return found
+
+
+def old_of(case: Case) -> str:
+    """Where the old log-probs of a call come from."""
+    alias = case.params.get("aliases", {}).get("old_log_probs", {})
+    own = "graph" if "plus" in alias else "shared" if alias else "given"
+    return own if "old_log_probs" in case.params["arguments"] else "none"
+
+
 @pytest.mark.parametrize(
     ("case", "name", "numbers", "relative"),
     [
@@ -415,7 +428,7 @@ def expectation(case: Case, name: str) -> Expectation:
         ("deltas-max-walkthrough", "deltas", [WALKTHROUGH_DELTAS["max_rewards"]], 0),
         ("loss-naive-walkthrough", "loss", 1.0701297521591187, 1e-7),
         ("frozen-ratio-sigmoid", "loss", -1, 0),
-        ("frozen-ratio-sigmoid", "gradient", -0.119202922022118, 1e-14),
+        ("frozen-ratio-sigmoid", "gradient weight", -0.119202922022118, 1e-14),
     ],
 )
 def test_a_named_number_is_a_public_stored_case(case: str, name: str, numbers: Any, relative: float) -> None:
@@ -448,7 +461,7 @@ def test_the_clip_table_is_stored_row_by_row(case: str, delta: float) -> None:
     found = [rows[round(float(ratio), 9)] for ratio in ratios]
     assert stored.inputs["deltas"].item() == delta
     assert expected_of(stored, "loss") == pytest.approx(-sum(row[0] for row in found) / len(ratios), rel=1e-12)
-    gradient = expected_of(stored, "gradient").reshape(-1)
+    gradient = expected_of(stored, "gradient log_probs").reshape(-1)
     assert gradient == pytest.approx([-row[1] / len(ratios) for row in found], rel=1e-12)
     assert Counter(place(float(ratio), 0.2) for ratio in ratios) == {"below": 2, "inside": 2, "above": 2}
 
@@ -466,11 +479,13 @@ def place(ratio: float, epsilon: float) -> str:
 
 
 def of_item(*items: str) -> list[Case]:
-    return [case for case in STORED.values() if case.item in items]
+    """The cases of these items in which more is judged than the parameters' names."""
+    return [case for case in STORED.values() if case.item in items and not case.id.endswith("-by-name")]
 
 
 def of_function(function: str) -> list[Case]:
-    return [case for case in STORED.values() if case.function == function]
+    """The cases of a function in which more is judged than its parameters' names."""
+    return [case for case in STORED.values() if case.function == function and not case.id.endswith("-by-name")]
 
 
 def each(cases: Sequence[Case]) -> pytest.MarkDecorator:
@@ -514,7 +529,7 @@ def sizes_of(case: Case) -> list[int]:
     return list(shapes.get("log_probs", shapes.get("rewards", ())))
 
 
-@each([case for case in STORED.values() if case.id not in EQUAL_SIZES])
+@each([case for case in STORED.values() if case.id not in EQUAL_SIZES and not case.id.endswith("-by-name")])
 def test_all_axes_of_a_case_have_different_sizes(case: Case) -> None:
     sizes = sizes_of(case)
     assert len(sizes) >= 2
@@ -602,7 +617,9 @@ WITH_DELTAS = [
 ]  # whose values none judges
 
 
-@each([case for case in WITH_DELTAS if case.probe == "deltas" and "walk" not in case.id])
+@each(
+    [case for case in WITH_DELTAS if case.item not in ("baseline-example", "deltas-errors") and "walk" not in case.id]
+)
 def test_prompts_of_a_case_have_different_mean_rewards(case: Case) -> None:
     means = case.inputs["rewards"].mean(axis=1)
     assert len(set(means.tolist())) > 1
@@ -610,13 +627,13 @@ def test_prompts_of_a_case_have_different_mean_rewards(case: Case) -> None:
 
 def test_every_mode_of_deltas_meets_negative_rewards() -> None:
     cases = [case for case in of_function("compute_deltas") if (case.inputs["rewards"] < 0).any()]
-    assert {case.params["mode"] for case in cases} >= set(MODES)
+    assert {given_of(case).get("mode") for case in cases} >= set(MODES)
 
 
 def test_reward_functions_are_of_every_kind_that_a_careless_call_breaks() -> None:
     kinds = {case.params["reward_fn"] for case in of_function("compute_reward") if "reward_fn" in case.params}
     assert kinds >= {"weighted", "shared_tokens", "negative", "scribbling", "whole", "distance", "inclusion_ordering"}
-    raised = {case.params["raises"] for case in of_function("compute_reward") if case.probe == "reward_error"}
+    raised = {case.params["failing"]["kind"] for case in of_function("compute_reward") if "failing" in case.params}
     assert raised == {"KeyError", "AssertionError"}
 
 
@@ -647,26 +664,26 @@ def test_no_two_rewards_of_a_row_and_no_two_rows_are_interchangeable(case: Case)
 # Losses
 
 
-RATIO_CASES = [case for case in of_function("compute_loss") if case.params.get("old") == "given"]
-CLIPPED = [case for case in RATIO_CASES if case.params["mode"] == "clipped"]
+RATIO_CASES = [case for case in of_function("compute_loss") if old_of(case) == "given"]
+CLIPPED = [case for case in RATIO_CASES if given_of(case)["mode"] == "clipped"]
 
 
 @each(CLIPPED)
 def test_no_ratio_lies_on_a_bound_or_is_1(case: Case) -> None:
-    epsilon, ratios = case.params.get("epsilon", 0.2), ratios_of(case)
+    epsilon, ratios = given_of(case).get("epsilon", 0.2), ratios_of(case)
     for bound in (1 - epsilon, 1, 1 + epsilon):
         assert np.abs(ratios - bound).min() > 1e-3
 
 
 def signs_and_places(case: Case) -> set[tuple[float, str]]:
     """The combinations of a delta's sign and its ratio's place that occur in a clipped case."""
-    epsilon, signs = case.params.get("epsilon", 0.2), np.sign(case.inputs["deltas"])
+    epsilon, signs = given_of(case).get("epsilon", 0.2), np.sign(case.inputs["deltas"])
     return {(float(signs[b, t]), place(float(ratio), epsilon)) for (b, t, _), ratio in np.ndenumerate(ratios_of(case))}
 
 
 @each([case for case in CLIPPED if case.item == "loss-clipped" and not re.search("far|zero|epsilon-0", case.id)])
 def test_both_signs_of_delta_meet_ratios_below_inside_and_above(case: Case) -> None:
-    there = ["below", "above"] if case.params.get("epsilon") == 0.01 else ["below", "inside", "above"]
+    there = ["below", "above"] if given_of(case).get("epsilon") == 0.01 else ["below", "inside", "above"]
     assert signs_and_places(case) >= set(itertools.product((-1.0, 1.0), there))
 
 
@@ -681,11 +698,11 @@ def test_a_delta_of_0_stands_among_others_in_every_mode() -> None:
     deltas = {case.id: case.inputs["deltas"] for case in of_function("compute_loss") if case.inputs["deltas"].any()}
     mixed = {name for name, one in deltas.items() if (one == 0).any()}
     assert len(mixed) >= 2
-    assert {STORED[name].params["mode"] for name in mixed} == {"naive", "unclipped", "clipped"}
+    assert {given_of(STORED[name])["mode"] for name in mixed} == {"naive", "unclipped", "clipped"}
 
 
 def test_the_clip_has_the_default_epsilon_and_others() -> None:
-    epsilons = {case.params.get("epsilon") for case in of_item("loss-clipped")}
+    epsilons = {given_of(case).get("epsilon") for case in of_item("loss-clipped")}
     assert None in epsilons
     assert {0.01, 0.35} <= epsilons
 
@@ -699,14 +716,14 @@ def test_old_log_probs_of_the_same_graph_are_constants(name: str, share: float |
     log_probs, deltas = case.inputs["log_probs"], case.inputs["deltas"][:, :, None]
     ratio = np.exp(log_probs - (0.875 * log_probs - 0.25)) if share is None else np.ones_like(log_probs)
     assert expected_of(case, "loss") == pytest.approx(-(ratio * deltas).mean(), rel=1e-12)
-    assert expected_of(case, "gradient") == pytest.approx(-ratio * deltas / log_probs.size, rel=1e-12)
+    assert expected_of(case, "gradient log_probs") == pytest.approx(-ratio * deltas / log_probs.size, rel=1e-12)
 
 
 def test_graphs_are_shared_in_every_way_that_a_caller_might() -> None:
-    shared = [(case.params.get("mode"), case.params.get("old")) for case in of_item("frozen-ratio")]
+    shared = [(given_of(case)["mode"], old_of(case)) for case in of_item("frozen-ratio")]
     assert {("unclipped", "shared"), ("clipped", "shared"), ("unclipped", "graph")} <= set(shared)
-    assert [case.id for case in of_function("compute_loss") if case.params.get("deltas") == "graph"]
-    assert {case.params["ref"] for case in of_item("kl-reference-frozen")} == {"leaf"}
+    assert [case.id for case in of_function("compute_loss") if "deltas" in case.params.get("graphs", {})]
+    assert all(case.params["constants"] == ["ref_log_probs"] for case in of_item("kl-reference-frozen"))
 
 
 @each([case for case in (*of_item("loss-extreme"), *of_item("kl-extreme")) if "far" not in case.id])
@@ -716,8 +733,8 @@ def test_extreme_log_probs_have_no_exponential(case: Case) -> None:
     assert np.abs(expected_of(case, "loss" if "loss" in case.id else "kl")) > 1e-3
 
 
-def test_extreme_log_probs_stand_in_both_ratio_modes_and_both_dtypes() -> None:
-    assert {case.params["mode"] for case in of_item("loss-extreme")} == {"unclipped", "clipped"}
+def test_extreme_log_probs_stand_in_every_loss_mode_and_both_dtypes() -> None:
+    assert {given_of(case)["mode"] for case in of_item("loss-extreme")} == {"naive", "unclipped", "clipped"}
     assert {case.inputs["log_probs"].dtype.name for case in of_item("kl-extreme")} == {"float32", "float64"}
 
 
@@ -729,10 +746,13 @@ def test_a_peaked_model_gives_log_probs_that_no_small_constant_survives(case: Ca
 # Gradients, protocol, precision
 
 
-@each([c for c in of_function("compute_loss") if c.probe in ("loss", "frozen_ratio") and c.item != "loss-dtype"])
+NO_GRADIENT = ("loss-dtype", "loss-errors")
+
+
+@each([c for c in of_function("compute_loss") if c.probe != "zero_deltas" and c.item not in NO_GRADIENT])
 def test_every_loss_is_attached_and_has_its_gradient(case: Case) -> None:
     assert expectation(case, "loss").attached
-    assert np.abs(expected_of(case, "gradient")).max() > 0
+    assert np.abs(expected_of(case, f"gradient {case.params['leaves'][0]}")).max() > 0
 
 
 @each([*of_item("log-probs-gradient"), *of_item("log-probs-peaked")])
@@ -745,7 +765,7 @@ def test_log_probs_have_a_gradient_in_every_parameter_under_uneven_weights(case:
 @each(of_item("kl-gradient"))
 def test_penalties_are_attached_and_have_their_gradient(case: Case) -> None:
     assert expectation(case, "kl").attached
-    assert np.abs(expected_of(case, "gradient")).max() > 0
+    assert np.abs(expected_of(case, "gradient log_probs")).max() > 0
 
 
 def test_log_probs_are_attached_where_their_gradient_is_judged_and_rewards_are_not() -> None:
@@ -755,14 +775,15 @@ def test_log_probs_are_attached_where_their_gradient_is_judged_and_rewards_are_n
     assert graphs == [False, False]
 
 
-ERRORS = [case for case in STORED.values() if case.probe.endswith("_error")]
+ERRORS = [case for case in STORED.values() if "raises" in case.params]
 NO_ARGUMENTS = {"upstream", "weight"}  # what a case is made of besides
 
 
 @pytest.mark.parametrize("function", [name for name in ASSIGNMENT.functions if name != "run_policy_gradient"])
 def test_some_case_sees_to_it_that_no_argument_changes(function: str) -> None:
     cases = of_function(function)
-    watched = {(e.name, c.id): e.array for c in cases for e in c.expected if e.kind == "unchanged"}
+    kept = [(c.id, e) for c in cases for e in c.expected if e.kind == "unchanged"]
+    watched = {(e.name.removesuffix(" afterwards"), case): e.array for case, e in kept}
     assert {name for name, _ in watched} >= {name for case in cases for name in case.inputs} - NO_ARGUMENTS
     for (name, case), array in watched.items():
         given_as = STORED[case].inputs.get(name)
@@ -806,6 +827,8 @@ def test_rewards_are_float32_whatever_the_reward_function_returns() -> None:
         ("deltas-mode-cut", "ValueError", ["normalized"]),
         ("deltas-mode-capitals", "ValueError", ["Max_Rewards"]),
         ("deltas-mode-longer", "ValueError", ["rewards_centered"]),
+        ("deltas-mode-shorter", "ValueError", ["max_reward"]),
+        ("deltas-mode-spaces", "ValueError", ["centered_rewards"]),
         ("loss-mode-longer", "ValueError", ["clipped_ratio"]),
         ("loss-mode-capitals", "ValueError", ["Naive"]),
         ("deltas-unknown-mode", "ValueError", ["centred"]),
@@ -822,7 +845,7 @@ def test_an_error_case_demands_its_error_beside_a_right_answer(case: str, kind: 
 
 
 def test_there_is_no_other_error_case() -> None:
-    assert len(ERRORS) == 12
+    assert len(ERRORS) == 16
 
 
 # The loop
@@ -853,13 +876,14 @@ def test_counting_the_period_in_steps_shows() -> None:
     assert residues - {1}
 
 
-def test_runs_have_one_and_several_inner_steps_every_mode_and_two_seeds() -> None:
+def test_runs_have_one_and_several_inner_steps_every_mode_and_four_seeds() -> None:
     loops = LOOPS.values()
     assert 1 in {chosen["num_steps_per_epoch"] for chosen in loops}
     assert {chosen["num_steps_per_epoch"] for chosen in loops} & {3, 4}
     assert {chosen["deltas_mode"] for chosen in loops} == set(MODES)
     assert {chosen["loss_mode"] for chosen in loops} == {"naive", "unclipped", "clipped"}
-    assert len({chosen["seed"] for name, chosen in LOOPS.items() if name.startswith("loop-seed")}) == 3
+    assert len({chosen["seed"] for name, chosen in LOOPS.items() if name.startswith("loop-seed")}) == 4
+    assert LOOPS["loop-seed-zero"]["seed"] == 0
     given = [chosen for name, chosen in LOOPS.items() if not name.endswith("-defaults")]
     assert 0.2 not in {chosen["epsilon"] for chosen in given if "epsilon" in chosen}
 

@@ -372,6 +372,18 @@ def test_every_exercise_of_the_list_is_graded_by_a_function_that_there_is() -> N
     assert set(ASSIGNMENT.functions) <= named
 
 
+# Cases of form
+
+
+def test_a_case_of_form_calls_again_with_other_numbers_of_its_sizes() -> None:
+    cases = GENERATOR["cases"].estimators
+    in_float32, fewer = cases.single(cases.EIGHTHS), cases.POLICY[:2]
+    described = cases.score_table_form("form", cases.POLICY, in_float32, fewer, fewer)
+    with pytest.raises(ValueError, match="form calls score_table once alone with numbers of its sizes and dtypes"):
+        cases.of_form(described)
+    cases.of_form({**described, "inputs": {**described["inputs"], "again": cases.REFERENCE}})
+
+
 # What is released
 
 

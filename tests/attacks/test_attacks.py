@@ -229,6 +229,7 @@ ATTACKS = (
     Attack("limit_of_the_user_lowered", RAISED, "PermissionError|OSError|ValueError", process=PASSED),
     Attack("processors_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
     Attack("group_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
+    Attack("processor_time_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
     # Taking over the harness
     Attack("files_in_site_packages", RAISED, REFUSED, process=UNSAFE),
     Attack("poisoned_pycache", RAISED, REFUSED, process=UNSAFE),
@@ -236,6 +237,9 @@ ATTACKS = (
     Attack("trace_hook", FAILED),
     Attack("replaced_modules", "(failed|crashed) (passed|crashed)"),
     Attack("replaced_worker", "failed failed"),
+    Attack("mode_of_torch_left_on", "(raised|crashed) (raised|crashed|passed)"),
+    Attack("module_that_ends_when_asked", CRASHED, "exited with status 1"),
+    Attack("number_in_memory_changed", "(failed|raised|crashed) (passed|failed|raised|crashed)"),
     Attack("forged_frame", CRASHED),
     Attack("forged_observation", CRASHED, "it answered a question that it was not asked"),
     Attack("forged_observation_in_turn", CRASHED, "returned nothing where deltas should be"),  # the next answer is late
@@ -448,7 +452,7 @@ class Arena:
         self.folder, self.listeners, self.victim = Folder(path), Listeners(), Victim()
         prctl(PR_SET_CHILD_SUBREAPER, 1)  # what a dead worker leaves is ours, and no other test's that runs besides
         self.strangers = processes_like_workers()
-        self.sandbox = Sandbox(isolation=isolation)
+        self.sandbox = Sandbox(isolation=isolation, strangers=True)
         self.clean = self.grade_neighbour()
         assert [item.mistakes for item in self.clean.items] == [("k2-estimate",), ()]
         self.wholly_clean = self.grade_neighbour(ALL_THE_NEIGHBOUR)
@@ -818,7 +822,7 @@ DOCKERS = (
 )
 CONTAINED = """
 import os, platform, struct, ctypes, sys
-from autograder.sandbox.inside import seccomp
+from autograder.sandbox.inside.kernel import seccomp
 from autograder.sandbox.inside.processes import prctl
 from autograder.sandbox.layers import probe
 column, architecture = seccomp._MACHINES[platform.machine()]

@@ -48,6 +48,7 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
         change(folder / "mistakes" / "__init__.py", f"    {module},\n", "")
     for name, table in (("contract", "clause"), ("equivalent_mutants", "equivalent"), ("costly", "costly")):
         drop_tables(folder / f"{name}.toml", table)
+    keep_draws(folder / "counterexamples.py")
     regenerated(root)
     released(root)
     return root
@@ -58,6 +59,18 @@ def drop_tables(path: Path, table: str) -> None:
     head, *tables = re.split(rf"(?=^\[\[{table}\]\])", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     kept = [one for one in tables if 'function = "compute_kl_penalty"' in one]
     path.write_text(head + "".join(kept), encoding="utf-8")
+
+
+def keep_draws(path: Path) -> None:
+    """Leave of the draws of counterexamples only those of compute_kl_penalty's items, a line each."""
+    text = path.read_text(encoding="utf-8")
+    (draws,) = re.findall(r"^DRAWS: .*?^}\n", text, flags=re.DOTALL | re.MULTILINE)
+    kept = [line for line in draws.splitlines(keepends=True) if not line.startswith("    ") or '"kl-' in line]
+    assert len(kept) == 6
+    text = text.replace(draws, "".join(kept))
+    text, emptied = re.subn(r"^LEFT_OUT = \{.*?^}\n", "LEFT_OUT = {}\n", text, flags=re.DOTALL | re.MULTILINE)
+    assert emptied == 1
+    path.write_text(text, encoding="utf-8")
 
 
 def insert(kit: Path, name: str, before: str, block: str) -> None:
@@ -94,7 +107,7 @@ def examined(kit: Path, packages: Path, *, fails: bool) -> str:
 
 
 def test_the_guide_has_the_blocks_that_are_followed_here() -> None:
-    assert len(BLOCKS) == 16
+    assert len(BLOCKS) == 15
 
 
 FOLDER = "fixtures/policy_gradient/"
@@ -128,13 +141,12 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     insert(kit, FOLDER + "cases/kl.py", KL_START, indent(item_cases, STEP))
     regenerated(kit)
 
-    item, cases, imported, line, oracle, probe, solution, mistakes, clauses, equivalent, costly = BLOCKS[5:]
+    item, cases, imported, line, oracle, solution, mistakes, clauses, equivalent, costly = BLOCKS[5:]
     insert(kit, FOLDER + "items.toml", "", item)
     (kit / FOLDER / "cases/surprise.py").write_text(cases, encoding="utf-8")
     insert(kit, FOLDER + "cases/__init__.py", "\n__all__", imported)
     insert(kit, FOLDER + "cases/__init__.py", "    yield from kl_drafts(secret)\n", indent(line, STEP))
     insert(kit, FOLDER + "oracle.py", "", oracle)
-    insert(kit, FOLDER + "probes.py", "", probe)
     refused(kit, "the solution does not define compute_surprise; ")
     module = "solution/policy_gradient/policy_gradient.py"
     insert(kit, module, "", re.sub(r" *### (BEGIN|END) SOLUTION\n", "", solution))

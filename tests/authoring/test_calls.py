@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.authoring.calls import Calls, Drawn, Formula, Number
-from autograder.authoring.declarations import Draft, check_draft
+from autograder.authoring.calls import Calls, Drawn, Formula, Number, Whole
+from autograder.authoring.declarations import Draft, Misnamed, check_draft
 from autograder.grading.compare import compare
 from autograder.sandbox.inside import calling
+from autograder.sandbox.inside.parameters import call_by_name
 from autograder.sandbox.observation import Observation, Returned
 from autograder.vocabulary.errors import FixtureError
 
@@ -184,9 +185,11 @@ def test_calls_of_a_function_argument_are_counted() -> None:
     assert observed(ROOT, HALVING).returned["calls of f"].array.tolist() == [[1.0], [1.5], [1.25]]
 
 
-GRADED = Calls("secret", None, module(
+GRADED_ENERGY = Calls("secret", None, module(
     "import numpy as np\ndef energy(x): return np.array((x * x).sum())\ndef energy_gradient(x): return 2 * x"
-)).case("energy", "…", "energy", {"x": Drawn("row column", (2, 3))}, leaves=["x"])  # fmt: skip
+))  # fmt: skip
+X_DRAWN = Drawn("row column", (2, 3))
+GRADED = GRADED_ENERGY.case("energy", "…", "energy", {"x": X_DRAWN}, leaves=["x"])
 
 
 @pytest.mark.parametrize(
@@ -201,11 +204,145 @@ def test_gradients_with_respect_to_named_leaves_are_held_against_the_oracles(stu
     assert verdict(GRADED, student) == told
 
 
+@pytest.mark.parametrize(
+    ("student", "told"),
+    [
+        ("def energy(x): return (x * x).sum() + 1", ""),
+        ("def energy(x): return (x * x).sum().detach()", "gradient of gradient x"),
+        ("def energy(x): return 2 * (x * x).sum()", "gradient of gradient x"),
+    ],
+)
+def test_a_gradient_may_be_judged_alone(student: str, told: str) -> None:
+    draft = GRADED_ENERGY.case("energy", "…", "energy", {"x": X_DRAWN}, leaves=["x"], only_gradients=True)
+    assert verdict(draft, student) == told
+
+
+def test_the_axes_of_a_gradient_have_the_names_that_the_case_gives_them() -> None:
+    for leaves, axes, said in (
+        ({"x": "row column"}, ("row", "column"), ("row", "column")),
+        (["x"], ("axis0", "axis1"), ("axis 0", "axis 1")),
+    ):
+        draft = GRADED_ENERGY.case("energy", "…", "energy", {"x": X_DRAWN}, leaves=leaves)
+        (found,) = (one for one in draft.answer(draft.inputs, draft.params) if one.kind == "gradient")
+        assert (found.axes, found.said_axes) == (axes, said)
+        assert found.named_sizes == ({"row": 2, "column": 3} if "row" in axes else {})
+        assert verdict(draft, "def energy(x): return (x * x).sum()") == ""
+
+
 def test_a_result_that_is_to_be_constant_must_carry_no_graph() -> None:
     oracle = Calls("secret", None, module("def centre(x): return x - x.mean()"))
     draft = oracle.case("centre", "…", "centre", {"x": Drawn("entry", (4,))}, "entry", constant=True)
     assert verdict(draft, "def centre(x): return x - x.mean()") == ""
     assert verdict(draft, "def centre(x): return (x - x.mean()).requires_grad_()") == "graph of centre"
+
+
+PULLED = Calls("secret", None, module("""\
+import numpy as np
+def gap(x, y): return np.array(((x - y) ** 2).sum())
+def gap_gradient(x, y): return 2 * (x - y)
+""")).case(
+    "gap", "…", "gap", {"x": Drawn("row column", (2, 3)), "y": Drawn("row column", (2, 3))},
+    leaves=["x"], constants=["y"], by_name=["y"], transposed=["x"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("student", "told"),
+    [
+        ("def gap(x, *, y): return ((x - y.detach()) ** 2).sum()", ""),
+        ("def gap(x, y): return ((x - y) ** 2).sum()", "fact of pull of y"),
+        ("def gap(x, y):\n    assert not x.is_contiguous()\n    return ((x - y.detach()) ** 2).sum()", ""),
+    ],
+)
+def test_no_gradient_may_reach_a_constant(student: str, told: str) -> None:
+    assert verdict(PULLED, student) == told
+
+
+def seen(student: str, inputs: dict[str, Any], own: Any = None, **params: Any) -> tuple[Any, Any]:
+    """What the engine's own probe sees of `f`, whose one result is called y."""
+    return calling.call(module(student), inputs, {"function": "f", "returns": ["y"], **params}, own)
+
+
+X = [[1.0, 2.0, 4.0], [-1.0, 0.5, 3.0]]
+
+
+def test_where_a_tensor_must_come_back_a_number_is_none_and_no_graph_of_axes_is_summed() -> None:
+    for answer, kind, slope in (
+        ("x.sum().item()", float, None),
+        ("2 * x", torch.Tensor, None),
+        ("x.sum()", torch.Tensor, 1.0),
+    ):
+        x = {"x": torch.tensor(X)}
+        returned, _ = seen(f"def f(x): return {answer}", x, arguments=["x"], leaves=["x"], exact=True)
+        assert type(returned["y"]) is kind
+        found = returned["gradient x"]
+        assert found is None if slope is None else bool((found == slope).all())
+
+
+def test_the_gradient_of_a_weighted_sum_may_be_asked_for_whatever_axes_of_size_1_the_result_has() -> None:
+    for answer, held in (("x * x", True), ("(x * x)[None]", True), ("(x * x).sum()", False)):
+        inputs = {"x": torch.tensor(X), "w": torch.tensor(X) + 0.5}
+        source = f"def f(x): return {answer}"
+        returned, _ = seen(source, inputs, arguments=["x"], leaves=["x"], upstream="w", exact=True)
+        found = returned["gradient x"]
+        assert found is None if not held else torch.equal(found, 2 * torch.tensor(X) * (torch.tensor(X) + 0.5))
+
+
+def test_a_graph_that_the_submission_has_freed_reaches_nothing() -> None:
+    source = "def f(x):\n    y = (x * x).sum()\n    y.backward()\n    return y"
+    returned, facts = seen(source, {"x": torch.tensor(X)}, arguments=["x"], leaves=["x"])
+    assert returned["gradient x"] is None
+    assert facts["graph"] is True
+
+
+def test_an_argument_may_be_another_one_or_be_made_of_it_or_carry_its_graph() -> None:
+    source = "def f(x, same, other, kept):\n    assert same is x\n    return (same + other).sum() + kept.sum() * 10"
+    returned, _ = seen(
+        source,
+        {"x": torch.tensor(X), "kept": torch.tensor([3.0, 5.0])},
+        arguments=["x", "same", "other", "kept"],
+        aliases={"same": {"of": "x"}, "other": {"of": "x", "times": 3.0, "plus": -1.0}},
+        graphs={"kept": "x"},
+        leaves=["x"],
+    )
+    assert returned["y"].item() == pytest.approx(4 * sum(map(sum, X)) - 6 + 80)
+    assert (returned["gradient x"] == 4.0 + 20.0).all()
+    assert returned["kept afterwards"].tolist() == [3.0, 5.0]
+
+
+def test_what_an_assignment_makes_itself_stands_for_arguments_and_in_calls_that_should_raise() -> None:
+    source = "def f(x, by, more=0.0):\n    return x * by(x) + more"
+    own = {"by": torch.sum, "failing": lambda x: [][0]}
+    raises = {
+        "error": {"by": {"of": "failing"}},
+        "of one": {"x": [2.0]},
+        "named": {"more": {"of": "x"}},
+        "odd": {"les": 1},
+    }
+    returned, facts = seen(source, {"x": torch.tensor([1.0, 2.0])}, own, arguments=["x", "by"], raises=raises)
+    assert returned["y"].tolist() == [3.0, 6.0]
+    assert facts["error"]["types"][0] == "IndexError"
+    assert facts["of one"] is facts["named"] is None
+    assert "les" in facts["odd"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("found", "size"),
+    [(torch.tensor([-2.0, 1.0]), 2.0), (-3, 3.0), (float("inf"), "inf"), (None, "nothing"), (True, "a truth value")],
+)
+def test_a_size_is_json_and_of_what_is_no_number_its_kind(found: Any, size: Any) -> None:
+    assert calling.size_of(found) == size
+
+
+def test_truth_values_in_a_tensor_are_right_as_truth_values_alone() -> None:
+    oracle = "import numpy as np\ndef above(x): return x > 0\n"
+    draft = Calls("secret", None, module(oracle)).case(
+        "above", "…", "above", {"x": Drawn("row column", (3, 4))}, "row column"
+    )
+    check_draft(draft)
+    assert verdict(draft, "def above(x): return x > 0") == ""
+    assert verdict(draft, "def above(x): return x > 0.1") == "values of above"
+    assert verdict(draft, "def above(x): return (x > 0).double()") == "dtype of above"
 
 
 REFUSED = calls("", "numpy").case(
@@ -255,6 +392,21 @@ def test_an_oracle_that_is_missing_is_named_with_the_list_it_may_stand_in() -> N
         draft.answer(draft.inputs, draft.params)
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"rtol": "1e-4"}, "rtol is '1e-4': a number that is not negative, such as rtol=1e-6."),
+        ({"atol": -1e-6}, "atol is -1e-06: a number that is not negative, such as atol=1e-6."),
+        ({"atol": float("nan")}, "atol is nan: a number that is not negative, such as atol=1e-6."),
+        ({"only_gradients": True}, "only_gradients=True, and there are no leaves: leaves="),
+    ],
+)
+def test_options_that_judge_nothing_are_refused_by_their_names(options: dict[str, Any], told: str) -> None:
+    made = calls("def scaled(x): return x", "torch")
+    with pytest.raises(Misnamed, match=f"^{re.escape(told)}"):
+        made.case("scaled", "…", "scaled", {"x": Drawn("row", (2,))}, "row", **options)
+
+
 def test_the_same_secret_draws_the_same_numbers_and_another_others() -> None:
     one, again, other = (
         Calls(secret, None, module("")).case(
@@ -287,9 +439,133 @@ def test_what_cannot_be_drawn_is_refused_with_what_can(drawn: Drawn | Number, to
     [
         ({"n": 0}, "a pair of a dictionary and a list"),
         (({"n": 0}, "n"), "a pair of a dictionary and a list"),
-        (({"m": 0}, []), "raises has 'm' instead of an argument; the call has x, n"),
+        (({"m": 0}, []), "'m' is not among the arguments of the call: there are x, n"),
     ],
 )
 def test_what_is_no_refusal_of_the_calls_own_arguments_is_told(refusal: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(Misnamed, match=re.escape(told)):
         calls("", "numpy").case("a", "", "f", {"x": [1.0], "n": 2}, raises={"refused": refusal})
+
+
+# Functions that are arguments
+
+DESCENT = "def descent(callback): return [callback(0, 0.5), callback(1, loss=0.25), callback(step=2, loss=0.125)]"
+
+
+def descending() -> Draft:
+    given = {"callback": Formula("step loss", "step + 8 * loss")}
+    return calls(DESCENT, "python").case("descent", "…", "descent", given, "step", counted=["callback"])
+
+
+@pytest.mark.parametrize(
+    "call", ["callback(step, loss)", "callback(step, loss=loss)", "callback(loss=loss, step=step)"]
+)
+def test_a_callback_is_called_by_place_or_by_name(call: str) -> None:
+    source = f"def descent(callback): return [{call} for step, loss in enumerate((0.5, 0.25, 0.125))]"
+    assert verdict(descending(), source) == ""
+
+
+@pytest.mark.parametrize("call", ["callback(0)", "callback(0, 1.0, 2)", "callback(0, los=1.0)"])
+def test_a_callback_that_is_called_otherwise_says_which_arguments_it_takes(call: str) -> None:
+    with pytest.raises(TypeError, match="the function takes 2 arguments, step, loss; it got"):
+        verdict(descending(), f"def descent(callback): {call}")
+    oracle_call = call.replace("callback", "Formula('step loss', 'step')")
+    with pytest.raises(TypeError, match="takes 2 arguments, but got"):
+        eval(oracle_call, {"Formula": Formula})
+
+
+def test_a_callback_has_a_name_as_any_function() -> None:
+    source = (
+        "def descent(callback): return [len(callback.__name__) * 0 + callback(n, 0.5 ** (n + 1)) for n in range(3)]"
+    )
+    assert verdict(descending(), source) == ""
+
+
+# Whole numbers
+
+
+def test_a_whole_number_is_drawn_from_the_secret_and_reaches_both_bounds() -> None:
+    oracle = module("import numpy as np\ndef steps(n): return np.arange(n) + 1.0")
+    drawn = []
+    for secret in range(60):
+        draft = Calls(str(secret), None, oracle, "numpy").case("steps", "…", "steps", {"n": Whole(3, 6)}, "step")
+        drawn.append(draft.params["given"]["n"])
+        assert verdict(draft, "import numpy as np\ndef steps(n): return np.arange(n) + 1.0") == ""
+    assert set(drawn) == {3, 4, 5, 6}
+    assert {type(one) for one in drawn} == {int}
+
+
+def test_a_whole_number_between_which_there_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Whole is from the lesser to the greater, not from 2.1 to 2.9"):
+        Whole(2.1, 2.9).drawn(np.random.default_rng(0))
+
+
+NAMED = {"function": "loss", "arguments": ["x", "mode", "old", "epsilon"], "given": {"mode": "clipped", "epsilon": 0.5}}
+ALL_FOUR = {"x": torch.tensor([1.0]), "old": torch.tensor([2.0])}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ("x, mode, old=None, epsilon=0.2", None),
+        ("x, mode, *, old=None, epsilon=0.2, more=1", None),
+        ("x, mode='clipped', *rest, **named", None),
+        ("*given, **named", None),
+        ("x, mode, old=None, eps=0.2", "has no parameter called `epsilon`"),
+        ("a, m, old=None, eps=0.2", "has no parameters called `x`, `mode` and `epsilon`"),
+        ("x, mode, /, old=None, epsilon=0.2", "takes `x` and `mode` by place alone"),
+    ],
+)
+def test_a_caller_who_passes_every_argument_by_name_is_served_or_the_names_are_told(
+    parameters: str, told: str | None
+) -> None:
+    student = module(f"def loss({parameters}): return 1.0")
+    assert call_by_name(student, ALL_FOUR, NAMED) == ({}, {"names": told})
+
+
+def test_a_decorator_that_hides_the_names_is_tried_with_them() -> None:
+    student = module(
+        "def decorated(function): return lambda *given, **named: function(*given, **named)\n"
+        "@decorated\ndef loss(x, mode, old, eps): return 1.0"
+    )
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epsilon'"):
+        call_by_name(student, ALL_FOUR, NAMED)
+
+
+@pytest.mark.parametrize("error", ["NotImplementedError", "ValueError(mode)"])
+def test_a_function_that_raises_has_not_shown_that_it_takes_the_names(error: str) -> None:
+    student = module(f"def loss(x, mode, old, epsilon): raise {error}")
+    with pytest.raises((NotImplementedError, ValueError)):
+        call_by_name(student, ALL_FOUR, NAMED)
+
+
+def test_a_function_that_returns_nothing_takes_no_names() -> None:
+    student = module("def loss(*given, **named): return None")
+    assert call_by_name(student, ALL_FOUR, NAMED) == ({}, {"names": "returns nothing where it is called by name"})
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "x, mode, old=None, epsilon=0.2",
+        "x, mode, *, old=None, epsilon=0.2",
+        "x, mode, previous=None, epsilon=0.2",
+        "x, mode, old=None, eps=0.2",
+        "x, mode, previous=None, eps=0.2",
+        "x, mode, old, epsilon, /",
+        "a, m, previous=None, *, epsilon=0.2",
+    ],
+)
+def test_an_argument_whose_name_the_function_lacks_is_passed_in_its_place_where_that_is_asked(parameters: str) -> None:
+    student = module(
+        f"def loss({parameters}): return sum(one for one in locals().values() if not isinstance(one, str))"
+    )
+    params = {**NAMED, "by_name": ["old", "epsilon"], "returns": ["loss"]}
+    returned, _ = calling.call(student, ALL_FOUR, params, in_place=True)
+    assert returned["loss"].item() == 3.5
+
+
+def test_a_name_that_the_function_lacks_is_otherwise_an_error() -> None:
+    student = module("def loss(x, mode, old=None, eps=0.2): return x")
+    with pytest.raises(TypeError, match="epsilon"):
+        calling.call(student, ALL_FOUR, {**NAMED, "by_name": ["old", "epsilon"], "returns": ["loss"]})

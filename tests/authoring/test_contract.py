@@ -10,7 +10,8 @@ import toy_kit
 from all_assignments import each_assignment
 from toy_kit import toy_assignment
 
-from autograder.authoring.exam.contract import CONTRACT, Contract, docstrings, read_contract, sentences, unquoted
+from autograder.authoring.docstrings import sentences
+from autograder.authoring.exam.contract import CONTRACT, Contract, docstrings, read_contract, unquoted
 from autograder.authoring.exam.coverage import clause_complaints, coverage
 from autograder.authoring.exam.exam import Exam, known_mistakes, selfcheck
 from autograder.authoring.exam.mutants import EQUIVALENT, generated_mutants
@@ -235,6 +236,10 @@ def test_a_clause_about_all_functions_may_name_mistakes_and_items_of_any(kit: Pa
         (
             RAMP + SHIFT.replace("wrong-way", "no-kink"),
             "names the unknown mistake 'no-kink', and not one of wrong-way.",
+        ),
+        (
+            RAMP + SHIFT.replace("wrong-way", "wrong-wya"),
+            "names the unknown mistake 'wrong-wya': 'wrong-way' is there.",
         ),
         (RAMP + SHIFT.replace("wrong-way", "habit:cast"), "names the unknown mistake 'habit:cast'."),
         (RAMP + SHIFT.replace("shift-values", "shifts"), "names the unknown item 'shifts'."),

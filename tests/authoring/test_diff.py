@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from sample_reports import item, not_graded, report
 from toy_kit import autograder, change, toy_assignment
 
-from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences
+from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences, score_changes
 from autograder.authoring.fixtures.terms import Term
 from autograder.authoring.fixtures.verify import regenerate_into, regenerate_term_into
+from autograder.vocabulary.report import Report
 
 ALMOST = """\
 import torch
@@ -126,3 +128,21 @@ def test_the_submissions_whose_points_would_change_are_named_with_their_items(ki
     assert (
         sample_differences(one, one, [kit / "class"]) == "3 submissions graded against both: no score would change.\n"
     )
+
+
+def test_a_score_that_does_not_change_is_neither_counted_nor_listed() -> None:
+    def graded(name: str, **points: float) -> Report:
+        return report(name, *(item(one, earned, 50) for one, earned in points.items()))
+
+    pairs = [
+        (graded("ada", ramp=50, shift=50), graded("ada", ramp=50, bend=50)),
+        (graded("bela", ramp=33.3333), graded("bela", ramp=33.334)),
+        (graded("chidi", ramp=50), graded("chidi", ramp=25)),
+        (not_graded("dana"), not_graded("dana")),
+    ]
+    assert score_changes(pairs).splitlines() == [
+        "4 submissions graded against both; 1 would score otherwise:",
+        "  chidi  50 → 25: ramp 50 → 25",
+        "The same score with other points for single items: 1.",
+    ]
+    assert score_changes(pairs[1:2]) == "1 submission graded against both: no score would change.\n"

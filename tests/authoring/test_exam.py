@@ -18,11 +18,12 @@ from places import KIT
 from shown import as_shown, comparable, documents, sections
 from toy_kit import change, toy_assignment
 
+from autograder.authoring.beginning.entries import HINTS
 from autograder.authoring.exam.contract import CONTRACT
-from autograder.authoring.exam.exam import Exam, known_mistakes, missing, right_answer_paths, selfcheck
+from autograder.authoring.exam.exam import Exam, known_mistakes, right_answer_paths, selfcheck
 from autograder.authoring.exam.findings import Finding, Known
 from autograder.authoring.exam.mutants import EQUIVALENT, mutants_of
-from autograder.authoring.exam.stale_handout import stale_handout
+from autograder.authoring.exam.unfinished import missing, stale_handout
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.handout.release import COPIES
 from autograder.cli.tables import exam_table
@@ -159,6 +160,9 @@ def test_a_mistake_that_is_not_caught_or_named_wrongly_or_felt_elsewhere_is_told
         "rightly",
     ]
     assert (found["no-kink"].lost, found["no-kink"].spilt) == (6, 0)
+    assert [note for note in exam.notes if "not named" in note] == [
+        "Caught but not named, so that students are not told their hints (no fault of the grading): of-a-kind-unknown."
+    ]
 
 
 @pytest.mark.long
@@ -193,7 +197,7 @@ def test_the_command_line_prints_each_complaint_and_exits_with_3(kit: Path) -> N
         "  The handout is not what release makes (requirements.txt): run `autograder release`.",
         r"  [red]\x1b[2J is called no-kink.",
     ]
-    assert done.stderr == "autograder: the kit does not pass its own exam; do not release it.\n"
+    assert done.stderr == "autograder: toy does not pass its exam; do not release it.\n"
 
 
 @pytest.mark.long
@@ -276,6 +280,15 @@ def test_a_text_that_is_headed_by_another_title_is_noted(kit: Path) -> None:
         text.write_text(f"# {title}\n\nramp, shift\n")
         noted += [note for note in missing(toy_assignment(kit), []) if "headed" in note]
     assert noted == ["The assignment's text is headed 'A game', and items.toml says 'Toy'."]
+
+
+def test_items_with_the_hint_that_new_wrote_are_counted(kit: Path) -> None:
+    items = kit / "fixtures" / "toy" / "items.toml"
+    assert not any("hint" in note for note in missing(toy_assignment(kit), []))
+    items.write_text(items.read_text().replace("Which way?", HINTS["values"]))
+    assert [note for note in missing(toy_assignment(kit), []) if "hint" in note] == [
+        "1 of 2 items has the hint of `autograder new` still, which says nothing of the task: shift-values."
+    ]
 
 
 @pytest.mark.long

@@ -114,6 +114,13 @@ def test_what_is_listed_is_not_told_and_what_is_listed_for_nothing_is() -> None:
     assert len(cost_complaints([HABIT, MORE, HALF], listed, all_tried=False)) == 1
 
 
+def test_a_misspelt_mistake_of_the_list_is_told_with_the_nearest_right_one() -> None:
+    (told,) = cost_complaints([HALF], {("habit:csat", "f"): "so"}, all_tried=True)
+    assert told == "habit:csat is listed in costly.toml, but costs no more than half of f."
+    (told, *_) = cost_complaints([HALF, HABIT], {("habit:csat", ""): "so", ("habit:cast", ""): "so"}, all_tried=True)
+    assert told.endswith("Is 'habit:cast' meant?")
+
+
 @each_assignment
 def test_an_assignment_that_has_a_contract_says_what_may_cost_more_than_half(assignment: Assignment) -> None:
     has_contract = (assignment.folder / CONTRACT).is_file()

@@ -7,6 +7,7 @@ import functools
 import re
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -99,6 +100,22 @@ def test_every_optional_parameter_is_ignored_once(assignment: Assignment) -> Non
                 assert (node.name, f"parameter:{one.arg}-ignored") in made
 
 
+@each_assignment
+def test_the_parameters_of_every_function_get_other_names_once(assignment: Assignment) -> None:
+    solution = solution_source(assignment)
+    changed = [one.function for one in generated(assignment.name) if one.name == "parameter:names-changed"]
+    nodes = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
+    assert changed == [node.name for node in nodes if node.name in assignment.functions and node.args.args]
+
+
+def test_parameters_that_are_passed_by_name_get_other_names() -> None:
+    text = 'def f(x, /, n: int = 2, *, how="a"):\n    """Say."""\n    return x + n\n'
+    assert afters("parameter:names-changed", text) == [
+        'def f(x, /, my_n: int = 2, *, my_how="a"): ⏎ """Say.""" ⏎ n, how = my_n, my_how'
+    ]
+    assert afters("parameter:names-changed", "def f(x, /):\n    return x\n") == []
+
+
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
@@ -151,6 +168,49 @@ def test_an_equivalent_that_is_not_made_is_refused_with_the_one_that_is_most_lik
     rows = 'function = "f"\nbefore = "if n < 0:"\nafter = "n = 2 if n < 0:"\nreason = "the same"\n'
     with pytest.raises(FixtureError, match="most like it: 'n = 2 ⏎ if n < 0:'"):
         listed(tmp_path, f"[[equivalent]]\n{rows}")
+
+
+def test_an_equivalent_of_another_line_is_refused_with_both_lines(tmp_path: Path) -> None:
+    rows = 'function = "f"\nbefore = "if n < 1:"\nafter = "n = 2 ⏎ if n < 0:"\nreason = "the same"\n'
+    with pytest.raises(FixtureError, match="`before` differs: it is 'if n < 1:' there, and 'if n < 0:' in the one"):
+        listed(tmp_path, f"[[equivalent]]\n{rows}")
+
+
+TWICE = """\
+def f(losses):
+    best, waited = 1e9, 0
+    waited = 0
+    for loss in losses:
+        if loss < best:
+            best = loss
+            waited = 0
+        else:
+            waited += 1
+    return waited
+"""
+
+
+def test_of_two_changes_of_equal_lines_an_entry_means_the_one_that_it_counts(tmp_path: Path) -> None:
+    alike = [
+        one for one in mutants_of(TWICE, ["f"], tmp_path) if (one.before, one.after) == ("waited = 0", "waited = 1")
+    ]
+    assert [(one.line, one.occurrence) for one in alike] == [(3, 1), (7, 2)]
+    for chosen in alike:
+        entry = equivalent_entry(chosen).replace('reason = ""', 'reason = "so it is"')
+        (tmp_path / EQUIVALENT).write_text(entry, encoding="utf-8")
+        again = [one for one in mutants_of(TWICE, ["f"], tmp_path) if one.reason]
+        assert again == [replace(chosen, reason="so it is")]
+        assert Fate(again[0], survived=True).complaints == []
+    assert "f, line 7, occurrence = 2: waited = 0" in Fate(alike[1], survived=True).complaints[0]
+
+
+def test_an_entry_that_counts_nothing_is_about_all_changes_of_its_lines(tmp_path: Path) -> None:
+    rows = 'function = "f"\nbefore = "waited = 0"\nafter = "waited = 1"\nreason = "so it is"\n'
+    (tmp_path / EQUIVALENT).write_text(f"[[equivalent]]\n{rows}", encoding="utf-8")
+    assert [one.line for one in mutants_of(TWICE, ["f"], tmp_path) if one.reason] == [3, 7]
+    (tmp_path / EQUIVALENT).write_text(f"[[equivalent]]\n{rows}occurrence = 3\n", encoding="utf-8")
+    with pytest.raises(FixtureError, match="a change of f with occurrence = 3 that is not made: 'waited = 1'"):
+        mutants_of(TWICE, ["f"], tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -429,7 +489,8 @@ def test_a_function_that_was_given_and_is_called_in_a_loop_remembers_its_answers
     )
     names: dict[str, object] = {}
     text = "def f(rows, reward_fn):\n    return [reward_fn(row) for row in rows]\n"
-    exec(generated_mutants(text, ["f"])[0].source, names)
+    (remembering,) = [one for one in generated_mutants(text, ["f"]) if one.name == "habit:calls-remembered"]
+    exec(remembering.source, names)
     asked: list[list[int]] = []
     assert names["f"]([[1], [1], [2]], lambda row: asked.append(row) or len(asked)) == [1, 1, 2]  # type: ignore[operator]
     assert asked == [[1], [2]]

@@ -14,15 +14,18 @@ import pytest
 from click.testing import CliRunner
 from example_course import example_course
 from places import KIT
+from toy_kit import toy_kit
 
 from autograder.authoring.beginning import changes, example
-from autograder.authoring.beginning.likely_mistakes import candidates
+from autograder.authoring.beginning.likely_mistakes import Candidate, candidates
 from autograder.authoring.beginning.signatures import marked, read_solution, solution_of
+from autograder.authoring.beginning.texts import mistakes_text
 from autograder.authoring.catalogue import Correct
 from autograder.authoring.exam import mutants
 from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.independence import not_independent
 from autograder.authoring.proofreading.proofread import reading_faults
+from autograder.authoring.renaming import renaming
 from autograder.cli.authoring import _asked, _asked_what_it_answers
 from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.errors import UsageError
@@ -190,8 +193,21 @@ def test_it_grades_at_once(course: Path) -> None:
 
 def test_items_prints_a_row_for_each_item(course: Path) -> None:
     rows = [line.split() for line in run(course, "items").stdout.splitlines()]
-    assert ["softmax-values", "softmax", "what", "it", "returns", "29", "1", "1"] in rows
+    assert ["softmax-values", "softmax", "what", "softmax", "returns", "29", "1", "1"] in rows
     assert ["all", "100", "4", "4"] in rows
+
+
+@pytest.mark.long
+def test_regenerate_says_which_sentences_and_mistakes_of_the_contract_there_are_not(course: Path) -> None:
+    path = course / "fixtures" / NAME / "contract.toml"
+    assert "selfcheck would refuse" not in run(course, "fixtures", "regenerate").stdout
+    edit(path, '"Return the estimate after each reward"', '"Return the estimates after each reward"')
+    edit(path, '"softmax-unchecked"', '"softmax-uncheckd"')
+    told = [line for line in run(course, "fixtures", "regenerate").stdout.splitlines() if "would refuse" in line]
+    assert len(told) == 3
+    assert told[0].endswith("no clause of incremental_mean quotes: 'Return the estimate after each reward'.")
+    assert told[1].endswith("of incremental_mean: 'Return the estimates after each reward'.")
+    assert re.search(r"contract.toml:\d+: softmax-\d+ names 'softmax-uncheckd'; 'softmax-unchecked' is there", told[2])
 
 
 # Renaming
@@ -203,7 +219,9 @@ def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
     shutil.copy(course / "solution" / NAME / f"{NAME}.py", course / "class" / "ada")
     assert run(course, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
     done = run(course, "rename", "softmax-values", "softmax-rows", "--grades", "grades")
+    assert re.search(r"softmax-values is softmax-rows in \d+ files? and [1-9]\d* of grades; ", done.stdout)
     assert done.returncode == 0, done.stderr
+    assert "softmax-values is softmax-rows in 1 file and 2 of grades;" in done.stdout
     assert find_assignment(course).item("softmax-rows").points == 29
     assert not (course / "fixtures" / NAME / "public" / "softmax-values.safetensors").exists()
     report = read_report(course / "grades" / "reports" / "ada.json")
@@ -217,6 +235,7 @@ def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
 @pytest.mark.long
 def test_a_function_is_renamed_in_solution_cases_oracle_and_catalogue(course: Path) -> None:
     done = run(course, "rename", "softmax", "soft_maximum")
+    assert re.search(r"softmax is soft_maximum in \d+ files; the fixtures", done.stdout)
     assert done.returncode == 0, done.stderr
     assert "Grades that were exported before this name it softmax still" in done.stdout
     assert find_assignment(course).functions[0] == "soft_maximum"
@@ -226,6 +245,19 @@ def test_a_function_is_renamed_in_solution_cases_oracle_and_catalogue(course: Pa
     assert contract is not None
     assert {clause.function for clause in contract.clauses} == {"soft_maximum", "discounted_return", "incremental_mean"}
     assert any("soft_maximum(logits)[i] = exp(" in clause.sentence for clause in contract.clauses)
+
+
+def test_the_oracles_gradient_of_a_function_is_renamed_with_it_unless_it_is_a_function_of_its_own(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kit = toy_kit(tmp_path / "kit", tmp_path_factory)
+    oracle, module = kit / "fixtures/toy/oracle.py", kit / "solution/toy/toy.py"
+    oracle.write_text(f"{oracle.read_text()}\n\ndef ramp_gradient(x, factor): ...\n\n\ndef ramp_gradients(): ...\n")
+    renamed = renaming(find_assignment(kit), "ramp", "slope", None).files[oracle]
+    assert "def slope_gradient(x" in renamed
+    assert "def ramp_gradients(" in renamed
+    module.write_text(f"{module.read_text()}\n\ndef ramp_gradient(x, factor): ...\n")
+    assert "def ramp_gradient(x" in renaming(find_assignment(kit), "ramp", "slope", None).files[oracle]
 
 
 @pytest.mark.long
@@ -300,6 +332,15 @@ def test_likely_mistakes_are_each_one_line_that_python_can_read() -> None:
             assert one.text(correct.source) != correct.source
 
 
+def test_no_two_mistakes_have_the_same_code_where_functions_have_the_same_initials() -> None:
+    names = ("scale", "scale2", "scale_2", "sum", "s", "s_")
+    found = {name: [Candidate(name, f"{name}-{n}", "?", "a", "b") for n in (1, 2)] for name in names}
+    text = mistakes_text("toy", found)
+    codes = re.findall(r'\.but\("([A-Z]+\d\d)"', text)
+    assert codes[:4] == ["S01", "S02", "SC01", "SC02"]
+    assert len(set(codes)) == len(codes) == 2 * len(names)
+
+
 def test_every_habit_that_the_exam_knows_has_a_hint_for_the_catalogue() -> None:
     assert changes.HABITS.keys() == mutants.HABITS.keys()
     assert all(hint.endswith("?") for hint in changes.HABITS.values())
@@ -333,7 +374,9 @@ def test_a_person_is_asked_what_a_function_answers_that_answered_nothing() -> No
     [
         ("x = 1\n", "defines no function"),
         ("def f(:\n", "s.py:1: not Python"),
-        ("def f(*x):\n    return x\n", "f takes arguments by name alone, or as many as one likes"),
+        ("def größe(x):\n    return x\n", "s.py:1: größe cannot be graded: its name is one of ids and files"),
+        ("async def f(x):\n    return x\n\n\nclass C: ...\n", "nothing to grade in f (async), C (a class)"),
+        ("def f(*x):\n    return x\n", "f takes as many arguments as one likes (x): a case names"),
     ],
 )
 def test_a_file_that_cannot_be_an_assignment_is_refused(text: str, told: str) -> None:
@@ -405,6 +448,41 @@ def test_a_default_that_is_another_one_loses_points(tmp_path: Path) -> None:
     assert "(parameter:weight-default)" not in told
 
 
+@pytest.mark.long
+def test_new_says_which_function_answers_the_same_in_all_its_cases(tmp_path: Path) -> None:
+    symmetric = """\
+import numpy as np
+
+
+def is_symmetric(matrix):
+    \"\"\"Return whether it is.
+
+    matrix   float[row column]
+    \"\"\"
+    return bool(matrix.shape[0] == matrix.shape[1] and np.allclose(matrix, matrix.T))
+
+
+def mean(values):
+    \"\"\"Return it.
+
+    vaules   float[entry]
+    \"\"\"
+    return values.mean()
+"""
+    (tmp_path / "s.py").write_text(symmetric)
+    done = run(tmp_path, "new", "made", "--from", "s.py", "--yes")
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stdout.splitlines() if "have the same answer" in line]
+    assert told == [
+        "All cases of is_symmetric have the same answer: add one to fixtures/made/cases.py that has another."
+    ]
+    assert "The docstring of mean has 'vaules' where 'values' is an argument: that was not read.\n" in done.stdout
+    assert [item.title for item in find_assignment(tmp_path).items] == [
+        "what is_symmetric returns",
+        "what mean returns",
+    ]
+
+
 # The guide
 
 
@@ -419,7 +497,7 @@ def test_the_guides_walk_through_is_followed_to_the_letter(tmp_path: Path) -> No
     shell(tmp_path, first)
     (fixtures / "oracle.py").write_text(oracle)
     printed = shell(tmp_path, second)
-    assert "the kit does not pass its own exam" in printed
+    assert "three_functions does not pass its exam" in printed
     assert "(habit:in-place): estimate = estimate + step_size * (reward - estimate) → estimate += " in printed
     assert 'before = "estimate = estimate + step_size * (reward - estimate)"\n' in printed
     append(fixtures / "cases.py", case)

@@ -14,11 +14,15 @@ from places import KIT
 from toy_kit import ITEMS as ITEMS_TEXT
 from toy_kit import autograder, change
 
+from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.masking import without_hidden
+from autograder.authoring.proofreading import time_limit
 from autograder.authoring.proofreading.fault import Fault, Faults
 from autograder.authoring.proofreading.proofread import explained, proofread, reading_faults, refuse_faults
+from autograder.authoring.proofreading.toml_files import read_toml
 from autograder.grading.assignments import find_assignments
 from autograder.sandbox.sandbox import Sandbox
+from autograder.vocabulary.errors import FixtureError
 
 ITEMS, ORACLE, CASES = "fixtures/toy/items.toml", "fixtures/toy/oracle.py", "fixtures/toy/cases.py"
 MISTAKES, PROBES = "fixtures/toy/mistakes.py", "fixtures/toy/probes.py"
@@ -173,13 +177,20 @@ OF_TEXT = [
         CONTRACT, 'items = ["ramp-values"]', 'items = ["ramp-value"]', "contract.toml:1", "'ramp-value'; 'ramp-values'"
     ),
     Slip(CONTRACT, '["wrong-way"]', "3", "contract.toml:11", "should have a list of mistakes, or the reason"),
-    Slip(CONTRACT, "[shift]", "[shft]", "contract.toml:11", "no item grades 'shft'; 'shift' is there"),
+    Slip(CONTRACT, "[shift]", "[shft]", "contract.toml:10", "no item grades 'shft'; 'shift' is there"),
     Slip(
         CONTRACT, 'function = "ramp"', 'function = "rump"', "contract.toml:1", "no item grades 'rump'; 'ramp' is there"
     ),
     Slip(COSTLY, 'reason = "one item"', 'reason = " "', "costly.toml:6", "reason is ' '"),
     Slip(COSTLY, 'function = "shift"\n', "", "costly.toml:6", "function is missing"),
     Slip(COSTLY, 'mistakes = ["no-kink"]', 'mistakes = "no-kink"', "costly.toml:1", "mistakes is 'no-kink'"),
+    Slip(
+        EQUIVALENT,
+        'reason = "the same"',
+        'reason = "the same"\noccurrence = 0',
+        "equivalent_mutants.toml:1",
+        "is 0; a whole",
+    ),
     Slip(EQUIVALENT, 'after = "return +x"', 'then = "return +x"', "equivalent_mutants.toml:1", "after is missing"),
     Slip(
         EQUIVALENT, 'function = "shift"', 'function = "shfit"', "equivalent_mutants.toml:1", "'shfit'; 'shift' is there"
@@ -215,7 +226,7 @@ OF_PYTHON = [
     Slip(CASES, 'inputs["x"], params["factor"]', 'inputs["y"], params["factor"]', "cases.py:9", "KeyError: 'y'"),
     Slip(CASES, "return [value(", "return (value(", "cases.py:10", "not Python|closing parenthesis"),
     Slip(CASES, 'unchanged("x", inputs["x"])', 'unchanged(name, inputs["x"])', "cases.py:23", "expects 'ramp' twice"),
-    Slip(CASES, '"row column", "float64"', '"row column", "float46"', "cases.py:10", "KeyError: 'float46'"),
+    Slip(CASES, '"row column", "float64"', '"row column", "float46"', "cases.py:10", "dtype 'float46'; one of float64"),
     Slip(CASES, '"row column", "float64"', '"row", "float64"', "cases.py:23", "has axes .'row',. and shape .2, 3."),
     Slip(CASES, "(3, 5)", "(3, 3)", "cases.py:23", "equal axis lengths"),
     Slip(CASES, "    return right", "    return None", "cases.py:23", "TypeError: 'NoneType' object is not callable"),
@@ -229,6 +240,8 @@ OF_PYTHON = [
     Slip(ORACLE, "value + factor for", "value + 0 * factor for", "cases.py:23", "shift-small: factor does not matter"),
     Slip(ORACLE, "factor * max(value, 0.0)", "factor / 0.0", "oracle.py:9", "ZeroDivisionError"),
     Slip(ORACLE, "    TAKEN.update", "    x += 1\n    TAKEN.update", "cases.py:23", "the oracle changes the input x"),
+    Slip(ORACLE, "factor * max(value, 0.0)", "1e-12 * factor * max(value, 0.0)", "cases.py:23",
+         "ramp is too small for its tolerance; other numbers; atol=… of a tenth of them; zero="),
     Slip(ORACLE, "value + factor for", "value * np.inf + factor for", "cases.py:23", "shift is not finite"),
     # the catalogue
     Slip(MISTAKES, '"no-kink"', '"no kink"', "mistakes.py:12", "'no kink' is no slug"),
@@ -385,8 +398,106 @@ def test_regenerate_prints_all_faults_and_no_traceback(kit: Path, edited: Callab
     assert places == [["autograder", f"fixtures/toy/{place}"] for place in ("items.toml:17", "oracle.py:9")]
 
 
+def test_what_stands_below_an_items_hints_is_told_at_its_line_as_one_of_them(
+    edited: Callable[..., list[Fault]],
+) -> None:
+    inside = '[item.hints]\nramp-small = "?"\nhidden = ["ramp-large"]'
+    told = [fault.text for fault in edited(Slip(ITEMS, 'hidden = ["ramp-large"]', inside, "", ""))]
+    right = "hidden above the line [item.hints]"
+    assert f"fixtures/toy/items.toml:17: hidden stands inside [item.hints]; {right}" in told
+    assert "cannot be taken out" not in " ".join(told)
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        Slip(
+            ORACLE, "    TAKEN.update", '    open("nosuch.txt")\n    TAKEN.update', "oracle.py:8", "FileNotFoundError"
+        ),
+        Slip(MISTAKES, '"Which way?"', '" "', "mistakes.py:14", "the hint of wrong-way is empty"),
+        Slip(MISTAKES, "def shift(x, factor): return", "def shift(x, factor) return", "mistakes.py:14", "not Python"),
+    ],
+    ids=lambda slip: slip.words,
+)
+def test_a_build_refuses_a_slip_of_the_authors_at_its_line(
+    slip: Slip, kit: Path, edited: Callable[..., list[Fault]], tmp_path: Path
+) -> None:
+    edited(slip)
+    with pytest.raises(FixtureError, match=rf"^fixtures/toy/{slip.place}: .*{slip.words}.*; "):
+        regenerate_into(kit / "fixtures/toy", tmp_path / "made")
+
+
+@pytest.mark.usefixtures("edited")
+def test_a_folder_that_cannot_be_written_is_no_fault_of_the_authors(kit: Path, tmp_path: Path) -> None:
+    (tmp_path / "public").write_text("a file where a folder is to be")
+    with pytest.raises(OSError, match="public"):
+        regenerate_into(kit / "fixtures/toy", tmp_path)
+
+
 def test_a_refusal_is_one_line_for_each_fault(kit: Path, edited: Callable[..., list[Fault]]) -> None:
     edited(OF_TEXT[0], OF_TEXT[2])
     with pytest.raises(Faults) as refused:
         refuse_faults(kit / "fixtures/toy")
     assert len(refused.value.lines) == 2
+
+
+RAMP = "    ### BEGIN SOLUTION\n    return factor * torch"
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        Slip(ITEMS, "points = 6", "pionts = 6", "items.toml:11", "unknown entry 'pionts'; 'points' is there"),
+        Slip(ITEMS, "given = []", "given = []\npoints = 9", "items.toml:5", "items that are worth 1 fewer together"),
+        Slip(MODULE, RAMP, RAMP.partition("\n")[2], "toy.py:", "'### END SOLUTION' ends no answer"),
+    ],
+    ids=lambda slip: slip.words,
+)
+def test_one_slip_is_told_once_and_at_its_own_line(slip: Slip, edited: Callable[..., list[Fault]]) -> None:
+    faults = edited(slip)
+    assert is_told(slip, faults), [fault.text for fault in faults]
+    assert len(faults) == 1
+
+
+ENDLESS = "    while True:\n        pass\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "told"),
+    [
+        (ORACLE, "    TAKEN.update", r"oracle.py:(8|9): the oracle of ramp-\w+ has"),
+        (CASES, "    for case, title", r"cases.py:(16|17): the next case has"),
+    ],
+)
+def test_code_that_does_not_end_is_interrupted_and_told_with_its_line(
+    file: str, before: str, told: str, edited: Callable[..., list[Fault]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_limit, "MOST_SECONDS", 0.2)
+    (fault,) = edited(Slip(file, before, f"{ENDLESS}{before}", "", ""))
+    assert re.search(rf"{told} not ended after 0.2 s of processor time; a loop that ends", fault.text)
+
+
+@pytest.mark.usefixtures("edited")
+def test_a_build_ends_too_where_an_oracle_does_not(kit: Path, tmp_path: Path) -> None:
+    change(kit / ORACLE, "    TAKEN.update", f"{ENDLESS}    TAKEN.update")
+    change(kit / ORACLE, "import numpy", f"import {time_limit.__name__} as it\nit.MOST_SECONDS = 0.2\nimport numpy")
+    with pytest.raises(FixtureError, match=r"oracle.py:\d+: the oracle of ramp-small has not ended after 0.2 s"):
+        regenerate_into(kit / "fixtures/toy", tmp_path / "made")
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "what"),
+    [
+        (b'a = 1\nb = "\xe9"\n', 1, "not UTF-8: invalid continuation byte at byte 11"),
+        (b"a = 1\nb = = 2\n", 2, "not TOML: "),
+    ],
+)
+def test_a_file_that_is_no_toml_is_one_fault_at_its_line(tmp_path: Path, data: bytes, line: int, what: str) -> None:
+    path = tmp_path / "rows.toml"
+    path.write_bytes(data)
+    found = read_toml(path, "a = 1")
+    assert isinstance(found, Fault)
+    assert (found.path, found.line) == (path, line)
+    assert found.what.startswith(what)
+    path.write_bytes(b"a = 1\n")
+    assert read_toml(path, "a = 1") == ("a = 1\n", {"a": 1})

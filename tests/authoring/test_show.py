@@ -82,7 +82,7 @@ def test_an_expected_error_and_an_expected_fact_are_shown_with_what_they_must_sa
     error = Expectation("error", "raised", "ramp with no factor", value={"type": "ValueError", "mentions": ["factor"]})
     fact = Expectation("fact", "calls", "the number of calls", value=[1, "one"])
     lines = shown(stored(expected=(error, fact))).splitlines()
-    assert '  expected  ramp with no factor: {"type": "ValueError", "mentions": ["factor"]}' in lines
+    assert "  expected  ramp with no factor: ValueError that names 'factor'" in lines
     assert '  expected  the number of calls: [1, "one"]' in lines
 
 
@@ -140,3 +140,32 @@ def test_the_named_example_is_shown_with_its_numbers(fixtures: Fixtures) -> None
     text = item_text(ASSIGNMENT.item("baseline-example"), fixtures)
     assert "[[11.  9.]\n             [ 0.  2.]]" in text
     assert "[[ 1. -1.]\n             [-1.  1.]]" in text
+
+
+def test_a_call_of_the_engines_own_probe_is_shown_as_one_would_type_it() -> None:
+    params = {
+        "function": "ramp",
+        "arguments": ["x", "f", "factor", "side"],
+        "values": "numpy",
+        "returns": [],
+        "given": {"factor": 2.5, "side": "left"},
+        "formulas": {"f": {"of": "t", "is": "t + 1"}},
+        "by_name": ["side"],
+        "raises": {"refused": {"factor": -1}},
+        "leaves": ["x", "f"],
+    }
+    refused = Expectation(
+        "error", "refused", "ramp with factor=-1", value={"type": "ValueError", "mentions": ["factor"]}
+    )
+    kept = Expectation("unchanged", "x afterwards", "x", array=np.zeros(1))
+    lines = shown(stored(probe="call", params=params, expected=(refused, kept), mistakes={"adds": Observation({}, {})}))
+    assert [line for line in lines.splitlines() if "[" not in line] == [
+        "ramp-small  (hidden)  two rows",
+        "  given     f = lambda t: t + 1",
+        "  call      ramp(x, f, 2.5, side='left')",
+        "  and then  with factor=-1   (refused)",
+        "  leaves    x, f",
+        "  expected  ramp with factor=-1: ValueError that names 'factor'",
+        "  unchanged x",
+        "  separates 1 mistake: adds",
+    ]

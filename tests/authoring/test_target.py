@@ -52,6 +52,20 @@ def test_a_set_goes_into_an_empty_folder_or_over_itself(kit: Path, spring: Path,
         assert objection(toy, target, term, variants) == ""
 
 
+@pytest.mark.parametrize("place", ["fixtures/x", "spring", "."])
+def test_another_folder_of_the_course_takes_no_set_not_even_with_replace(
+    kit: Path, place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(kit.rglob("*"))
+    words = ["autograder", "--course", str(kit), "fixtures", "regenerate", "--out", str(kit / place), "--replace"]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert f"{kit / place} lies in the course, {kit}: " in capsys.readouterr().err
+    assert sorted(kit.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     ("term", "variants", "reason"),
     [

@@ -158,11 +158,38 @@ def test_a_hidden_case_that_no_secret_changes_is_refused_unless_it_is_a_named_ex
     cases = kit / "fixtures/toy/cases.py"
     change(cases, "generator_for(secret, case)", "generator_for('always', case)")
     with pytest.raises(
-        FixtureError, match="ramp-large is the same whatever the secret, so last term's answer would do"
+        FixtureError, match=r"toy/cases.py:\d+: ramp-large is the same whatever the secret, so last term's answer would"
     ):
         make(kit, tmp_path / "term", SPRING, sandbox)
     change(cases, '{"factor": 2.5})', '{"factor": 2.5}, example=True)')
     assert make(kit, tmp_path / "other", SPRING, sandbox).cases == 3
+
+
+def test_a_hidden_case_that_is_the_open_sets_by_chance_is_drawn_again(
+    kit: Path, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    cases = kit / "fixtures/toy/cases.py"
+    change(cases, "generator_for(secret, case)", "generator_for(str(coin(secret)), case)")
+    change(cases, "def drafts(", "def coin(secret):\n    return generator_for(secret, '').integers(2)\n\n\ndef drafts(")
+    for number in range(8):
+        made = make(kit, tmp_path / str(number), Term(f"term-{number}", SECRET), sandbox)
+        stored, drawn = (
+            next(one for one in read_fixtures(toy_assignment(kit), folder=folder).cases if one.id == "ramp-large")
+            for folder in (kit / "fixtures/toy", tmp_path / str(number))
+        )
+        if made.redrawn:
+            break
+    assert made.redrawn.keys() == {"ramp-large"}
+    assert not np.array_equal(stored.inputs["x"], drawn.inputs["x"])
+
+
+def test_regenerate_says_of_the_open_set_which_cases_no_secret_changes(kit: Path) -> None:
+    told = "A new term would be refused: no secret changes ramp-large."
+    assert told not in autograder(kit, "fixtures", "regenerate").stdout
+    change(kit / "fixtures/toy/cases.py", "generator_for(secret, case)", "generator_for('always', case)")
+    done = autograder(kit, "fixtures", "regenerate")
+    assert done.returncode == 0, done.stderr
+    assert told in done.stdout
 
 
 # The secret
@@ -377,6 +404,11 @@ def judges_values(case: Case) -> bool:
     return any(one.kind == "value" and "values" not in one.forgiven and np.any(one.array) for one in case.expected)
 
 
+def known_cases() -> set[str]:
+    """The cases that whoever knows all outputs passes: not those that tell no output, but take arguments by name."""
+    return {case.id for case in read_fixtures(REAL).cases if not case.id.endswith("-by-name")}
+
+
 def passed(report: Report) -> set[str]:
     return {case.case for item in report.items for case in item.cases if case.verdict == "passed"}
 
@@ -395,11 +427,11 @@ def test_after_a_term_change_the_solution_earns_all_and_last_terms_outputs_the_p
     committed = handout_files(REAL)
     assert {name for name in files if files[name] != committed.get(name)} == set()
     cheat = replay_of(read_fixtures(REAL))
-    assert grade(cheat, REAL.folder, sandbox).points == 100
+    assert known_cases() <= passed(grade(cheat, REAL.folder, sandbox))
     assert grade(solution_source(REAL), spring, sandbox).points == 100
     report = grade(cheat, spring, sandbox)
     public = {name for item in REAL.items for name in item.public}
-    assert public <= passed(report)
+    assert public & known_cases() <= passed(report)
     assert not {case.id for case in read_fixtures(REAL).cases if judges_values(case)} & passed(report) - public
     assert report.points == share(report, passed(report)) < 50
 

@@ -4,8 +4,9 @@
     python tests/benchmarks [--submissions N] [--rounds N] [--sizes 10,100,1000] [--only TABLE,…] [--json FILE]
 
 One run measures all of it on one machine, so that the ratios mean something; they are steadiest where nothing else
-runs. nbgrader and Otter may also live in an environment of their own: --tools PATH/TO/ITS/python. What is not there has
-a line that says so. Every contender must give every submission all of its points, or it has failed.
+runs. Each table, and each row of the sizes, is printed as soon as it is measured. nbgrader and Otter may also live in
+an environment of their own: --tools PATH/TO/ITS/python. What is not there has a line that says so. Every contender must
+give every submission all of its points, or it has failed.
 """
 
 from __future__ import annotations
@@ -28,15 +29,23 @@ from autograder.grading.assignments import find_assignment, find_assignments  # 
 from autograder.grading.fixtures import read_fixtures  # noqa: E402
 from autograder.grading.items import Assignment  # noqa: E402
 from autograder.sandbox.sandbox import layers_for  # noqa: E402
+from benchmarks import tables  # noqa: E402
 from benchmarks.comparison import compare_all, ratios  # noqa: E402
 from benchmarks.contenders import Workshop, contenders  # noqa: E402
 from benchmarks.counterexamples import counterexample_costs  # noqa: E402
 from benchmarks.overhead import isolation_costs, whole_over_floor  # noqa: E402
 from benchmarks.sizes import cost_by_size  # noqa: E402
 from benchmarks.student import waiting_times  # noqa: E402
-from benchmarks.tables import STRICT, targets, text  # noqa: E402
 
-TABLES = ("comparison", "isolation", "floor", "sizes", "student", "counterexamples")
+SAYING = {
+    "comparison": "this kit beside others",
+    "isolation": "isolation alone",
+    "floor": "a submission over its floor",
+    "sizes": "classes as they grow",
+    "student": "what a student waits for",
+    "counterexamples": "what counterexamples cost",
+}
+TABLES = tuple(SAYING)
 PACKAGES = ("torch", "numpy", "pytest", "nbgrader", "otter-grader")
 
 
@@ -68,32 +77,50 @@ def main() -> None:
     layers = layers_for("best")
     level = "strict" if {"landlock", "seccomp"} <= set(layers) else "best"
     result: dict[str, Any] = {"schema": 1, "machine": machine(asked.tools, layers)}
+    show(tables.where(result["machine"]))
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         workshop = Workshop(Path(folder), assignment, source, asked.tools)
-        if "comparison" in asked.only:
-            result["comparison"] = comparison(asked, workshop)
-        if "isolation" in asked.only:
-            say("isolation alone")
-            result["isolation"] = isolation_costs(asked.times)
-        if "floor" in asked.only:
-            say("a submission over its floor")
-            result["floor"] = whole_over_floor(assignment, source, asked.times)
-        if "sizes" in asked.only:
-            say(f"classes of {', '.join(map(str, asked.sizes))}")
+        for name in (name for name in TABLES if name in asked.only):
+            say(SAYING[name])
+            result[name] = measured(name, asked, workshop, level)
+            if name != "sizes":  # its rows were shown as they came
+                show(tables.part(name, result[name]))
+            keep(asked.json, result)
+    if aims := tables.aims(result):
+        show(aims)
+
+
+def measured(name: str, asked: argparse.Namespace, workshop: Workshop, level: str) -> dict[str, Any]:
+    """One table's figures."""
+    few = max(3, asked.times // 8)
+    match name:
+        case "comparison":
+            return comparison(asked, workshop)
+        case "isolation":
+            return isolation_costs(asked.times)
+        case "floor":
+            return whole_over_floor(workshop.assignment, workshop.source, asked.times)
+        case "sizes":
             jobs = max(asked.jobs)
-            rows = cost_by_size(workshop, asked.sizes, level, jobs)
-            result["sizes"] = {"isolation": level, "jobs": jobs, "rows": rows}
-        if "student" in asked.only:
-            say("what a student waits for")
-            result["student"] = waiting_times(workshop, max(3, asked.times // 8))
-    if "counterexamples" in asked.only:
-        say("what counterexamples cost")
-        times = max(3, asked.times // 8)
-        result["counterexamples"] = counterexample_costs(find_assignments(ROOT), times, asked.answers)
-    result["targets"] = targets(result)
-    print(text(result), end="")
-    if asked.json is not None:
-        asked.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            show(tables.sizes_head(level, jobs), end="\n")
+            rows = cost_by_size(workshop, asked.sizes, level, jobs, lambda row: show(tables.sizes_row(row), end="\n"))
+            show("", end="\n")
+            return {"isolation": level, "jobs": jobs, "rows": rows}
+        case "student":
+            return waiting_times(workshop, few)
+    return counterexample_costs(find_assignments(ROOT), few, asked.answers)
+
+
+def keep(path: Path | None, result: dict[str, Any]) -> None:
+    """Write what is known so far, if a file was asked for: a run that is broken off leaves what it measured."""
+    if path is not None:
+        whole = {**result, "targets": tables.targets(result)}
+        path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def show(text: str, end: str = "\n\n") -> None:
+    """Print at once: a table, or a row of one, that took minutes."""
+    print(text, end=end, flush=True)
 
 
 def comparison(asked: argparse.Namespace, workshop: Workshop) -> dict[str, Any]:
@@ -107,7 +134,7 @@ def comparison(asked: argparse.Namespace, workshop: Workshop) -> dict[str, Any]:
         "rounds": asked.rounds,
         "items": len(workshop.assignment.items),
         "cases": _cases(workshop.assignment),
-        "rows": ratios(rows, STRICT),
+        "rows": ratios(rows, tables.STRICT),
     }
 
 

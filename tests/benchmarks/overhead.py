@@ -92,7 +92,8 @@ def _start_and_end(sandbox: Sandbox) -> Callable[[], float]:
 def whole_over_floor(assignment: Assignment, source: str, times: int) -> dict[str, Any]:
     """Seconds of one submission: the floor; graded without layers; graded at `strict`; and the ratios within a round.
 
-    Graded means read, run in a worker of its own, judged, worded, and written as report and page.
+    Graded means read, run in a worker of its own, judged, worded, and written as report and page; as in a class,
+    nothing waits for the disk.
     """
     grader = Grader.of(assignment, read_fixtures(assignment))
     inside: dict[str, list[float]] = {}
@@ -150,8 +151,8 @@ def _whole(
         submission = read(candidate, grader.assignment.module)
         report, details = grader.grade_and_show(submission, sandbox)
         write_details(details, folder / "details.json")
-        write_atomically(folder / "one.json", to_bytes(report))
-        write_atomically(folder / "one.html", feedback_page(report, submission.notes, details))
+        write_atomically(folder / "one.json", to_bytes(report), lasting=False)
+        write_atomically(folder / "one.html", feedback_page(report, submission.notes, details), lasting=False)
         took = time.perf_counter() - started
         assert report.points == report.max_points, "the submission that is timed must be right"
         inside.setdefault(level, []).append(sum(item.seconds for item in report.items))

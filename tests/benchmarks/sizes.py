@@ -6,7 +6,7 @@ A class is of mixed quality. Of each hundred about 40 are right, 40 hold a known
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from places import KIT
@@ -43,26 +43,39 @@ def catalogue_of(workshop: Workshop) -> list[str]:
     return [one.source for one in import_generator(workshop.assignment)["mistakes"].MISTAKES]
 
 
-def cost_by_size(workshop: Workshop, sizes: Sequence[int], isolation: str, jobs: int) -> list[dict[str, Any]]:
-    """One class after another, graded by one command each into an empty folder."""
-    rows, catalogue = [], catalogue_of(workshop)
+def cost_by_size(
+    workshop: Workshop,
+    sizes: Sequence[int],
+    isolation: str,
+    jobs: int,
+    tell: Callable[[dict[str, Any]], None] = lambda row: None,
+) -> list[dict[str, Any]]:
+    """One class after another, graded by one command each into an empty folder; each row is told once it is known.
+
+    each_further   seconds of each submission more than the class before had
+    """
+    rows: list[dict[str, Any]] = []
+    catalogue = catalogue_of(workshop)
     for size in sizes:
-        handed_in, out = workshop.fresh("class-of-size"), workshop.fresh("grades-of-size")
-        for number in range(size):
-            (handed_in / f"{student(number)}.py").write_text(mixed(workshop, catalogue, number), encoding="utf-8")
-        measured = run(grade_command(handed_in, out, isolation, jobs), KIT)
-        if (found := len(list((out / "reports").iterdir()))) != size:
-            raise CommandFailed(f"{found} of {size} submissions have a report")
-        rows.append(
-            {
-                "size": size,
-                "seconds": measured.seconds,
-                "per_submission": measured.seconds / size,
-                "grader_mib": measured.peak_main,
-                "tree_mib": measured.peak_tree,
-            }
-        )
-    for row, smaller in zip(rows[1:], rows, strict=False):
-        more = row["size"] - smaller["size"]
-        row["each_further"] = (row["seconds"] - smaller["seconds"]) / more
+        row = _row(workshop, catalogue, size, isolation, jobs)
+        if rows and size > rows[-1]["size"]:
+            row["each_further"] = (row["seconds"] - rows[-1]["seconds"]) / (size - rows[-1]["size"])
+        rows.append(row)
+        tell(row)
     return rows
+
+
+def _row(workshop: Workshop, catalogue: Sequence[str], size: int, isolation: str, jobs: int) -> dict[str, Any]:
+    handed_in, out = workshop.fresh("class-of-size"), workshop.fresh("grades-of-size")
+    for number in range(size):
+        (handed_in / f"{student(number)}.py").write_text(mixed(workshop, catalogue, number), encoding="utf-8")
+    measured = run(grade_command(handed_in, out, isolation, jobs), KIT)
+    if (found := len(list((out / "reports").iterdir()))) != size:
+        raise CommandFailed(f"{found} of {size} submissions have a report")
+    return {
+        "size": size,
+        "seconds": measured.seconds,
+        "per_submission": measured.seconds / size,
+        "grader_mib": measured.peak_main,
+        "tree_mib": measured.peak_tree,
+    }

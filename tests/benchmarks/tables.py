@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 STRICT = "this kit, strict"
@@ -16,24 +16,22 @@ LINEAR, FLAT = 1.25, 1.25  # from the second-largest class to the largest: what 
 
 def text(result: Mapping[str, Any]) -> str:
     """All of it, as it is printed."""
-    parts = [_where(result["machine"])]
-    if "comparison" in result:
-        parts.append(_comparison(result["comparison"]))
-    if "isolation" in result:
-        parts.append(_isolation(result["isolation"]))
-    if "floor" in result:
-        parts.append(_floor(result["floor"]))
-    if "sizes" in result:
-        parts.append(_sizes(result["sizes"]))
-    if "student" in result:
-        parts.append(_student(result["student"]))
-    if "counterexamples" in result:
-        parts.append(_counterexamples(result["counterexamples"]))
-    aims = targets(result)
-    return "\n\n".join([*parts, *([_targets(aims)] if aims else [])]) + "\n"
+    parts = [where(result["machine"]), *(part(name, result[name]) for name in PARTS if name in result), aims(result)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _where(machine: Mapping[str, Any]) -> str:
+def part(name: str, found: Mapping[str, Any]) -> str:
+    """One table, by the name that --only gives it."""
+    return PARTS[name](found)
+
+
+def aims(result: Mapping[str, Any]) -> str:
+    """Where that stands against what is aimed at; "" where nothing of it was measured."""
+    found = targets(result)
+    return _targets(found) if found else ""
+
+
+def where(machine: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (
         f"{machine['started']}: {machine['cores']} cores, {machine['processor']}, {machine['platform']}, "
@@ -95,19 +93,26 @@ def _floor(found: Mapping[str, Any]) -> str:
 
 
 def _sizes(found: Mapping[str, Any]) -> str:
+    return "\n".join([sizes_head(found["isolation"], found["jobs"]), *map(sizes_row, found["rows"])])
+
+
+def sizes_head(isolation: str, jobs: int) -> str:
+    """What stands above the rows of the classes, each of which is printed as soon as it is graded."""
     lines = [
         "A class as it grows: 4 in 10 right, 5 with known mistakes, 1 unfinished, one in a hundred hangs; "
-        f"at {found['isolation']}, {found['jobs']} at a time",
+        f"at {isolation}, {jobs} at a time",
         "",
         f"{'submissions':>12}{'seconds':>12}{'s each':>12}{'s further':>12}{'grader MiB':>12}{'all MiB':>12}",
         _rule(72),
     ]
-    for row in found["rows"]:
-        further = f"{row['each_further']:.4f}" if "each_further" in row else ""
-        memory = f"{row['grader_mib']:>12,.0f}{row['tree_mib']:>12,.0f}"
-        cells = f"{row['seconds']:>12.1f}{row['per_submission']:>12.4f}{further:>12}{memory}"
-        lines.append(f"{row['size']:>12,}{cells}")
     return "\n".join(lines)
+
+
+def sizes_row(row: Mapping[str, Any]) -> str:
+    """What one class took."""
+    further = f"{row['each_further']:.4f}" if "each_further" in row else ""
+    memory = f"{row['grader_mib']:>12,.0f}{row['tree_mib']:>12,.0f}"
+    return f"{row['size']:>12,}{row['seconds']:>12.1f}{row['per_submission']:>12.4f}{further:>12}{memory}"
 
 
 def _student(found: Mapping[str, Any]) -> str:
@@ -127,6 +132,16 @@ def _counterexamples(found: Mapping[str, Any]) -> str:
         cells = f"{row['seconds']:>11.2f}{row['added']:>9.2f}{row['most added']:>9.2f}{row['ratio']:>8.2f}"
         lines.append(f"{name:<32}{row['answers']:>9}{cells}{row['found']:>8}")
     return "\n".join(lines)
+
+
+PARTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "comparison": _comparison,
+    "isolation": _isolation,
+    "floor": _floor,
+    "sizes": _sizes,
+    "student": _student,
+    "counterexamples": _counterexamples,
+}
 
 
 def targets(result: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from benchmarks.counterexamples import counterexample_costs
 from benchmarks.floor import Floor
 from benchmarks.measure import CommandFailed, Measured, run, side_by_side
 from benchmarks.overhead import interleaved
-from benchmarks.sizes import HANGING, catalogue_of, mixed
+from benchmarks.sizes import HANGING, catalogue_of, cost_by_size, mixed
 from benchmarks.student import WATCH, waiting_times
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
@@ -349,11 +349,27 @@ def test_an_aim_that_is_missed_is_said_to_be_missed(changed: dict[str, float], p
     assert "NOT REACHED" in tables.text(result(**changed))
 
 
+def test_a_row_of_the_sizes_reads_the_same_alone_and_in_its_table() -> None:
+    sizes = result()["sizes"]
+    rows = [tables.sizes_head(sizes["isolation"], sizes["jobs"]), *map(tables.sizes_row, sizes["rows"])]
+    assert tables.part("sizes", sizes) == "\n".join(rows)
+    assert "\n".join(rows) in tables.text(result())
+
+
 def test_a_part_that_was_not_measured_has_no_table_and_no_aim() -> None:
     assert tables.targets({"machine": MACHINE}) == []
     text = tables.text({"machine": MACHINE})
     assert "Isolation" not in text
     assert "aim" not in text
+
+
+@pytest.mark.long
+def test_each_class_is_told_before_the_next_one_is_graded(tmp_path: Path) -> None:
+    told: list[dict[str, Any]] = []
+    workshop = Workshop(tmp_path, ASSIGNMENT, source_of(RIGHT), sys.executable)
+    rows = cost_by_size(workshop, [2, 1, 3], "best", 1, lambda row: told.append({**row, "told": len(told)}))
+    assert told == [{**row, "told": place} for place, row in enumerate(rows)]
+    assert ["each_further" in row for row in rows] == [False, False, True]
 
 
 @pytest.mark.long

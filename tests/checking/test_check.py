@@ -112,7 +112,7 @@ def test_asking_for_one_item_gives_the_same_result_as_asking_for_all(tmp_path: P
 def test_items_are_shown_in_the_order_of_the_assignment_each_once_and_no_others(
     work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = work(toy="")
+    folder = work(toy=RIGHT + WRONG)
     assert check(folder, ["shift-values", "ramp-values", "shift-values"]) == 1
     assert shown_items(capsys.readouterr().out) == ["ramp-values", "shift-values"]
     assert check(folder, ["shift-values"]) == 1

@@ -20,7 +20,7 @@ from places import KIT
 
 from autograder.authoring.handout.release import handout_files, write_handout
 from autograder.checking.checker import other_torch
-from autograder.checking.patience import LONGEST, PatientSandbox, Telling, impatient
+from autograder.checking.patience import LONGEST, SKIPPED, PatientSandbox, Telling, impatient
 from autograder.checking.terminal import coloured
 from autograder.grading.assignments import find_assignment
 from autograder.sandbox import interpreter
@@ -266,6 +266,15 @@ def run(sandbox: Pretended, asked: list[Request]) -> list[str]:
 def test_after_a_timeout_nothing_else_of_that_function_is_waited_for() -> None:
     sandbox = Pretended(**{"f-a1": "timed_out"})
     assert run(sandbox, requests("f-a1", "f-a2", "f-b1", "g-a1")) == ["timed_out", "not_run", "not_run", "observed"]
+
+
+def test_what_was_not_waited_for_is_told_as_such_and_not_as_an_item_of_its_own() -> None:
+    asked = requests("f-a1", "f-a2", "f-b1", "g-a1", "g-a2")
+    sandbox = Pretended(**{"f-a1": "timed_out", "g-a1": "crashed"})
+    found = PatientSandbox(sandbox, io.StringIO()).run(PROGRAM, asked, load_timeout=1.0)
+    told = [outcome.detail for outcome in found]
+    assert told[1] == told[2] == SKIPPED.format("f")
+    assert told[4] != SKIPPED.format("g")
 
 
 def test_after_a_crash_the_other_items_of_that_function_are_tried_on_their_own() -> None:

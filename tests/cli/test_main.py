@@ -223,6 +223,19 @@ def test_a_graded_class_is_printed_with_points_what_stands_out_and_where_to_look
     assert "unchanged" not in fresh.out
 
 
+def test_a_run_over_a_part_of_the_class_says_whom_the_gradebook_has_lost(
+    run: Callable[..., Done], unfinished: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "grades"
+    assert "NO LONGER" not in run("grade", unfinished, "--out", out).err
+    late = put(tmp_path / "late" / "cleo" / MODULE).parent.parent
+    part = run("grade", late, "--out", out, "--quiet")
+    assert part.code == 0
+    assert "NO LONGER IN grades.csv, for this run had no work of theirs: ada, " in part.err
+    assert (out / "reports" / "ada.json").is_file()
+    assert "NO LONGER" not in run("grade", unfinished, late, "--out", out).err
+
+
 def test_a_page_tells_of_the_class_once_that_is_asked_for_until_it_is_taken_away(
     run: Callable[..., Done], unfinished: Path, tmp_path: Path
 ) -> None:
@@ -630,7 +643,8 @@ def test_release_writes_the_handout_and_a_zip_of_it(kit: Path, tmp_path: Path) -
     handout = kit / "handout" / "toy"
     files = {path.relative_to(handout).as_posix(): path.read_bytes() for path in handout.rglob("*") if path.is_file()}
     assert files == zipped
-    first, second = done.stdout.splitlines()
+    first, unexamined, second = done.stdout.splitlines()
+    assert unexamined.endswith("autograder selfcheck --assignment toy says whether students may have it.")
     assert first == f"{handout}: {len(files)} files. No line of the solution and no hidden case is in them."
     assert second.startswith(f"{tmp_path}/toy.zip: {(tmp_path / 'toy.zip').stat().st_size:,} bytes.")
 

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import termios
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,18 @@ def test_no_name_of_a_mistake_and_no_word_is_broken_in_the_table_of_a_class(assi
     assert "implemented" in words
 
 
+@pytest.mark.parametrize("width", [100, 110])
+def test_a_reason_why_nothing_was_graded_is_wrapped_once(width: int) -> None:
+    first = golden("policy_gradient")[0]
+    lost = [replace(item, points=None, verdict="not_graded", message="word " * 18) for item in first.items]
+    reports, stream = [replace(first, student="zoe", items=tuple(lost)), *golden("policy_gradient")], io.StringIO()
+    table = class_table(reports, summary(reports), find_assignment(KIT, "policy_gradient"), width)
+    Console(file=stream, width=width).print(table)
+    counts = [line.count("word") for line in stream.getvalue().splitlines() if "word" in line]
+    assert len(set(counts[:-1])) == 1
+    assert counts[-1] <= counts[0]
+
+
 @pytest.mark.parametrize("columns", in_short(WIDTHS))
 def test_a_terminal_gets_lines_that_fit_and_colour_where_it_may(kit: Path, columns: int) -> None:
     grades = f"--out={kit / f'grades-{columns}'}"
@@ -136,7 +149,7 @@ def test_grade_prints_one_json_document_for_a_script(kit: Path) -> None:
     assert done.returncode == 0
     assert set(found) == {
         "schema", "assignment", "out", "max_points", "graded", "unchanged", "seconds", "isolation", "students",
-        "absent", "not_in_roster", "refused",
+        "absent", "not_in_roster", "refused", "gone",
     }  # fmt: skip
     ada, bela = found["students"]
     assert ada == {

@@ -26,6 +26,7 @@ from autograder.course.similarity.fingerprints import Pair, weighed
 from autograder.course.similarity.page import Line, lines_of, page, side_by_side
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
+from autograder.submissions.finding import find
 
 pytestmark = pytest.mark.skipif(not find_spec("copydetect"), reason="the extra `similarity` is not installed")
 
@@ -93,7 +94,7 @@ def compared_apart(tmp_path: Path, assignment: Assignment) -> Callable[..., Simi
             folder.mkdir(parents=True)
             notebook = text.startswith('{"cells"')
             (folder / f"toy.{'ipynb' if notebook else 'py'}").write_text(text, encoding="utf-8")
-        return compare_class(assignment, [tmp_path / "class"])
+        return compare_class(assignment, find([tmp_path / "class"], assignment.module))
 
     return compare
 
@@ -241,7 +242,7 @@ def renamed(text: str) -> str:
 
 
 def test_a_dozen_honest_submissions_show_a_pair_or_two() -> None:
-    assert len(compare_class(REAL, [REAL.folder / "submissions"]).pairs) <= 2
+    assert len(compare_class(REAL, find([REAL.folder / "submissions"], REAL.module)).pairs) <= 2
 
 
 @pytest.mark.parametrize("victim", in_short(["kira", "hana", "bela"], 1))
@@ -252,7 +253,7 @@ def test_a_copy_under_other_names_among_honest_ones_is_found_first(tmp_path: Pat
     shutil.copytree(REAL.folder / "submissions", tmp_path / "class")
     (tmp_path / "class" / "zoe").mkdir()
     (tmp_path / "class" / "zoe" / "policy_gradient.py").write_text(copied, encoding="utf-8")
-    first, *others = compare_class(REAL, [tmp_path / "class"]).pairs
+    first, *others = compare_class(REAL, find([tmp_path / "class"], REAL.module)).pairs
     assert first.students == (victim, "zoe")
     assert min(first.shares) > 0.8
     assert all(max(pair.shares) < 0.5 for pair in others)
@@ -315,6 +316,20 @@ def test_the_sample_class_is_compared_and_the_pairs_are_called_something_to_look
     assert lines[0].startswith("15 submissions compared, 0 left out: ")
     assert lines[-1].endswith("shows them side by side. A pair is something to look at, not a finding.")
     assert 1 <= (tmp_path / "similar.html").read_text().count("<article") <= 2
+
+
+def test_one_who_handed_in_twice_is_named_and_keeps_nobody_else_from_being_compared(tmp_path: Path) -> None:
+    shutil.copytree(REAL.folder / "submissions" / "hana", tmp_path / "class" / "hana")
+    shutil.copytree(REAL.folder / "submissions" / "luca", tmp_path / "class" / "luca")
+    shutil.copytree(REAL.folder / "submissions" / "luca", tmp_path / "class" / "ada")
+    shutil.copy(REAL.folder / "submissions" / "ada" / f"{REAL.module}.py", tmp_path / "class" / "ada.py")
+    command = ["similar", tmp_path / "class", "--out", tmp_path / "similar.html"]
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder", *map(str, command)], cwd=KIT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "NOT COMPARED: ada handed in twice" in done.stderr
+    assert done.stdout.startswith("2 submissions compared, 0 left out")
 
 
 @pytest.mark.long

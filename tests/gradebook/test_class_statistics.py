@@ -10,7 +10,7 @@ from dataclasses import replace
 import places
 import pytest
 
-from autograder.gradebook.class_statistics import NOT_IMPORTED, UNTOUCHED, Tally, summary
+from autograder.gradebook.class_statistics import NOT_IMPORTED, UNTOUCHED, Tally, stands_out, summary
 from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.gradebook.item_statistics import OTHER, UNSEEN, ran
 from autograder.gradebook.mistake_statistics import MOST_ANSWERS, MOST_SHARED
@@ -80,6 +80,26 @@ def _student(name: str, chance: random.Random) -> Report:
 
 def flags(reports: Sequence[Report]) -> dict[str, list[str]]:
     return {one.item: [flag.kind for flag in one.flags] for one in summary(reports).items if one.flags}
+
+
+# What stands out
+
+
+def test_of_a_file_that_cannot_be_imported_the_reason_stands_out_and_not_the_phrase_around_it() -> None:
+    assert stands_out(not_imported("ada", ["a"])) == "not imported: SyntaxError: invalid syntax."
+    ended = "p.py could not be imported: it ended the Python process (exited with status 0)."
+    lost = [item("a", 0.0, "crashed", message=NOT_REACHED)]
+    expected = "not imported: it ended the Python process (exited with status 0)."
+    assert stands_out(report("ada", lost, ended)) == expected
+    late = "p.py had not finished importing in time."
+    assert stands_out(report("ada", lost, late)) == late
+
+
+def test_of_many_names_the_first_stand_out_and_how_many_more_there_are() -> None:
+    made = [item("d"), *(item(name, 0.0, mistakes=(f"mistake-{name}",)) for name in "abc")]
+    assert stands_out(report("ada", made)) == "mistake-a, mistake-b, mistake-c"
+    assert stands_out(report("ada", made), 2) == "mistake-a, mistake-b and 1 more"
+    assert stands_out(report("ada", made), 3) == "mistake-a, mistake-b, mistake-c"
 
 
 # Which items are worth another look

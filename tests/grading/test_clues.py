@@ -81,6 +81,12 @@ def test_the_sizes_of_several_axes_and_roots_of_them_have_names_too() -> None:
     assert told(wanted, wanted * np.sqrt(4 / 5)).endswith(
         "divided by the square root of the size of trial over one less than that?"
     )
+
+
+@pytest.mark.parametrize(("size", "named"), [(2, False), (3, False), (4, True), (7, True)])
+def test_a_quotient_that_small_sizes_make_by_chance_has_no_name(size: int, named: bool) -> None:
+    wanted = drawn((11, size), 0)
+    assert ("over one less than that" in told(wanted, wanted * size / (size - 1))) == named
     assert "base two" in told(wanted, wanted / np.log(2))
 
 

@@ -27,13 +27,15 @@ from autograder.grading.cases import Case
 from autograder.grading.counterexamples.drawing import Drawing
 from autograder.grading.counterexamples.rows import read_rows
 from autograder.grading.counterexamples.rows import rows_of as rows_of_case
-from autograder.grading.counterexamples.search import CALLS, DRAWN, ROUNDS, TRIED, Search, wrong
+from autograder.grading.counterexamples.search import CALLS, DRAWN, ROUNDS, TRIED, Search, with_counterexamples, wrong
 from autograder.grading.counterexamples.shrinking import simpler
 from autograder.grading.counterexamples.telling import MAX_SHOWN, told
 from autograder.grading.counterexamples.trials import Trial, literal
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item
+from autograder.grading.remarks.hints import PUBLIC_PASS
+from autograder.grading.remarks.wording import UNTOLD
 from autograder.pages.student_page import feedback_page
 from autograder.platforms.gradescope.results import results as gradescope_results
 from autograder.platforms.nbgrader.gradebook import comment_on
@@ -628,6 +630,13 @@ def test_what_is_wrong_beside_other_rows_alone_is_not_shown_by_itself(folder: Fo
     assert not item.counterexample
 
 
+def test_a_row_that_goes_wrong_otherwise_than_its_case_is_not_called_the_same(folder: Folder, sandbox: Sandbox) -> None:
+    no_axis = "def compute_deltas(rewards, mode):\n    return (rewards - rewards.mean(1)) / rewards.std(1)"
+    item = folder.item(altered(no_axis), "deltas-normalized", sandbox)
+    assert item.verdict == "raised"
+    assert not item.counterexample
+
+
 @pytest.mark.parametrize("assignment", [one for one in ASSIGNMENTS if read_rows(one)], ids=lambda one: one.name)
 def test_a_row_by_itself_gives_what_is_stored_of_it(assignment: Assignment, sandbox: Sandbox) -> None:
     """For every case that is cut, hidden ones too, as the solution answers."""
@@ -645,6 +654,12 @@ def test_a_row_by_itself_gives_what_is_stored_of_it(assignment: Assignment, sand
     assert [wrong(cut, outcome) for (_, cut), outcome in zip(asked, outcomes, strict=True)] == [None] * len(asked)
 
 
+def test_what_a_probe_of_its_own_makes_of_a_functions_answer_is_not_cut_by_the_functions_rows() -> None:
+    declared, cases = read_rows(ASSIGNMENT), {case.id: case for case in read_fixtures(ASSIGNMENT).cases}
+    assert rows_of_case(cases["deltas-centered-small"], declared)
+    assert rows_of_case(cases["deltas-centered-one"], declared) == []  # rewards minus deltas: no answer to paste
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [
@@ -657,3 +672,35 @@ def test_what_is_to_be_pasted_is_of_tensors_arrays_or_lists_as_the_call_is(value
     inputs = {"x": np.array([[1.0, 2.5]])}
     trial = Trial("call", inputs, {"values": values}, lambda inputs, params: [], {"": "f({x}, {dtype})"})
     assert trial.text() == text
+
+
+class Finds:
+    """A search that finds the same for every item."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def counterexamples(self, items: Sequence[Item]) -> dict[str, str]:
+        return {item.id: self.text for item in items if self.text}
+
+
+@pytest.mark.parametrize(("text", "hint"), [("f(1)\n  yours     2", ""), ("", PUBLIC_PASS)])
+def test_beside_a_counterexample_nothing_is_to_be_looked_for_elsewhere(text: str, hint: str) -> None:
+    item = ASSIGNMENT.items[0]
+    cases = (CaseResult("a", "public", "passed", ""), CaseResult("b", "hidden", "raised", f"f raised.{UNTOLD}"))
+    failed = ItemResult(
+        item=item.id,
+        function=item.function,
+        title=item.title,
+        points=0.0,
+        max_points=1.0,
+        verdict="raised",
+        mistakes=(),
+        message=f"f raised.{UNTOLD}",
+        hint=PUBLIC_PASS,
+        seconds=0.0,
+        cases=cases,
+    )
+    (found,) = with_counterexamples([failed], [item], Finds(text), unseen=True)
+    assert (found.counterexample, found.hint) == (text, hint)
+    assert found.message == ("f raised." if text else failed.message)

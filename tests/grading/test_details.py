@@ -48,6 +48,7 @@ SHOWN = Details(
     (Curve("learning", "a run", "", (Series("loss", (1.0, None, 3.0), (1.0, 2.0, 3.0), "nats", "step", 9.0),)),),
     (Picture("item", "case", "deltas", ("batch", "trial"), (2, 3), "..+-!."),),
     (Earlier("2031-03-01T10:00:00+00:00", "2" * 64, None, 9.0, ("a", "b")),),
+    calls={"item": "f(1)"},
 )
 
 

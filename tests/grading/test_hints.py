@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import compare
 from autograder.grading.items import Item
+from autograder.grading.judging import Judged, simpler_item
 from autograder.grading.remarks.hints import (
+    hint_of_default,
     hint_of_failure,
     hint_of_hidden,
     hint_of_names,
@@ -18,6 +21,7 @@ from autograder.grading.remarks.hints import (
     same_kind,
 )
 from autograder.sandbox.observation import Array, Observation, Returned
+from autograder.vocabulary.report import CaseResult, Visibility
 
 ITEM = Item("deltas-small", "f", "a title", 2, 5, "Think again.", ("c1",), ("c2",))
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 3.0]])
@@ -37,6 +41,7 @@ def tensor(array: Array, *, requires_grad: bool = False) -> Returned:
 def hint(
     *expected: Expectation,
     simpler: str = "",
+    item: Item = ITEM,
     later: bool = False,
     facts: dict[str, Any] | None = None,
     **returned: Returned,
@@ -44,7 +49,7 @@ def hint(
     case = Case("c", ITEM.id, "f", "a case", "public", "probe", {}, {}, expected, {})
     mismatch = compare(expected, Observation(returned, facts or {}))
     assert mismatch is not None
-    return hint_of_failure(ITEM, case, mismatch, simpler, later=later)
+    return hint_of_failure(item, case, mismatch, simpler, later=later)
 
 
 def test_an_items_own_hint_follows_wrong_values() -> None:
@@ -98,8 +103,39 @@ def test_an_error_that_is_not_raised_asks_what_the_item_asks() -> None:
     error = Expectation("error", "error", "f", value={"type": "ValueError", "mentions": ["avg"]})
     assert hint(error) == "Think again."
     assert hint(error, facts={"error": {"types": ["KeyError"], "message": "avg"}}).startswith("Callers catch")
-    assert hint(error, facts={"error": {"types": ["ValueError"], "message": "no"}}).startswith("Put that into the text")
+    assert hint(error, facts={"error": {"types": ["ValueError"], "message": "no"}}).startswith(
+        "Your exception has the right type"
+    )
     assert hint(value(), error, out=tensor(WANTED + 1), facts={"error": None}) == ""
+
+
+def test_a_value_and_a_case_that_the_item_has_words_for_get_them_instead_of_its_hint() -> None:
+    item = replace(ITEM, hints={"slope": "Which way?", "c": "What is 0?"})
+    both = (value(), value(kind="value", name="slope"))
+    wrong = {"out": tensor(WANTED), "slope": tensor(WANTED + 1)}
+    assert hint(*both, **wrong) == ""
+    assert hint(*both, item=item, **wrong) == "Which way?"
+    assert hint(value(), item=item, later=True, out=tensor(WANTED + 1)) == "What is 0?"
+    assert hint(value(), item=item, out=tensor(WANTED[0])).startswith("Write down the shape")
+    assert hint(value(), item=item, simpler="first", out=tensor(WANTED + 1)) == "first fails too: start there."
+
+
+def failing(expected: Expectation, visibility: Visibility = "public", **returned: Returned) -> list[Judged]:
+    case = Case("c", ITEM.id, "f", "a case", visibility, "probe", {}, {}, (expected,), {})
+    mismatch = compare([expected], Observation(returned, {}))
+    return [Judged(case, CaseResult("c", visibility, "failed", ""), mismatch)]
+
+
+def test_a_wrong_gradient_begins_where_values_are_wrong_wherever_that_item_stands() -> None:
+    items = [replace(ITEM, id=name) for name in ("slopes", "values", "others")]
+    slope = failing(value(kind="gradient", name="slope"), slope=tensor(WANTED + 1))
+    wrong, unseen = failing(value(), out=tensor(WANTED + 1)), failing(value(), "hidden", out=tensor(WANTED + 1))
+    judged = {"slopes": slope, "values": wrong, "others": wrong}
+    assert simpler_item(items, items[0], judged, slope[0].mismatch) == "values"
+    assert simpler_item(items, items[0], {**judged, "values": unseen}, slope[0].mismatch) == "others"
+    assert simpler_item(items, items[1], judged, wrong[0].mismatch) == ""
+    assert simpler_item(items, items[2], judged, wrong[0].mismatch) == "values"
+    assert simpler_item(items, items[2], judged, unseen[0].mismatch, of_hidden=True) == "values"
 
 
 def test_where_another_item_fails_in_the_same_way_the_student_starts_there() -> None:
@@ -190,3 +226,32 @@ HINTS = {"sign": "Which way is up?", "mean": "Over which axis?", "also-sign": "W
 )
 def test_the_hints_of_recognised_mistakes_come_once_each_and_two_at_most(slugs: list[str], told: str) -> None:
     assert hint_of_names(slugs, HINTS) == told
+
+
+@pytest.mark.parametrize(
+    ("params", "inputs", "handed_out", "written", "told"),
+    [
+        ({}, {}, "0.2", "0.1", True),
+        ({}, {}, "'mean_std'", "'mean'", True),
+        ({"options": {"mode": "clipped"}}, {"log_probs": WANTED}, "0.2", "0.1", True),
+        ({"options": {"epsilon": 0.5}}, {}, "0.2", "0.1", False),
+        ({"calls": [{"epsilon": 0.5}]}, {}, "0.2", "0.1", False),
+        ({"settings": {"epsilon": 0.5}}, {}, "0.2", "0.1", False),
+        ({"settings": {"epsilon": 0.5}, "defaults": ["epsilon"]}, {}, "0.2", "0.1", True),
+        ({"settings": {"epsilon": 0.5}, "defaults": True}, {}, "0.2", "0.1", False),
+        ({}, {"epsilon": WANTED}, "0.2", "0.1", False),
+        ({}, {}, "0.0", "0", False),
+        ({}, {}, "None", "None", False),
+    ],
+)
+def test_another_default_than_the_handouts_is_told_where_a_case_leaves_the_parameter_to_it(
+    params: dict[str, Any], inputs: dict[str, Array], handed_out: str, written: str, told: bool
+) -> None:
+    case = Case("c", ITEM.id, "f", "a case", "hidden", "probe", params, inputs, (), {})
+    sentence = f"By default epsilon is {handed_out} in the handout; in your first line of f it is {written}."
+    assert hint_of_default(case, {"epsilon": handed_out}, {"epsilon": written}) == (sentence if told else "")
+
+
+def test_a_default_that_is_not_written_or_of_another_parameter_is_no_hint() -> None:
+    case = Case("c", ITEM.id, "f", "a case", "hidden", "probe", {}, {}, (), {})
+    assert hint_of_default(case, {"epsilon": "0.2"}, {}) == hint_of_default(case, {}, {"epsilon": "0.1"}) == ""

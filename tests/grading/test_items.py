@@ -195,6 +195,19 @@ def test_an_assignment_is_what_its_file_says(tmp_path: Path) -> None:
     assert (first.public, first.hidden) == (("first-small",), ("first-wide",))
 
 
+def test_an_item_can_say_what_to_think_about_by_case_and_by_value(tmp_path: Path) -> None:
+    more = '[item.hints]\nfirst-small = "What is f of 1?"\nslope = "What is its slope?"\n'
+    told = load_assignment(write(tmp_path, HEAD + FIRST + more + SECOND)).item("first").hints
+    assert told == {"first-small": "What is f of 1?", "slope": "What is its slope?"}
+    assert load_assignment(tmp_path / "fixtures" / "demo").item("second").hints == {}
+
+
+@pytest.mark.parametrize("more", ['hints = "What?"', "hints = {first-small = 3}", "hints = {first-small = ''}"])
+def test_a_hint_of_a_case_is_text(tmp_path: Path, more: str) -> None:
+    with pytest.raises(FixtureError, match="hints"):
+        load_assignment(write(tmp_path, f"{HEAD}{FIRST}{more}\n"))
+
+
 CURVE = """
 [[curve]]
 id = "run"

@@ -17,7 +17,7 @@ from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.grader import Grader
-from autograder.grading.remarks.reasons import explain
+from autograder.grading.remarks.reasons import explain, explains
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
@@ -305,6 +305,29 @@ def test_a_known_mistake_times_the_size_of_an_axis_is_two_things() -> None:
     assert composed(slip / 5, slip=slip) == "Two things at once. Multiply by the size of trial, and this is left: slip?"
     assert composed(slip * 5, slip=slip) == "Two things at once. Divide by the size of trial, and this is left: slip?"
     assert composed(slip * 7.3, slip=slip) == ""
+
+
+def test_a_sign_that_another_item_of_the_function_does_not_turn_is_no_second_thing() -> None:
+    slip, other = drawn((2, 5), 7), drawn((3, 4), 8)
+    turned = [(case(FIRST, slip=slip), seen(-slip))]
+    elsewhere = case(SECOND, 2, slip=other)
+    told = "Two things at once. Turn the sign round, and this is left: slip?"
+    for observed, expected in ((-other, told), (SECOND, told), (drawn((3, 4), 9), ""), (other, "")):
+        assert explain(turned, {"slip": "slip?"}, (), [(elsewhere, seen(observed))]) == expected
+
+
+def test_a_factor_without_a_name_leaves_the_question_open() -> None:
+    bare = explain([(case(FIRST), seen(7.5 * FIRST)), (case(SECOND, 2), seen(7.5 * SECOND))], {})
+    assert bare
+    assert [explains(bare), explains(""), explains(explain([(case(FIRST), seen(-FIRST))], {}))] == [False, False, True]
+
+
+def test_one_value_for_all_leaves_the_question_open() -> None:
+    flat = explain(
+        [(case(FIRST), seen(np.full_like(FIRST, 3.5))), (case(SECOND, 2), seen(np.full_like(SECOND, 2.5)))], {}
+    )
+    assert flat.startswith("All your values are the same")
+    assert not explains(flat)
 
 
 def test_a_mistake_that_is_a_factor_itself_is_no_second_thing() -> None:

@@ -82,6 +82,13 @@ def assert_harmless(text: str, limit: int = MAX_MESSAGE) -> None:
 # A failure as a student sees it
 
 
+def test_no_dtype_is_shown_of_truth_values_that_a_probe_tells_as_numbers() -> None:
+    flags = deltas(np.array([1, 0, 1]), dtype="int64", rtol=0.0, atol=0.0)
+    assert message(flags, np.array([1, 1, 1])).startswith("deltas   int64[batch=3]\n")
+    assert message(replace(flags, forgiven=("dtype",)), np.array([1, 1, 1])).startswith("deltas   [batch=3]\n")
+    assert message(deltas(forgiven=("dtype",)), WANTED.astype(np.int64)).startswith("deltas   int64[")
+
+
 def test_a_public_failure_shows_yours_and_expected_side_by_side() -> None:
     wanted = np.arange(15.0).reshape(3, 5)
     out = np.where(np.arange(3)[:, None] == 1, np.nan, wanted)

@@ -808,6 +808,30 @@ def test_where_there_is_room_what_stands_out_needs_no_scrolling(visit: Callable[
     assert page.eval_on_selector("#class thead .note", "head => head.getBoundingClientRect().width") >= 90
 
 
+@pytest.mark.parametrize("width", in_short([390, 1280, 1440]))
+def test_what_stands_out_can_be_read_whole_at_every_width(visit: Callable[..., Seen], width: int) -> None:
+    report = next(one for one in golden() if one.student == "emeka")
+    page = visit(index_page([report, *a_class(12)], RUN), width).page
+    note, head = page.locator("#class tbody tr", has_text="emeka").locator(".note"), page.locator("#class thead .note")
+    assert note.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
+    assert note.evaluate("cell => getComputedStyle(cell).textOverflow") == "clip"
+    assert head.evaluate("head => head.getBoundingClientRect().width") >= (90 if width >= 1440 else 180)
+    buttons = page.locator("#class .item-head button").all()
+    assert all(one.evaluate("button => button.scrollHeight <= button.clientHeight") for one in buttons)
+
+
+@pytest.mark.parametrize("width", in_short([390, 1440]))
+def test_two_long_names_that_begin_alike_can_be_told_apart(visit: Callable[..., Seen], width: int) -> None:
+    begin = "Wolfeschlegelsteinhausenbergerdorff-Hubertson, Maximilian"
+    reports = [replace(golden()[0], student=f"{begin} {last}") for last in ("Alexander", "Sebastian")]
+    page = visit(index_page(reports, RUN), width).page
+    for link in page.locator("#class tbody th a").all():
+        assert link.evaluate("link => link.scrollWidth <= link.clientWidth")
+        assert link.evaluate("link => getComputedStyle(link).textOverflow") == "clip"
+        inside = "link => link.getBoundingClientRect().right <= link.parentElement.getBoundingClientRect().right + 1"
+        assert link.evaluate(inside)
+
+
 def test_names_of_functions_take_little_of_the_table_of_items_not_reached(
     visit: Callable[..., Seen],
 ) -> None:

@@ -373,8 +373,18 @@ def test_items_that_nothing_reached_stand_in_a_table_below_their_cause_and_in_no
             [replace(item("b", mistakes=("m",)), cases=UNSEEN)],
             "compute_deltas: every public case passes, and a hidden one fails. What is its standard deviation?",
         ),
+        (
+            [replace(item("b"), cases=UNSEEN, counterexample="f(1)")],
+            "compute_deltas: every public case passes, and a hidden one fails. "
+            "A call that goes wrong is shown with it.",
+        ),
+        ([replace(item("b"), cases=UNSEEN), item("c", hint="Seen. More.")], "compute_deltas: Seen."),
+        (
+            [replace(item("b"), cases=UNSEEN), item("c", function="g", hint="Seen. More.")],
+            "compute_deltas: every public case passes, and a hidden one fails.",
+        ),
     ],
-    ids=("hint", "missing", "message", "hidden", "hidden and named"),
+    ids=("hint", "missing", "message", "hidden", "hidden and named", "hidden and shown", "seen first", "another's"),
 )
 def test_one_sentence_says_what_to_start_with(items: list[ItemResult], said: str) -> None:
     root = tree(feedback_page(report("ada", *items)))
@@ -439,14 +449,32 @@ def test_earlier_gradings_are_told_newest_first_with_what_each_changed() -> None
 def test_an_item_whose_hint_leads_to_another_is_not_what_to_start_with() -> None:
     later = report("ada", item("a", hint="b fails too: start there."), item("b", hint="Look at the axis. Which?"))
     (told,) = tree(feedback_page(later)).find(class_="next")
-    assert told.text == "Next Start with compute_deltas: Look at the axis."
+    assert told.text == "Next Start with compute_deltas: Look at the axis. Which?"
     assert told.find("a")[0].attributes["href"] == "#item-b"
 
 
 @pytest.mark.parametrize(
     ("message", "sentence"),
     [
-        (TABLE, "5 of 15 values differ, all at batch 1."),
+        (TABLE, "5 of 15 values differ, all at batch 1 (deltas)."),
+        (
+            f"{TABLE}\nYour value is the expected one times 2. Is there a sum?",
+            "Your value is the expected one times 2.",
+        ),
+        (
+            "The first 2 cases are right. This one is not: rewards that nearly agree.\n" + TABLE,
+            "this case is not right: rewards that nearly agree.",
+        ),
+        (
+            f"The first case is right. This one is not: many.\n{TABLE}\nAll your values are the same.",
+            "All your values are the same.",
+        ),
+        ("The first case is right. This one is not: two epochs.\nf raised KeyError: 1.", "f raised KeyError: 1."),
+        ("the loss   float64[]\nits value differs (allowed: 1e-06 relative)\n  1  2", "its value differs (the loss)."),
+        (
+            "r   float64[step=2]\n1 of 2 values differs (allowed: 1e-6)\nalmost right: look at constants\n  1  2",
+            "almost right: look at constants (r).",
+        ),
         (
             f"{TABLE}\nEach of your values is 2 times what it should be.",
             "Each of your values is 2 times what it should be.",

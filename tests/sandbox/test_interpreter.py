@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
+import platform
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 import safetensors.numpy
+import torch
+import typing_extensions
 from places import KIT
 
 from autograder.grading.assignments import find_assignment
@@ -31,6 +35,7 @@ from autograder.vocabulary.text import STRICT
 
 PROBES = "def call(student, inputs, params):\n    return {'y': student.work()}, {}\n"
 REQUEST = Request("item", "work", "call", {}, safetensors.numpy.save({}), 60.0)
+MACHINE = f"{platform.machine()}-linux-gnu"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has layers")
 has_strict = pytest.mark.skipif(any(probe()[layer] for layer in STRICT), reason=f"this machine cannot: {probe()}")
 
@@ -111,6 +116,42 @@ def test_hidden_fixtures_inside_what_is_readable_are_refused(isolation: str, bes
     withhold(beside_packages / "course_library" / "fixtures")
     with pytest.raises(SandboxError, match=r"lies inside \S+course_library, which every submission may"):
         said_by("", isolation)
+
+
+WITHIN = {  # where a course's hidden cases might lie, so that every submission could read them
+    "in an installed package": lambda: Path(torch.__file__).parent / "course" / "fixtures" / "hidden",
+    "an installed module itself": lambda: Path(typing_extensions.__file__),
+    "beside Python's own modules, in one": lambda: Path(json.__file__).parent / "fixtures",
+    "Python's own module itself": lambda: Path(textwrap.__file__),
+    "among the system's libraries": lambda: Path("/usr/lib") / MACHINE / "course" / "fixtures",
+    "by another name of that": lambda: Path("/lib") / MACHINE / "course" / "fixtures",
+    "among the zones of time": lambda: Path("/usr/share/zoneinfo/fixtures"),
+}
+
+
+@linux
+@pytest.mark.parametrize("place", WITHIN)
+def test_wherever_hidden_cases_lie_inside_what_is_readable_no_worker_starts(place: str) -> None:
+    path = WITHIN[place]()
+    if MACHINE in path.parts and not Path("/usr/lib", MACHINE).is_dir():
+        pytest.skip("this system has no folder for each kind of machine")
+    withhold(path)
+    with pytest.raises(SandboxError, match="holds what no submission may read"):
+        refuse_if_within_reach(readable_paths(packages()))
+
+
+@linux
+def test_a_link_to_hidden_cases_inside_what_is_readable_leads_nowhere(beside_packages: Path, tmp_path: Path) -> None:
+    """Links are followed to where things lie, by Landlock too: the link is no way in."""
+    (tmp_path / "fixtures").mkdir()
+    (tmp_path / "fixtures" / "secret.txt").write_text("expected")
+    link = beside_packages / "course_library" / "linked"
+    link.symlink_to(tmp_path / "fixtures")
+    if any(probe()[layer] for layer in STRICT):
+        pytest.skip(f"this machine cannot: {probe()}")
+    withhold(tmp_path / "fixtures")
+    said = said_by(f"def work():\n    open({str(link / 'secret.txt')!r})")
+    assert "Permission denied" in said or "No such file" in said
 
 
 def test_what_lies_elsewhere_is_withheld_without_a_word(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.submissions.syntax import MAX_WRITTEN, written
+from autograder.submissions.syntax import MAX_SCOPES, MAX_STATEMENTS, MAX_WRITTEN, defaults_of, parsed, written
 
 TEXT = '''import torch
 
@@ -51,3 +51,27 @@ def test_a_long_function_is_cut() -> None:
     text = written("def f():\n" + "    x = 1\n" * 2_000, {"f"})["f"]
     assert len(text) == MAX_WRITTEN + 2
     assert text.endswith("…\n")
+
+
+def test_defaults_are_read_where_they_are_literals_and_written_the_shortest_way() -> None:
+    text = "EPS = 1\ndef f(a, /, b=0.20, *, c='x', d, e=EPS, g=-1): ...\nclass A:\n    def f(b=3): ...\ndef g(a): ...\n"
+    assert defaults_of(text) == {"f": {"b": "0.2", "c": "'x'", "g": "-1"}}
+    assert defaults_of("def f(a=1): ...\ndef f(a=2): ...\n") == {"f": {"a": "2"}}
+    assert defaults_of("def f(a=1)") == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "most"),
+    [
+        ("def f():0\n", MAX_SCOPES),
+        ("class A:0\n", MAX_SCOPES),
+        ("a=lambda:0\n", MAX_SCOPES),
+        ("a=[b for b in c]\n", MAX_SCOPES),
+        ("a:b\n", MAX_STATEMENTS),
+    ],
+)
+def test_what_python_would_read_for_many_seconds_is_not_read(line: str, most: int) -> None:
+    """The time that Python takes for so many functions grows with the square of their number."""
+    assert len(parsed(line * (most // 100)).body) == most // 100
+    with pytest.raises(ValueError, match="more than anybody writes"):
+        parsed(line * (most + 1))

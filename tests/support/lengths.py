@@ -14,7 +14,8 @@ LONGEST = (  # by processor time, in short first: a file begun last would keep a
     "test_batch", "test_bundles", "test_student_pages", "test_oracle", "test_architecture", "test_contract",
     "test_serving_browser", "test_export_nbgrader", "test_exam_mutants", "test_cluster", "test_generator",
     "test_honest", "test_live", "test_reasons", "test_golden", "test_check", "test_release", "test_verify",
-    "test_twice", "test_benchmarks", "test_course_option", "test_cli_exports", "test_doctor", "test_diff",
+    "test_traces", "test_twice", "test_benchmarks", "test_course_option", "test_cli_exports", "test_doctor",
+    "test_diff",
 )  # fmt: skip
 
 

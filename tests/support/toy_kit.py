@@ -109,11 +109,11 @@ MISTAKES = (
 
 PROBES = """\
 def ramp(student, inputs, params):
-    return {"ramp": student.ramp(inputs["x"], params["factor"]), **inputs}, {}
+    return {"ramp": student.ramp(inputs["x"], factor=params["factor"]), **inputs}, {}
 
 
 def shift(student, inputs, params):
-    return {"shift": student.shift(inputs["x"], params["factor"]), **inputs}, {}
+    return {"shift": student.shift(inputs["x"], factor=params["factor"]), **inputs}, {}
 """
 
 SOLUTION = """\

@@ -3,13 +3,14 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.vocabulary.report import VERDICTS, ItemResult, Report, SubmissionInfo, Verdict
+from autograder.vocabulary.report import NOT_REACHED, VERDICTS, ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.report_text import WIDTH, item_lines, item_markdown, report_text, totals
 from autograder.vocabulary.text import INVISIBLE, visible
 
@@ -49,6 +50,10 @@ def not_graded(name: str = "loop-seed", **more: Any) -> ItemResult:
 
 def report(*items: ItemResult) -> Report:
     return Report("ada", "policy_gradient", SubmissionInfo("ada/policy_gradient.py", "00"), "ff", (), items)
+
+
+def not_reached(name: str) -> ItemResult:
+    return item(name, verdict="raised", message=f"{NOT_REACHED}: m.py could not be imported.", hint="")
 
 
 # One item
@@ -114,6 +119,33 @@ def test_without_a_hint_no_line_stands_for_it() -> None:
 def test_points_end_where_the_line_ends_whatever_their_width(points: float) -> None:
     lines = {len(item_lines(given)[0]) for given in (item(points=points), passed(points=points), not_graded())}
     assert lines == {WIDTH}
+
+
+def test_what_one_cause_kept_from_being_reached_does_not_push_the_cause_out_of_sight() -> None:
+    names = [f"loop-{place}" for place in range(30)]
+    cause = "m.py could not be imported.\nLine 3 of your file:\n  def f("
+    whole = replace(report(*map(not_reached, names)), cause=cause)
+    assert report_text(whole).splitlines() == [
+        *cause.splitlines(), "", "No item was reached.", "",
+        "  compute_deltas             0 / 180", "  total                      0 / 180",
+    ]  # fmt: skip
+    part = report_text(replace(report(item(), *map(not_reached, names[:2])), cause=cause))
+    assert "FAIL  deltas-normalized" in part
+    assert "\nNot reached: loop-0, loop-1.\n" in part
+    assert part.count("Again: ") == 1
+
+
+@pytest.mark.parametrize("width", [60, WIDTH])
+def test_of_what_is_wrong_a_student_reads_the_whole_title_however_narrow_the_terminal(width: int) -> None:
+    title = "sample once per epoch, inner steps on the same responses, every setting passed on to what is called"
+    wrong, right = item(title=title), passed(title=title)
+    first, second, *_ = report_text(report(wrong, right), width=width).splitlines()
+    assert first.endswith(" 0 / 6")
+    assert len(first) == width
+    assert second.startswith("      ")
+    found = " ".join(report_text(report(wrong), width=width).replace(" 0 / 6", "").split())
+    assert title in found
+    assert "…" in item_lines(right, width=width)[0]
 
 
 def test_a_long_title_leaves_a_gap_before_the_points() -> None:

@@ -1,12 +1,68 @@
-"""What came back from a call that was tried: what its parts are called, and along which axes they lie."""
+"""What came back from a call that was tried: what its parts are called, along which axes they lie, why it is none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from autograder.authoring.beginning.signatures import Function
 from autograder.authoring.draws import Drawn
+from autograder.sandbox.calls import Outcome
+from autograder.sandbox.observation import Array, Returned
+from autograder.vocabulary.errors import UsageError
+
+Refused = Mapping[str, Any]
+RANDOM = "it answers the same arguments with other numbers: give it a seed, or the random numbers, as an argument"
+
+
+class Unanswered(UsageError):  # noqa: N818 (a kind of UsageError, which is one)
+    """No arguments were found that some functions answer: pairs of a sentence and a function."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The sentences."""
+        return list(dict.fromkeys(str(told) for told, _ in self.args))
+
+    def __str__(self) -> str:
+        """All of them."""
+        return "\n".join(self.lines)
+
+    @property
+    def functions(self) -> list[Function]:
+        """The functions."""
+        return [function for _, function in self.args]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What was found of one function.
+
+    small, large   arguments that it answers, with small and with large axes; `other` has other numbers besides, and
+                   `brief` lacks those that have a default; the same as `large` where there are none
+    returns        axes of what it returns; {name: axes} of a tuple or dictionary; None where it is compared as it is
+    kind           what came back, as a phrase: "a NumPy array"
+    dtype          of the first floating part
+    leaves         inputs that its result has a gradient with respect to
+    errors         arguments that a check of its own refuses with ValueError, each with the argument that its text must
+                   mention, where the docstring asks for that
+    worded         for each other word that an argument may be, the same with it in `large`
+    """
+
+    function: Function
+    small: Mapping[str, Any]
+    large: Mapping[str, Any]
+    other: Mapping[str, Any]
+    brief: Mapping[str, Any]
+    returns: str | Mapping[str, str] | None
+    kind: str
+    dtype: str
+    square: bool
+    leaves: tuple[str, ...] = ()
+    errors: tuple[tuple[Mapping[str, Any], str], ...] = ()
+    worded: Mapping[str, Tried] = field(default_factory=dict)
 
 
 def names_of(function: Function, kind: Any, plain: Any) -> list[str]:
@@ -53,10 +109,54 @@ def axes_of(
     }
     found: dict[str, str] = {}
     square = False
-    for name, array in parts.items():
+    for part, (name, array) in enumerate(parts.items()):
         axes = [names.get(size, f"axis{place}") for place, size in enumerate(array.shape)]
         square |= len(set(array.shape)) < array.ndim
-        if name == function.name and len(set(function.axes)) == array.ndim:
-            axes = list(function.axes)
+        said = function.axes[part] if len(function.axes) == len(parts) else ()
+        if len(set(said)) == array.ndim:
+            axes = list(said)
         found[name] = " ".join(axis if axes.count(axis) == 1 else f"{axis}{place}" for place, axis in enumerate(axes))
     return (found[function.name] if list(found) == [function.name] else found), square
+
+
+def nothing_to_compare(kind: Any, plain: Any) -> str:
+    """Why what came back, which is no number, is not compared as it is either; "" where it is."""
+    if kind == "nothing":
+        return "it returned nothing, and what it prints or changes is not graded"
+    if plain == kind and kind != "text":
+        return f"it returned {kind}, and numbers, arrays, text, truth values, lists and dictionaries are compared"
+    return ""
+
+
+def unread(kind: Any, values: str) -> str:
+    """Why what came back has a part that cannot be graded."""
+    if values == "torch":
+        return f"it returned {kind} that is no tensor: the file imports torch, so all functions take and return tensors"
+    return f"it returned {kind} of what are no numbers"
+
+
+def changed_arguments(returned: Mapping[str, Returned], inputs: Mapping[str, Array]) -> list[str]:
+    """The inputs that are others after the call."""
+    after = {name: returned.get(f"{name} afterwards") for name in inputs}
+    arrays = {name: None if one is None else one.array for name, one in after.items()}
+    return [n for n, given in inputs.items() if (now := arrays[n]) is None or not np.array_equal(now, given)]
+
+
+def is_the_same(one: Mapping[str, Any] | None, again: Mapping[str, Any] | None) -> bool:
+    """Whether two answers to the same arguments are one."""
+    if one is None or again is None or one["plain"] != again["plain"]:
+        return False
+    return all(np.array_equal(array, again["parts"].get(name)) for name, array in one["parts"].items())
+
+
+def ungraded(function: str, why: str) -> str:
+    """A sentence for a function that no case can hold to anything."""
+    return f"{function} cannot be graded: {why}. Mend that, or let its name begin with _, and students get it as it is."
+
+
+def ending(outcome: Outcome) -> str:
+    """How a call ended that returned nothing."""
+    raised = outcome.raised
+    if raised is None:
+        return outcome.exceeded or outcome.detail or outcome.status
+    return f"{raised.types[0]}: {raised.message[:200]}" + (f" (line {raised.line})" if raised.line else "")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from autograder.authoring.beginning.signatures import Argument, Function
-from autograder.authoring.calls import Drawn, Formula, Number
+from autograder.authoring.calls import Drawn, Formula, Number, Whole
 
 SIZES = ((3, 4, 2, 5), (5, 7, 6, 8), (9, 11, 10, 12))  # of axes in the order of their names: no two in a case the same
 RANGES = ("real", "positive", "probabilities", "whole")
@@ -19,6 +20,7 @@ WHOLES = (2, 3, 1, 10)
 FORMULAS = (Formula("x", "x * x - 2"), Formula("x", "2 * x"))  # the second is the first one's derivative
 OTHER_FORMULA = Formula("x", "x * x - 3")
 TRIES = 96
+SPAN, MOST_DRAWS = 3, 256  # from a whole number to the greatest drawn in its place; combinations of such
 
 
 def choices(function: Function) -> Iterator[dict[str, Any]]:
@@ -40,27 +42,46 @@ def _values(named: Sequence[Argument], low: str, numbers: Mapping[str, int], axe
     arguments = {one.name: _value(one, low, numbers.get(one.name, 0), axes or ("entry",)) for one in named}
     for place, name in enumerate(one.name for one in named if _is_free(one)):
         arguments[name] += place  # no two the same: else nobody saw which is which
-    functions = (one.name for one in named if one.kind == "function")
+    functions = (one.name for one in named if one.kind == "function" and not one.optional)
     return arguments | dict(zip(functions, itertools.cycle(FORMULAS), strict=False))
 
 
 def _value(argument: Argument, low: str, number: int, axes: tuple[str, ...]) -> Any:
+    if argument.optional or isinstance(argument.default, list | tuple | dict):
+        return list(argument.default) if isinstance(argument.default, tuple) else argument.default
     match argument.kind:
         case "array":
             kind = argument.likely if argument.likely and (number == 0 or argument.likely == "whole") else low
-            return Drawn(" ".join(argument.axes or axes), (), kind)  # type: ignore[arg-type]
+            low_high = _bounds(argument, "real" if argument.range and kind == "probabilities" else kind)
+            return Drawn(" ".join(argument.axes or axes), (), *low_high)  # type: ignore[arg-type]
         case "number":
             if argument.range:
                 return Number(*argument.range)
-            return NUMBERS[number] if argument.default is None or number else float(argument.default)
+            is_number = type(argument.default) in (int, float) and not number
+            return float(argument.default) if is_number else NUMBERS[number]
         case "whole":
-            return _whole(argument.range, number) if argument.default is None or number else int(argument.default)
+            if type(argument.default) is not int or number or not _is_within(argument.range, argument.default):
+                return _whole(argument.range, number)
+            return int(argument.default)
         case "function":
             return FORMULAS[0]
         case "flag":
             return bool(argument.default)
         case _:
             return str(argument.default or next(iter(argument.words), "text"))
+
+
+def _bounds(argument: Argument, kind: str) -> tuple[str, float | None, float | None]:
+    """Of which kind an array's numbers are, and their bounds, where the docstring says any."""
+    if argument.range is None:
+        return kind, None, None
+    low, high = argument.range
+    is_whole = kind == "whole"
+    return ("whole", math.ceil(low), math.floor(high)) if is_whole else ("real", low, high)
+
+
+def _is_within(bounds: tuple[float, float] | None, value: float) -> bool:
+    return bounds is None or bounds[0] <= value <= bounds[1]
 
 
 def _whole(bounds: tuple[float, float] | None, number: int) -> int:
@@ -71,23 +92,25 @@ def _whole(bounds: tuple[float, float] | None, number: int) -> int:
     return low + (high - low) * number // len(WHOLES) if low <= high else round(bounds[0])
 
 
-def sized(arguments: Mapping[str, Any], sizes: Sequence[int]) -> dict[str, Any]:
-    """The arguments with a size for each axis: the same name the same size."""
+def sized(function: Function, arguments: Mapping[str, Any], sizes: Sequence[int]) -> dict[str, Any]:
+    """The arguments with a size for each axis, by its name; what counts the places of an axis is below its size."""
     names: dict[str, int] = {}
     for one in arguments.values():
         for axis in one.axes.split() if isinstance(one, Drawn) else ():
             names.setdefault(axis, sizes[len(names) % len(sizes)] + len(names) // len(sizes))
-    return {
-        name: Drawn(one.axes, tuple(names[axis] for axis in one.axes.split()), one.kind)
-        if isinstance(one, Drawn)
-        else one
-        for name, one in arguments.items()
-    }
+    counted = {one.name: names[one.below] for one in function.arguments if one.below in names}
+    found = dict(arguments)
+    for name, one in arguments.items():
+        if isinstance(one, Drawn):
+            found[name] = replace(one, sizes=tuple(names[axis] for axis in one.axes.split()))
+        if isinstance(one, Drawn) and name in counted:
+            found[name] = replace(found[name], kind="whole", low=0, high=counted[name] - 1)
+    return found
 
 
 def larger(argument: Argument, value: Any) -> Sequence[int]:
     """Larger whole numbers in place of one that has no default, within the bounds that the docstring sets."""
-    if argument.kind != "whole" or argument.default is not None:
+    if argument.kind != "whole" or not argument.is_needed:
         return ()
     if argument.range is None:
         return (value + 5, value + 3, value + 1)
@@ -95,16 +118,42 @@ def larger(argument: Argument, value: Any) -> Sequence[int]:
     return tuple(more for more in (high, (value + high) // 2) if more > value)
 
 
+def with_wholes(function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments with each whole number drawn from it upward, where nothing is drawn: a term is to have its own."""
+    if any(isinstance(one, Drawn | Number) for one in arguments.values()):
+        return arguments
+    wholes = [one for one in function.arguments if one.kind == "whole" and type(arguments.get(one.name)) is int]
+    drawn = {one.name: _upward(one, arguments[one.name]) for one in wholes}
+    return {**arguments, **drawn} if (SPAN + 1) ** len(drawn) <= MOST_DRAWS else arguments
+
+
+def _upward(argument: Argument, value: int) -> Whole | int:
+    """Whole numbers from the value upward, else downward, within the bounds; the value where there is no room."""
+    low, high = argument.range or (-math.inf, math.inf)
+    greatest = value + SPAN if value + SPAN <= high else math.floor(high)
+    least = value - SPAN if value - SPAN >= low else math.ceil(low)
+    if greatest > value:
+        return Whole(value, greatest)
+    return Whole(least, value) if least < value else value
+
+
+def every_draw(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The arguments with each combination of the whole numbers that may be drawn."""
+    drawn = {name: range(int(one.low), int(one.high) + 1) for name, one in arguments.items() if isinstance(one, Whole)}
+    for several in itertools.product(*drawn.values()):
+        yield {**arguments, **dict(zip(drawn, several, strict=True))}
+
+
 def _is_free(argument: Argument) -> bool:
-    return argument.kind == "whole" and argument.range is None and argument.default is None
+    return argument.kind == "whole" and argument.range is None and argument.is_needed
 
 
-def others(value: Any) -> Sequence[Any]:
-    """Other whole numbers, flags or functions in place of one."""
+def others(argument: Argument, value: Any) -> Sequence[Any]:
+    """Other whole numbers, flags or functions in place of one, within the bounds that the docstring sets."""
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int):
-        return (value + 1, value + 2)
+        return tuple(more for more in (value + 1, value + 2, value - 1) if _is_within(argument.range, more))
     if isinstance(value, float):
         return tuple(other for other in (0.5 * value + 0.25, value + 1.0) if other != value)
     return (OTHER_FORMULA,) if value == FORMULAS[0] else ()
@@ -114,7 +163,7 @@ def worded(function: Function, arguments: Mapping[str, Any]) -> Iterator[tuple[s
     """The same arguments with each other word that one of them may be, beside that word."""
     for one in function.arguments:
         for word in one.words if one.kind == "text" else ():
-            if word != arguments[one.name]:
+            if word != arguments[one.name] and not one.optional:
                 yield word, {**arguments, one.name: word}
 
 
@@ -122,7 +171,7 @@ def wrong(value: Any) -> Sequence[Any]:
     """What a function may refuse in place of a value."""
     if isinstance(value, Drawn):
         return ([], [[]], [1.0], [[1.0]], [-1.0, -2.0], [0.0, 0.0], [[[1.0]]])
-    if isinstance(value, bool | Formula):
+    if value is None or isinstance(value, bool | Formula | list | dict):
         return ()
     if isinstance(value, str):
         return ("", "unheard-of")
@@ -131,11 +180,13 @@ def wrong(value: Any) -> Sequence[Any]:
 
 def unanswered(function: Function, arguments: Mapping[str, Any], seed: int, said: str) -> str:
     """What was tried, what came of it, and what the author may write."""
-    rows = [f"`{one.name}   {_row_of(one)}`" for one in function.arguments]
+    rows = [f"`{one.name}   {_row_of(one)}`" for one in function.arguments if one.is_needed]
+    said += "".join(f"; its docstring has {slip}" for slip in function.slips)
     return (
         f"{function.name} answers nothing that was tried: {said}. It was called with {_in_a_row(arguments, seed)}. Say "
         f"in its docstring what each argument is, one line each, and between which bounds: {', '.join(rows)}; or "
-        '`x   float[row column]`, `n   int   from 1 to 9`, `f   function`, `side   "up" or "down"`.'
+        "`x   float[row column]`, `k   int[row]   below column`, `n   int   from 1 to 9`, `f   function`, "
+        '`side   "up" or "down"`.'
     )
 
 
@@ -143,7 +194,12 @@ def _row_of(argument: Argument) -> str:
     """A line of a docstring, as it might say what an argument is."""
     match argument.kind:
         case "array":
-            return f"float[{' '.join(argument.axes) or 'entry'}]"
+            kind = "int" if argument.likely == "whole" or argument.below else "float"
+            below = f"   below {argument.below}" if argument.below else ""
+            bounds = (
+                f"   from {argument.range[0]:g} to {argument.range[1]:g}" if argument.range and not below else below
+            )
+            return f"{kind}[{' '.join(argument.axes) or 'entry'}]{bounds}"
         case "number":
             low, high = argument.range or (NUMBERS[0].low, NUMBERS[0].high)
             return f"float   from {low:g} to {high:g}"
@@ -167,7 +223,8 @@ def _in_a_row(arguments: Mapping[str, Any], seed: int) -> str:
 def _in_words(one: Any, rng: np.random.Generator) -> str:
     if isinstance(one, Drawn):
         sizes = " ".join(f"{axis}={size}" for axis, size in zip(one.axes.split(), one.sizes, strict=True))
-        return f"{'int' if one.kind == 'whole' else 'float'}[{sizes}]"
+        bounds = "" if one.low is None else f" from {one.low:g} to {one.high:g}"
+        return f"{'int' if one.kind == 'whole' else 'float'}[{sizes}]{bounds}"
     if isinstance(one, Number):
         return str(one.drawn(rng))
     return f"the function {one.expression}" if isinstance(one, Formula) else repr(one)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.beginning import texts
+from autograder.authoring.beginning.answers import Tried
 from autograder.authoring.beginning.choosing import choose
 from autograder.authoring.beginning.clauses import contract_text
 from autograder.authoring.beginning.entries import Allowances, cases_text, entries
 from autograder.authoring.beginning.likely_mistakes import Candidate
 from autograder.authoring.beginning.signatures import Solution, marked
-from autograder.authoring.beginning.trial import Bench, Tried
+from autograder.authoring.beginning.trial import Bench
 from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.exam.contract import CONTRACT, read_contract
 from autograder.authoring.fixtures.generator import Generator, regenerate
@@ -35,13 +36,17 @@ MOST_REPAIRS = 40
 
 @dataclass(frozen=True)
 class Begun:
-    """What was written, in numbers; of which functions no mistake is known; how many clauses are drafts."""
+    """What was written, in numbers; of which functions no mistake is known; lines of clauses that are drafts.
+
+    alike   functions that answer the same in all their cases
+    """
 
     items: int
     cases: int
     mistakes: int
     without: tuple[str, ...]
-    open_clauses: int
+    open_clauses: tuple[str, ...]
+    alike: tuple[str, ...] = ()
 
 
 def check_name(root: Path, name: str) -> None:
@@ -77,13 +82,13 @@ def _begin(root: Path, name: str, title: str, solution: Solution) -> Begun:
     sys.dont_write_bytecode = True  # files are written again within a second
     with Sandbox() as sandbox:
         bench = Bench(solution, sandbox)
-        writing = _Writing(root, name, title, solution, [bench.tried(one) for one in solution.functions], sandbox)
-        chosen, cases = writing.all()
+        writing = _Writing(root, name, title, solution, bench.all_tried(), sandbox)
+        chosen, cases, alike = writing.all()
         without = tuple(function for function, several in chosen.items() if not several)
         assignment = load_assignment(root / "fixtures" / name)
         contract = read_contract(assignment)
-        drafts = len(contract.drafts) if contract else 0
-        return Begun(len(assignment.items), cases, sum(map(len, chosen.values())), without, drafts)
+        drafts = tuple(f"{one.line}: {one.sentence!r}" for one in contract.drafts) if contract else ()
+        return Begun(len(assignment.items), cases, sum(map(len, chosen.values())), without, drafts, alike)
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,8 @@ class _Writing:
     tried: Sequence[Tried]
     sandbox: Sandbox
 
-    def all(self) -> tuple[Mapping[str, Sequence[Candidate]], int]:
-        """Write everything and make the fixtures; the mistakes that were chosen, and the number of cases."""
+    def all(self) -> tuple[Mapping[str, Sequence[Candidate]], int, tuple[str, ...]]:
+        """Write everything and make the fixtures; the mistakes that were chosen, the number of cases, what is alike."""
         text = marked(self.solution)
         allowed = Allowances()
         self._write(allowed, {})
@@ -108,7 +113,8 @@ class _Writing:
         if any(one.docstring for one in functions):
             violations = {name: choice.violations for name, choice in found.items()}
             self._write_contract(contract_text(functions, violations))
-        return chosen, regenerate(self._assignment, self._assignment.folder, sandbox=self.sandbox)
+        alike = tuple(one.name for one in functions if answers_alike(one.name, cases))
+        return chosen, regenerate(self._assignment, self._assignment.folder, sandbox=self.sandbox), alike
 
     def _write_contract(self, text: str) -> None:
         (self.root / "fixtures" / self.name / CONTRACT).write_text(text, encoding="utf-8")
@@ -143,6 +149,17 @@ class _Writing:
         ):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+
+
+def answers_alike(function: str, cases: Sequence[Case]) -> bool:
+    """Whether a function's cases, several of them, all expect the same to be returned."""
+    judged = [
+        [one for one in case.expected if one.kind in ("value", "fact")] for case in cases if case.function == function
+    ]
+    told = [
+        [(e.name, e.value, e.array is not None and e.array.tolist()) for e in several] for several in judged if several
+    ]
+    return len(told) > 1 and all(one == told[0] for one in told)
 
 
 def _allow(refusal: str, allowed: Allowances) -> bool:

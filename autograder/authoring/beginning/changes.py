@@ -45,6 +45,7 @@ HABITS = {
     "shallow-copy": "What does the copy share with what it is a copy of?",
 }
 PARAMETERS = {
+    "names-changed": "Can a caller pass each argument by the name that the handout gives it?",
     "ignored": "What is {name} for? Try two different ones.",
     "default": "What is {name} where a call does not say it?",
     "above-0": "What if {name} is below 0?",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.authoring.beginning.signatures import REFUSES, Function
-from autograder.authoring.exam.contract import sentences
+from autograder.authoring.docstrings import sentences
 
 MOST = 3  # mistakes of one clause
 HEAD = """\

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from autograder.authoring.beginning.answers import Tried
 from autograder.authoring.beginning.signatures import Solution
-from autograder.authoring.beginning.trial import Tried
 from autograder.authoring.calls import Drawn, Formula, Number
 
 TINY = 1e-3
+LONGEST_LINE = 106  # of one call's arguments
 LONGEST = 60  # characters of a case's title
 WEIGHTS = {"values": 4, "gradient": 3, "errors": 2}
 TITLES = {
-    "values": "what it returns",
-    "gradient": "the gradient with respect to its arguments",
-    "errors": "arguments that make no sense are refused",
+    "values": "what {function} returns",
+    "gradient": "the gradient of {function} with respect to its arguments",
+    "errors": "arguments that {function} refuses",
 }
 HINTS = {
     "values": "Work the public case out by hand, value by value: where does yours depart?",
@@ -108,10 +109,12 @@ def _entry(tried: Tried, what: str, points: int, allowed: Allowances) -> Entry:
         wanted[f"{slug}-{short}-other"] = (_sizes(tried.other, "other settings"), tried.other)
     if what == "values" and tried.brief != tried.large:
         wanted[f"{slug}-{short}-brief"] = (_sizes(tried.brief, "defaults alone"), tried.brief)
+    kept = [name for name in wanted if name not in allowed.dropped]
     calls = {
-        name: _call(tried, name, title, arguments, leaves, allowed.free.get(name, []))
-        for name, (title, arguments) in wanted.items()
-        if name not in allowed.dropped
+        name: _call(
+            tried, name, *wanted[name], leaves, allowed.free.get(name, []), named=not leaves and name == kept[0]
+        )
+        for name in kept
     }
     for word, one in tried.worded.items() if what == "values" else ():
         name = f"{slug}-{short}-{re.sub(r'[^a-z0-9]+', '-', word.lower()).strip('-')}"
@@ -129,9 +132,10 @@ def _entry(tried: Tried, what: str, points: int, allowed: Allowances) -> Entry:
 def cases_text(listed: Sequence[Entry], solution: Solution) -> str:
     """The cases: one call for each."""
     calls = "\n".join(text for entry in listed for text in (*entry.public.values(), *entry.hidden.values()))
-    names = [name for name in ("Calls", "Drawn", "Formula", "Number") if re.search(rf"\b{name}\(", calls + "Calls(")]
+    known = ("Calls", "Drawn", "Formula", "Number", "Whole")
+    names = [name for name in known if re.search(rf"\b{name}\(", calls + "Calls(")]
     return f'''\
-"""The cases: what each calls, and with which arguments. `Drawn` and `Number` draw from the secret."""
+"""The cases: what each calls, and with which arguments. `Drawn`, `Number` and `Whole` draw from the secret."""
 
 from autograder.authoring.calls import {", ".join(names)}
 
@@ -145,10 +149,22 @@ def drafts(secret, draw):
 
 
 def _call(
-    tried: Tried, case: str, title: str, arguments: Mapping[str, Any], leaves: Sequence[str], free: Sequence[str]
+    tried: Tried,
+    case: str,
+    title: str,
+    arguments: Mapping[str, Any],
+    leaves: Sequence[str],
+    free: Sequence[str],
+    *,
+    named: bool = False,
 ) -> str:
+    """The text of one case; where it is `named`, arguments are passed by name that can be."""
     more = [f'dtype="{tried.dtype}"'] if tried.dtype != "float64" else []
-    more += [f"leaves={_shown(list(leaves))}"] if leaves else []
+    listed = [one for one in tried.function.arguments if one.by_name or (named and not one.by_place)]
+    by_name = [one.name for one in listed if one.name in arguments]
+    more += [f"by_name={_shown(by_name)}"] if by_name else []
+    axes = {name: arguments[name].axes for name in leaves}
+    more += [f"leaves={_shown(axes)}", "only_gradients=True"] if leaves else []
     more += [f"kind={_shown(tried.kind)}"] if tried.kind and not leaves else []
     more += ['square="two axes are of one size"'] if tried.square else []
     tiny = [a.name for a in tried.function.arguments if isinstance(a.default, float) and abs(a.default) < TINY]
@@ -163,20 +179,27 @@ def _error_call(tried: Tried, number: int) -> str:
     shown = ", ".join(f"{name} = {value!r}" for name, value in instead.items())
     raises = f'raises={{"refused": ({_shown(dict(instead))}, {_shown([mention] if mention else [])})}}'
     case = f"{tried.function.slug}-refused-{number}"
-    return _yield(case, f"called with {shown}", tried.function.name, tried.small, [raises])
+    by_name = [one.name for one in tried.function.arguments if one.by_name]
+    more = [raises, *([f"by_name={_shown(by_name)}"] if by_name else [])]
+    return _yield(case, f"called with {shown}", tried.function.name, tried.small, more)
 
 
 def _yield(case: str, title: str, function: str, arguments: Mapping[str, Any], more: Sequence[str]) -> str:
-    given = ", ".join(f'"{name}": {_argument(value)}' for name, value in arguments.items())
+    given = [f'"{name}": {_argument(value)}' for name, value in arguments.items()]
     head = f'    yield calls.case("{case}", {quoted(title)}, "{function}"'
-    return filled(head, [f"{{{given}}}", *more]) + ")"
+    if not any(isinstance(one, Drawn | Number) for one in arguments.values()):
+        more = [*more, "example=True"]  # nothing in it is drawn: it is the same in each term
+    if len(", ".join(given)) <= LONGEST_LINE:
+        return filled(head, [f"{{{', '.join(given)}}}", *more]) + ")"
+    given[0], given[-1] = f"{{{given[0]}", f"{given[-1]}}}"
+    return filled(head, [*given, *more]) + ")"
 
 
 def filled(head: str, parts: Sequence[str]) -> str:
     """The head and the parts, with commas between, in lines of 118 characters at most where no part is longer."""
     lines = [head]
     for part in parts:
-        if len(lines[-1]) + len(part) > 116:
+        if len(lines[-1]) + len(part) > LONGEST_LINE + 10:
             lines[-1] += ","
             lines.append(f"        {part}")
         else:
@@ -195,10 +218,11 @@ def _shown(found: Any) -> str:
 
 def _argument(value: Any) -> str:
     if isinstance(value, Drawn):
-        kind = f', "{value.kind}"' if value.kind != "real" else ""
-        return f'Drawn("{value.axes}", {value.sizes!r}{kind})'
+        kind = f', "{value.kind}"' if value.kind != "real" or value.low is not None else ""
+        bounds = f", {value.low!r}, {value.high!r}" if value.low is not None else ""
+        return f'Drawn("{value.axes}", {value.sizes!r}{kind}{bounds})'
     if isinstance(value, Number):
-        return f"Number({value.low}, {value.high})"
+        return f"{type(value).__name__}({value.low}, {value.high})"
     return f'Formula("{value.of}", "{value.expression}")' if isinstance(value, Formula) else _shown(value)
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import ast
-import functools
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from autograder.authoring.exam.contract import sentences
+from autograder.authoring import docstrings
+from autograder.authoring.docstrings import Kind, sentences
 from autograder.authoring.exam.parameters import words_compared
 from autograder.authoring.handout.source_notebook import BEGIN, END
 from autograder.vocabulary.errors import UsageError
 
-Kind = Literal["array", "number", "whole", "text", "flag", "function"]
 Values = Literal["torch", "numpy", "python"]
 KINDS: tuple[Kind, ...] = ("array", "number", "whole", "text", "flag", "function")
 ANNOTATIONS: tuple[tuple[str, Kind], ...] = (
@@ -24,7 +22,6 @@ ANNOTATIONS: tuple[tuple[str, Kind], ...] = (
     ("ndarray", "array"), ("NDArray", "array"), ("ArrayLike", "array"), ("Tensor", "array"), ("Array", "array"),
     ("list", "array"), ("Sequence", "array"), ("float", "number"), ("int", "whole"), ("bool", "flag"), ("str", "text"),
 )  # fmt: skip
-QUOTED = re.compile(r"(?<!\w)[\"'](\w[\w .-]*)[\"'](?!\w)")
 REFUSES = re.compile(r"\braises?\b|\brefuse|\b\w+Error\b")
 ASKED = re.compile(
     r"Error\b.*?(?:\b(?:which|that|must|should|text|message|to|and)\s+(?:mention|name)s?|\b(?:mentioning|naming))\b"
@@ -40,9 +37,13 @@ class Argument:
     axes      of an array; () where nothing says
     default   None where it has none that is a literal
     known     whether annotation, default or docstring says what it is
-    range     of a number, as the docstring says; None where it says nothing
+    range     of a number, or of an array's numbers, as the docstring says; None where it says nothing
     likely    what an array's numbers are like, as the docstring says; "" where it says nothing
     words     what a text may be, as the docstring says or the body compares; () where nothing says
+    below     the axis whose places an array counts; "" where nothing says
+    optional  whether None is its default, and nothing says what else it may be
+    by_name   whether it is passed by name alone
+    by_place  whether it is passed by its place alone
     """
 
     name: str
@@ -53,6 +54,15 @@ class Argument:
     range: tuple[float, float] | None = None
     likely: str = ""
     words: tuple[str, ...] = ()
+    below: str = ""
+    optional: bool = False
+    by_name: bool = False
+    by_place: bool = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether it has no default that is a number, a text, a truth value, a list or None."""
+        return self.default is None and not self.optional
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class Function:
     """One function that may be graded.
 
     summary   the first line of its docstring
-    axes      of what it returns, as the docstring says; () where it does not
+    axes      of each part that it returns, as the docstring says; () where it does not
     parts     names of what it returns, where that is a tuple of names; () elsewhere
     marked    whether its text says what students write
     """
@@ -70,7 +80,7 @@ class Function:
     summary: str
     docstring: str
     marked: bool
-    axes: tuple[str, ...] = ()
+    axes: tuple[docstrings.Axes, ...] = ()
     parts: tuple[str, ...] = ()
 
     @property
@@ -85,24 +95,30 @@ class Function:
 
     def asks_to_mention(self, argument: str) -> bool:
         """Whether the docstring asks for an error whose text mentions that argument, by name or as `the argument`."""
-        asked = (found[1] for one in sentences(self.docstring) if (found := ASKED.search(one)))
+        asked = (found[1] for one in sentences(self.docstring) for found in ASKED.finditer(one))
         return any(re.search(rf"\b(?:{re.escape(argument)}|the (?:argument|parameter))\b", words) for words in asked)
+
+    @property
+    def slips(self) -> list[str]:
+        """What the docstring seems to say of arguments, and is not read to, as phrases."""
+        return list(docstrings.slips(self.docstring, [one.name for one in self.arguments]))
 
     @property
     def needed(self) -> tuple[Argument, ...]:
         """Its arguments without those at the end that have a default which is a number, a text or a truth value."""
-        last = max((place for place, one in enumerate(self.arguments, 1) if one.default is None), default=0)
+        last = max((place for place, one in enumerate(self.arguments, 1) if one.is_needed), default=0)
         return self.arguments[:last]
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The file: its text, what its values are, and its functions at the top level, in order."""
+    """The file: its text, what its values are, its functions at the top level, in order, and what is none, in words."""
 
     path: Path
     text: str
     values: Values
     functions: tuple[Function, ...]
+    left_out: tuple[str, ...] = ()
 
     def only(self, names: list[str]) -> Solution:
         """The same with these functions graded."""
@@ -125,10 +141,25 @@ def solution_of(text: str, path: Path) -> Solution:
         line = getattr(error, "lineno", None) or 1
         raise UsageError(f"{path}:{line}: not Python: {getattr(error, 'msg', error)}.") from error
     nodes = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    others = tuple(_left_out(tree))
     if not nodes:
-        raise UsageError(f"{path} defines no function whose name does not begin with _: there is nothing to grade.")
+        why = "there is nothing to grade" + (f" in {', '.join(others)}" if others else "")
+        raise UsageError(f"{path} defines no function whose name does not begin with _: {why}.")
+    for node in nodes:
+        if not node.name.isascii():
+            right = "its name is one of ids and files, of the letters a to z"
+            raise UsageError(f"{path}:{node.lineno}: {node.name} cannot be graded: {right}, digits and _.")
     lines = text.splitlines()
-    return Solution(path, text, _values(tree), tuple(_function(node, lines) for node in nodes))
+    return Solution(path, text, _values(tree), tuple(_function(node, lines) for node in nodes), others)
+
+
+def _left_out(tree: ast.Module) -> Iterator[str]:
+    """What looks like something to grade, and no case calls."""
+    for node in tree.body:
+        if isinstance(node, ast.AsyncFunctionDef):
+            yield f"{node.name} (async)"
+        if isinstance(node, ast.ClassDef):
+            yield f"{node.name} (a class)"
 
 
 def marked(solution: Solution) -> str:
@@ -141,7 +172,7 @@ def marked(solution: Solution) -> str:
         if not body:
             raise UsageError(f"{solution.path}:{node.lineno}: {node.name} has no body to mark.")
         first = body[0].lineno
-        margin = " " * body[0].col_offset
+        margin = lines[first - 1][: len(lines[first - 1]) - len(lines[first - 1].lstrip())]
         lines.insert(node.end_lineno or first, f"{margin}{END}")
         lines.insert(first - 1, f"{margin}{BEGIN}")
     return "\n".join(lines) + "\n"
@@ -165,42 +196,57 @@ def _function(node: ast.FunctionDef, lines: list[str]) -> Function:
         summary=docstring.splitlines()[0].strip() if docstring else "",
         docstring=docstring,
         marked=any(line.strip() == BEGIN for line in (*own, *following)),
-        axes=_described("returns", docstring)[0],
+        axes=docstrings.returned(docstring),
         parts=_parts(node),
     )
 
 
 def _parts(node: ast.FunctionDef) -> tuple[str, ...]:
-    """The names in its `return low, high`, where all its returns of tuples are of these."""
-    returned = [one.value for one in ast.walk(node) if isinstance(one, ast.Return)]
-    tuples = {tuple(getattr(part, "id", "") for part in one.elts) for one in returned if isinstance(one, ast.Tuple)}
-    names = tuples.pop() if len(tuples) == 1 else ()
-    return names if all(names) and len(set(names)) == len(names) else ()
+    """The names in its last `return low, high` whose parts have names, where all its tuples have as many parts."""
+    returned = sorted((one for one in ast.walk(node) if isinstance(one, ast.Return)), key=lambda one: one.lineno)
+    tuples = [one.value.elts for one in returned if isinstance(one.value, ast.Tuple)]
+    named = [tuple(getattr(part, "id", "") for part in parts) for parts in tuples]
+    named = [names for names in named if all(names) and len(set(names)) == len(names)]
+    return named[-1] if named and len({len(parts) for parts in tuples}) == 1 else ()
 
 
 def _arguments(node: ast.FunctionDef, docstring: str) -> Iterator[Argument]:
-    listed = [*node.args.posonlyargs, *node.args.args]
-    if node.args.vararg or node.args.kwarg or node.args.kwonlyargs:
-        what = "arguments by name alone, or as many as one likes"
-        raise UsageError(f"{node.name} takes {what}: a case calls it with a list of arguments, each at its place.")
+    listed, by_name = [*node.args.posonlyargs, *node.args.args], node.args.kwonlyargs
+    if not listed and not by_name and (more := node.args.vararg or node.args.kwarg):
+        raise UsageError(f"{node.name} takes as many arguments as one likes ({more.arg}): a case names each of them.")
     missing = [None] * (len(listed) - len(node.args.defaults))
-    for one, default in zip(listed, [*missing, *node.args.defaults], strict=True):
-        found = _argument(one, _literal(default), docstring, _used(one.arg, node))
+    for one, default in zip([*listed, *by_name], [*missing, *node.args.defaults, *node.args.kw_defaults], strict=True):
+        found = _argument(one, default, docstring, _used(one.arg, node))
         compared = sorted(words_compared(node).get(one.arg, ()))
-        yield replace(found, words=_words(one.arg, docstring) or tuple(compared)) if found.kind == "text" else found
+        said = docstrings.words(one.arg, docstring) or tuple(compared)
+        found = replace(found, by_name=one in by_name, by_place=one in node.args.posonlyargs)
+        yield replace(found, words=said) if found.kind == "text" else found
 
 
-def _argument(node: ast.arg, default: Any, docstring: str, used: Kind | None) -> Argument:
+def _argument(node: ast.arg, default: ast.expr | None, docstring: str, used: Kind | None) -> Argument:
     annotation = ast.unparse(node.annotation) if node.annotation else ""
     told = next((kind for word, kind in ANNOTATIONS if re.search(rf"\b{word}\b", annotation)), None)
-    if told is None and type(default) in OF_DEFAULT:
-        told = OF_DEFAULT[type(default)]
-    axes, said = _described(node.arg, docstring)
+    literal = _literal(default)
+    if type(literal) in OF_DEFAULT and (told is None or type(literal) in (bool, str)):
+        told = OF_DEFAULT[type(literal)]
+    axes, said = docstrings.described(node.arg, docstring)
     kind: Kind = used if used == "function" else "array" if axes else told or said or used or "array"
     if kind == "array" and not axes and (told == "array" or annotation.startswith("list[list")):
         axes = ("row", "column") if annotation.startswith("list[list") else ()
-    text = _paragraph(node.arg, docstring)
-    return Argument(node.arg, kind, axes, default, bool(axes or told or said or used), _range(text), _likely(text))
+    text = docstrings.paragraph(node.arg, docstring)
+    bounds = docstrings.bounds(text)
+    is_none = isinstance(default, ast.Constant) and default.value is None
+    return Argument(
+        node.arg,
+        kind,
+        axes,
+        literal,
+        known=bool(axes or told or said or used or is_none),
+        range=bounds if kind == "array" else docstrings.within(bounds),
+        likely=docstrings.likely(text),
+        below=docstrings.below(text) if kind == "array" else "",
+        optional=is_none and not (axes or bounds),
+    )
 
 
 def _used(name: str, node: ast.FunctionDef) -> Kind | None:
@@ -212,70 +258,6 @@ def _used(name: str, node: ast.FunctionDef) -> Kind | None:
             if one.func.id == "range" and any(isinstance(a, ast.Name) and a.id == name for a in one.args):
                 return "whole"
     return "text" if words_compared(node).get(name) else None
-
-
-def _words(name: str, docstring: str) -> tuple[str, ...]:
-    """The words that a docstring puts in quotes where it says what an argument is: `side   "up" or "down"`."""
-    return tuple(dict.fromkeys(found[1] for found in QUOTED.finditer(_paragraph(name, docstring))))
-
-
-def _paragraph(name: str, docstring: str) -> str:
-    """The line of the docstring that begins with the argument, and those below it that are indented further."""
-    lines = docstring.splitlines()
-    for place, line in enumerate(lines):
-        if re.match(rf"\s*`*{re.escape(name)}\b", line):
-            below = itertools.takewhile(functools.partial(_is_deeper, line), lines[place + 1 :])
-            return " ".join([line, *map(str.strip, below)])
-    return ""
-
-
-def _is_deeper(line: str, other: str) -> bool:
-    """Whether the other line is indented further."""
-    return len(other) - len(other.lstrip()) > len(line) - len(line.lstrip())
-
-
-def _range(line: str) -> tuple[float, float] | None:
-    """The least and the greatest number that a line of a docstring names."""
-    number = r"(-?\d+(?:\.\d+)?)"
-    for pattern in (
-        rf"from {number} to {number}",
-        rf"between {number} and {number}",
-        rf"in [\[(]{number}, ?{number}[\])]",
-    ):
-        if (found := re.search(pattern, line)) and float(found[1]) < float(found[2]):
-            low, high = float(found[1]), float(found[2])
-            return round(low + (high - low) / 10, 6), round(high - (high - low) / 10, 6)
-    return None
-
-
-def _likely(line: str) -> str:
-    if re.search(r"\bu?int\d*\[", line):
-        return "whole"
-    if "probabilit" in line:
-        return "probabilities"
-    return "positive" if re.search(r"\bpositive\b|\babove 0\b|> ?0\b", line) else ""
-
-
-def _described(name: str, docstring: str) -> tuple[tuple[str, ...], Kind | None]:
-    """Axes, or what kind of thing it is, as the docstring says: `x   float[batch trial]`, `x: shape (n, d)`."""
-    for line in docstring.splitlines():
-        match = re.match(rf"\s*`*{re.escape(name)}`*\b\s*:?\s*(.*)", line)
-        if not match:
-            continue
-        rest = match[1]
-        if brackets := re.match(r"\w*\[([^\]]*)\]", rest):
-            return tuple(re.findall(r"[A-Za-z_]\w*", brackets[1])), "number" if not brackets[1].strip() else None
-        if re.search(r"shape|array|tensor|matrix|vector", rest) and (shape := re.search(r"\(([^)]*)\)", rest)):
-            return tuple(re.findall(r"[A-Za-z_]\w*", shape[1])) or ("entry",), None
-        for word, axes in (("matrix", ("row", "column")), ("vector", ("entry",)), ("list", ("entry",))):
-            if re.search(rf"\b{word}\b", rest):
-                return axes, None
-        if re.match(rf"(?:str|text)\b|{QUOTED.pattern}", rest):
-            return (), "text"
-        for word, kind in (("function", "function"), ("int", "whole"), ("float", "number"), ("number", "number")):
-            if re.search(rf"\b{word}", rest):
-                return (), kind  # type: ignore[return-value]
-    return (), None
 
 
 def _literal(node: ast.expr | None) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from autograder.authoring.beginning.answers import Tried
 from autograder.authoring.beginning.entries import HINTS, TITLES, Entry, filled, quoted
 from autograder.authoring.beginning.likely_mistakes import Candidate
 from autograder.authoring.beginning.signatures import Argument, Function, Solution
-from autograder.authoring.beginning.trial import PROBES, Tried
+from autograder.authoring.beginning.trial import PROBES
 from autograder.grading.items import PACKAGES
 
 
@@ -23,7 +25,7 @@ def items_text(name: str, title: str, listed: Sequence[Entry], solution: Solutio
 [[item]]
 id = "{entry.id}"
 function = "{entry.function}"
-title = {_toml(TITLES[entry.what])}
+title = {_toml(TITLES[entry.what].format(function=entry.function))}
 points = {entry.points}
 hint = {_toml(HINTS[entry.what])}
 public = [{_listed(entry.public)}]
@@ -46,9 +48,9 @@ def oracle_text(tried: Sequence[Tried], solution: Solution) -> str:
     """oracle.py, in which nothing is independent yet."""
     names = "".join(f'    "{one.function.name}",\n' for one in tried)
     wanted = "".join(
-        f"# def {name}({', '.join(map(_parameter, one.function.arguments))}): ...\n"
+        f"# def {name}({', '.join(map(_parameter, one.function.arguments))}): ...{told}\n"
         for one in tried
-        for name in (one.function.name, *([f"{one.function.name}_gradient"] if one.leaves else []))
+        for name, told in _wanted(one)
     )
     return f'''\
 """Expected values, worked out another way than the solution's: loops, closed forms, numbers from a book.
@@ -64,8 +66,16 @@ NOT_INDEPENDENT = {{
 {wanted}'''
 
 
+def _wanted(tried: Tried) -> Iterable[tuple[str, str]]:
+    """The names of what the oracle is to define of a function, and what a gradient is of."""
+    name = tried.function.name
+    several = f"({', '.join(tried.leaves)})" if len(tried.leaves) > 1 else "".join(tried.leaves)
+    what = f"  # of the sum of what {name} returns, with respect to {several}"
+    return [(name, ""), *([(f"{name}_gradient", what)] if tried.leaves else [])]
+
+
 def _parameter(argument: Argument) -> str:
-    return argument.name if argument.default is None else f"{argument.name}={argument.default!r}"
+    return argument.name if argument.is_needed else f"{argument.name}={argument.default!r}"
 
 
 def probes_text() -> str:
@@ -76,7 +86,12 @@ def probes_text() -> str:
 def mistakes_text(name: str, found: Mapping[str, Sequence[Candidate]]) -> str:
     """The catalogue: where each mistake departs from the solution's text."""
     constants = "".join(f'{one.upper()} = Correct.from_solution(SOLUTION, "{one}")\n' for one in found)
-    listed = "".join(_mistake(one, number) for several in found.values() for number, one in enumerate(several, 1))
+    letters = _letters(found)
+    listed = "".join(
+        _mistake(one, f"{letters[name]}{number:02}")
+        for name, several in found.items()
+        for number, one in enumerate(several, 1)
+    )
     return f'''\
 """Wrong answers that are known by name. A hint is a question or a pointer, never the corrected line."""
 
@@ -91,14 +106,22 @@ MISTAKES: tuple[Mistake, ...] = (
 '''
 
 
-def _mistake(one: Candidate, number: int) -> str:
-    head = f"    {one.function.upper()}.but({quoted(f'{_letters(one.function)}{number:02}')}"
+def _mistake(one: Candidate, code: str) -> str:
+    head = f"    {one.function.upper()}.but({quoted(code)}"
     rest = [quoted(one.slug), quoted(one.hint), f"({quoted(one.right)}", f"{quoted(one.wrong)})"]
     return filled(head, rest) + "),\n"
 
 
-def _letters(function: str) -> str:
-    return "".join(word[0] for word in function.split("_") if word).upper()
+def _letters(functions: Iterable[str]) -> dict[str, str]:
+    """What the codes of each function's mistakes begin with: its initials, or more letters where those are taken."""
+    letters: dict[str, str] = {}
+    for function in functions:
+        words = re.findall(r"[a-z]+", function.lower()) or ["f"]
+        initials, whole = "".join(word[0] for word in words), "".join(words)
+        longer = (whole[:length] for length in range(2, len(whole) + 1))
+        ways = itertools.chain([initials], longer, (initials * times for times in itertools.count(2)))
+        letters[function] = next(way.upper() for way in ways if way.upper() not in letters.values())
+    return letters
 
 
 def readme_text(name: str, title: str, functions: Sequence[Function]) -> str:
@@ -132,6 +155,8 @@ Hand in `{name}.py` or `{name}.ipynb`.
 
 
 def _about(function: Function) -> str:
-    arguments = ", ".join(map(_parameter, function.arguments))
+    places = [one for one in function.arguments if not one.by_name]
+    by_name = [one for one in function.arguments if one.by_name]
+    arguments = ", ".join([*map(_parameter, places), *(["*"] if by_name else []), *map(_parameter, by_name)])
     said = function.summary or "Complete the function."
     return f"`{function.name}({arguments})`: {said[0].lower()}{said[1:]}"

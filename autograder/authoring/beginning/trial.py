@@ -11,14 +11,30 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from autograder.authoring.beginning.answers import axes_of, is_alike, names_of
+from autograder.authoring.beginning.answers import (
+    RANDOM,
+    Refused,
+    Tried,
+    Unanswered,
+    axes_of,
+    changed_arguments,
+    ending,
+    is_alike,
+    is_the_same,
+    names_of,
+    nothing_to_compare,
+    ungraded,
+    unread,
+)
 from autograder.authoring.beginning.arguments import (
     SIZES,
     choices,
+    every_draw,
     larger,
     others,
     sized,
     unanswered,
+    with_wholes,
     worded,
     wrong,
 )
@@ -28,7 +44,6 @@ from autograder.authoring.exam.refusals import REFUSAL, unchecked
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Array
 from autograder.sandbox.sandbox import Sandbox
-from autograder.vocabulary.errors import UsageError
 
 PROBES = '''\
 """How a worker calls the functions: the engine's own probe does. Others of your own may stand below."""
@@ -40,51 +55,7 @@ __all__ = ["call"]
 MOST_ERRORS = 3
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 ZEROS = "it returned nothing but zeros"
-Refused = Mapping[str, Any]
 SEEDS = range(7, 15)  # what answers numbers of one draw alone would be refused in the next term
-
-
-class Unanswered(UsageError):  # noqa: N818 (a kind of UsageError, which is one)
-    """No arguments were found that a function answers: a sentence, and the function."""
-
-    def __str__(self) -> str:
-        """The sentence."""
-        return str(self.args[0])
-
-    @property
-    def function(self) -> Function:
-        """The function."""
-        found: Function = self.args[1]
-        return found
-
-
-@dataclass(frozen=True)
-class Tried:
-    """What was found of one function.
-
-    small, large   arguments that it answers, with small and with large axes; `other` has other numbers besides, and
-                   `brief` lacks those that have a default; the same as `large` where there are none
-    returns        axes of what it returns; {name: axes} of a tuple or dictionary; None where it is compared as it is
-    kind           what came back, as a phrase: "a NumPy array"
-    dtype          of the first floating part
-    leaves         inputs that its result has a gradient with respect to
-    errors         arguments that a check of its own refuses with ValueError, each with the argument that its text must
-                   mention, where the docstring asks for that
-    worded         for each other word that an argument may be, the same with it in `large`
-    """
-
-    function: Function
-    small: Mapping[str, Any]
-    large: Mapping[str, Any]
-    other: Mapping[str, Any]
-    brief: Mapping[str, Any]
-    returns: str | Mapping[str, str] | None
-    kind: str
-    dtype: str
-    square: bool
-    leaves: tuple[str, ...] = ()
-    errors: tuple[tuple[Mapping[str, Any], str], ...] = ()
-    worded: Mapping[str, Tried] = field(default_factory=dict)
 
 
 @dataclass
@@ -94,27 +65,44 @@ class Bench:
     solution: Solution
     sandbox: Sandbox
     said: str = field(default="", init=False)
+    is_final: bool = field(default=False, init=False)  # whether no other arguments could be answered better
 
     def tried(self, function: Function) -> Tried:
         """What is found of it; raises Unanswered, with the likeliest call, where it answers nothing that is tried."""
-        told = ""
+        told, self.is_final = "", False
         for sizes, larger_sizes in itertools.pairwise(SIZES):
             vanished = False
             for arguments in choices(function):
-                small = sized(arguments, sizes)
+                small = sized(function, arguments, sizes)
                 seen = self._answer(function, small)
+                if seen is None and self.is_final:
+                    raise Unanswered((ungraded(function.name, self.said), function))
                 if seen is None:
                     vanished |= self.said == ZEROS
                     told = told or unanswered(function, small, SEEDS[0], self.said)
                     continue
                 refused = self._refused_draw(function, small, may_vanish=sizes != SIZES[0])
                 if refused is None:
-                    return self._described(function, sized(arguments, larger_sizes), small, seen)
+                    if not is_the_same(seen, self._answer(function, small)):
+                        raise Unanswered((ungraded(function.name, RANDOM), function))
+                    return self._described(function, sized(function, arguments, larger_sizes), small, seen)
                 vanished |= self.said == ZEROS
                 told = unanswered(function, small, refused, self.said)
-            if not vanished:  # more numbers will not be answered either
-                break
-        raise Unanswered(told, function)
+            if not vanished:
+                break  # more numbers will not be answered either
+        raise Unanswered((told, function))
+
+    def all_tried(self) -> list[Tried]:
+        """What is found of each function; raises Unanswered of all those that answer nothing."""
+        found, refused = list[Tried](), list[Any]()
+        for one in self.solution.functions:
+            try:
+                found.append(self.tried(one))
+            except Unanswered as told:
+                refused += told.args
+        if refused:
+            raise Unanswered(*refused)
+        return found
 
     def _refused_draw(self, function: Function, arguments: Mapping[str, Any], *, may_vanish: bool) -> int | None:
         """The first seed of numbers that are not answered, or with nothing but zeros where these are not to come."""
@@ -130,6 +118,7 @@ class Bench:
         other = self._other(function, large)
         brief: Mapping[str, Any] = {one.name: large[one.name] for one in function.needed}
         brief = brief if brief != large and self._answer(function, brief) is not None else large
+        large, other, brief = (self._varied(function, one) for one in (large, other, brief))
         arrays = [array for array in seen["parts"].values() if array is not None and array.dtype.kind == "f"]
         dtype = arrays[0].dtype.name if arrays and self.solution.values != "python" else "float64"
         found = Tried(
@@ -159,13 +148,20 @@ class Bench:
     def _other(self, function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments with each whole number, flag and function another, where that is answered in the same shape."""
         seen = self._answer(function, arguments)
-        for name, value in arguments.items():
-            for other in others(value):
-                changed = {**arguments, name: other}
+        for one in function.arguments:
+            for other in others(one, arguments[one.name]):
+                changed = {**arguments, one.name: other}
                 if (answer := self._answer(function, changed)) is not None and is_alike(answer, seen):
                     arguments = changed
                     break
         return arguments
+
+    def _varied(self, function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments with whole numbers drawn where nothing else is, if all that can be drawn is answered alike."""
+        varied = with_wholes(function, arguments)
+        seen = self._answer(function, arguments) if varied != arguments else None
+        answers = (self._answer(function, one) for one in every_draw(varied)) if seen else ()
+        return varied if seen and all(is_alike(one, seen) for one in answers) else arguments
 
     def _worded(self, found: Tried) -> Iterator[tuple[str, Tried]]:
         for word, arguments in worded(found.function, found.large):
@@ -186,20 +182,29 @@ class Bench:
         """Parts and kind of what comes back, where it can be graded; else None, and `said` says why."""
         first = self.run(function, arguments, seed=seed, plain=True)
         if first.observation is None:
-            self.said = _ending(first)
+            self.said = ending(first)
+            if first.loading:
+                raise Unanswered((f"{self.solution.path} cannot be loaded: {self.said}.", function))
             return None
         kind, plain = first.observation.facts.get("kind"), first.observation.facts.get("result")
         names = names_of(function, kind, plain)
         if not names:
-            self.said = f"it returned {kind}"
-            return None if kind == "nothing" else {"kind": kind, "parts": {}, "plain": plain}
+            self.said = nothing_to_compare(kind, plain)
+            self.is_final = bool(self.said)
+            return None if self.said else {"kind": kind, "parts": {}, "plain": plain}
         seen = self.run(function, arguments, seed=seed, returns=names)
         if seen.observation is None:
-            self.said = _ending(seen)
+            self.said = ending(seen)
             return None
         parts = {name: seen.observation.returned[name].array for name in names}
-        if any(array is None or not np.isfinite(array).all() for array in parts.values()):
-            self.said = "it returned numbers that are not finite"
+        if any(array is None for array in parts.values()):
+            self.said, self.is_final = unread(kind, self.solution.values), True
+            return None
+        if changed := changed_arguments(seen.observation.returned, self._inputs(arguments, seed)):
+            self.said, self.is_final = f"it changes its argument {changed[0]}, which must stay as it is", True
+            return None
+        if not all(np.isfinite(array).all() for array in parts.values() if array is not None):
+            self.said = "it returned nan, inf or -inf, which are not graded: large numbers or truth values are"
             return None
         if not any(np.abs(array).max(initial=0) > 1e-3 for array in parts.values() if array is not None):
             is_empty = all(array.size == 0 for array in parts.values() if array is not None)
@@ -212,7 +217,7 @@ class Bench:
     ) -> Outcome:
         """One call, of the solution or of another text."""
         rng = np.random.default_rng(seed)
-        inputs: dict[str, Array] = {name: one.array(rng) for name, one in arguments.items() if isinstance(one, Drawn)}
+        inputs = {name: one.array(rng) for name, one in arguments.items() if isinstance(one, Drawn)}
         given = {
             name: one.drawn(rng) if isinstance(one, Number) else one
             for name, one in arguments.items()
@@ -225,10 +230,15 @@ class Bench:
             "values": self.solution.values,
             "returns": [],
         }
-        params |= {"given": given, "formulas": formulas, **more}
+        by_name = [one.name for one in function.arguments if one.by_name and one.name in arguments]
+        params |= {"given": given, "formulas": formulas, "by_name": by_name, **more}
         program = Program("solution", text or self.solution.text, {}, PROBES, self.solution.values == "torch")
         request = Request("trial", function.name, "call", params, safetensors.numpy.save(inputs), 5.0)
         return self.sandbox.run(program, [request], load_timeout=20.0)[0]
+
+    def _inputs(self, arguments: Mapping[str, Any], seed: int) -> dict[str, Array]:
+        rng = np.random.default_rng(seed)
+        return {name: one.array(rng) for name, one in arguments.items() if isinstance(one, Drawn)}
 
     def _leaves(self, function: Function, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         if self.solution.values != "torch":
@@ -270,10 +280,3 @@ class Bench:
         done = self.run(function, arguments, text=text, raises={"raised": instead}).observation
         raised = done.facts.get("raised") if done else None
         return str(raised["message"]) if isinstance(raised, dict) and REFUSAL in raised["types"] else None
-
-
-def _ending(outcome: Outcome) -> str:
-    raised = outcome.raised
-    if raised is None:
-        return outcome.exceeded or outcome.detail or outcome.status
-    return f"{raised.types[0]}: {raised.message[:200]}" + (f" (line {raised.line})" if raised.line else "")

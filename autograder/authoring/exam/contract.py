@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from autograder.authoring.docstrings import collapsed, sentences
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import FixtureError
 
@@ -38,9 +39,6 @@ WHERE = ("docstring", "README")
 TEXTS = frozenset({"id", "function", "where", "sentence", "separates", "not_graded"})
 LISTS = frozenset({"items", "mistakes"})
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-NUMBERED = re.compile(r"(?:\d+\.|-)\s+")
-ROW = re.compile(r"[`*]*\w+(?:, *\w+)*[`*]*:? {2,}\S")
-SENTENCE_END = re.compile(r"(?<![.\d])\.(?=\s|$)|:(?=\s|$)")
 
 
 @dataclass(frozen=True)
@@ -127,10 +125,17 @@ def clauses_in(
     for name, one in shorter.items():
         for place, (sentence, value) in enumerate(one.items(), 1):
             slug = "-".join(re.findall(r"[a-z0-9]+", f"{name} {place}".lower()))
-            line = next((number for number, row in enumerate(rows, 1) if row.strip()[1:].startswith(sentence)), 1)
+            line = _line_of(rows, name, sentence)
             items = of_function.get(name, ())
             short = Clause(slug, name, "docstring", sentence, line, items, separates="the cases of its items")
             yield functools.partial(_short_clause, short, value, path)
+
+
+def _line_of(rows: Sequence[str], function: str, sentence: str) -> int:
+    """The line of a sentence below its function's name."""
+    heads = (f"[{function}]", f'["{function}"]')
+    start = next((number for number, row in enumerate(rows) if row.strip() in heads), 0)
+    return next((n for n, row in enumerate(rows[start:], start + 1) if row.strip()[1:].startswith(sentence)), 1)
 
 
 def _short_clause(short: Clause, value: Any, path: Path) -> Clause:
@@ -177,82 +182,6 @@ def _refuse_twice(clauses: Sequence[Clause], path: Path) -> None:
                 f"{path}:{clause.line}: {clause.id} is the id of the clause in line {seen[clause.id]} too."
             )
         seen[clause.id] = clause.line
-
-
-# Sentences
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a docstring, white space collapsed.
-
-    In running text and in lists a sentence ends at a full stop, a colon or the end of its paragraph; a row of a table
-    (indented, or with a gap between columns) is one sentence, with the lines that are indented below it. Text may
-    follow a table at once.
-    """
-    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text.strip("\n"))]
-    return [sentence for block in blocks for part in _tables_apart(block) for sentence in _of_block(part)]
-
-
-def _tables_apart(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The block, cut where a table and running text follow each other without a line between."""
-    part: list[str] = []
-    for line in lines:
-        is_start = not line.startswith(" ") and part
-        if is_start and bool(ROW.match(line)) != bool(ROW.match(part[0])):
-            yield part
-            part = []
-        part.append(line)
-    yield part
-
-
-def _of_block(lines: Sequence[str]) -> Iterator[str]:
-    if not lines or not any(line.strip() for line in lines):
-        return
-    margin = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
-    if margin == 0 and NUMBERED.match(lines[0]):
-        for entry in _paragraphs(lines, NUMBERED):
-            yield from _cut(NUMBERED.sub("", entry, count=1))
-    elif margin > 0 or _has_columns(lines):
-        yield from (collapsed(row) for row in _rows(lines, margin))
-    else:
-        yield from _cut(" ".join(lines))
-
-
-def _has_columns(lines: Sequence[str]) -> bool:
-    """Whether the lines that begin a row have a gap of two blanks or more."""
-    starts = [line for line in lines if not line.startswith(" ")]
-    return all(re.search(r"\S {2,}\S", line) for line in starts)
-
-
-def _paragraphs(lines: Sequence[str], start: re.Pattern[str]) -> list[str]:
-    entries: list[str] = []
-    for line in lines:
-        if start.match(line) or not entries:
-            entries.append(line)
-        else:
-            entries[-1] += f" {line}"
-    return entries
-
-
-def _rows(lines: Sequence[str], margin: int) -> list[str]:
-    rows: list[str] = []
-    for line in lines:
-        if len(line) - len(line.lstrip()) > margin and rows:
-            rows[-1] += f" {line}"
-        else:
-            rows.append(line)
-    return rows
-
-
-def _cut(paragraph: str) -> Iterator[str]:
-    for piece in SENTENCE_END.split(paragraph):
-        if re.search(r"\w", piece):
-            yield collapsed(piece)
-
-
-def collapsed(text: str) -> str:
-    """The text with each run of white space as one blank."""
-    return " ".join(text.split())
 
 
 # The texts that clauses quote

@@ -10,8 +10,9 @@ Without `mistakes` an entry is of all those of its function.
 
 from __future__ import annotations
 
+import difflib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def _of_entry(one: Mapping[str, Any]) -> list[str]:
 
 
 def cost_complaints(
-    found: Iterable[Cost], listed: Mapping[tuple[str, str], str] | None, *, all_tried: bool
+    found: Sequence[Cost], listed: Mapping[tuple[str, str], str] | None, *, all_tried: bool
 ) -> list[str]:
     """A complaint for each that costs more than half and is not listed, and for each that is listed and does not."""
     if listed is None:
@@ -108,12 +109,20 @@ def cost_complaints(
     ]
     names = {(name, function) for cost in costly for name in (cost.name, ALL) for function in (cost.function, "")}
     stale = sorted(listed.keys() - names) if all_tried else []
+    known = {cost.name for cost in found}
     return told + [
-        f"{name} is listed in {COSTLY}, but costs no more than half of {function or 'its function'}."
+        _stale(name, function, known)
         if name
         else f"{function} is listed in {COSTLY}, but nothing costs more than half of it."
         for name, function in stale
     ]
+
+
+def _stale(name: str, function: str, known: Collection[str]) -> str:
+    """What is told of a mistake that is listed and does not cost so much, or of a name that is no mistake's."""
+    close = difflib.get_close_matches(name, known if name not in known else (), n=1)
+    meant = f" Is {close[0]!r} meant?" if close else ""
+    return f"{name} is listed in {COSTLY}, but costs no more than half of {function or 'its function'}.{meant}"
 
 
 def without_costly(folder: Path, found: Iterable[Cost]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -88,7 +89,8 @@ def _known_of(name: str, own: Collection[str]) -> str:
     """Which there are of its family: slugs, `habit:…` or `parameter:…`."""
     family = name.partition(":")[0] if ":" in name else ""
     several = sorted(one for one in own if one.partition(":")[0] == family or (not family and ":" not in one))
-    return f", and not one of {', '.join(several)}" if several else ""
+    close = difflib.get_close_matches(name, several, n=1)
+    return f": {close[0]!r} is there" if close else f", and not one of {', '.join(several)}" if several else ""
 
 
 def _is_caught(clause: Clause, lost_on: Mapping[Name, Sequence[Mapping[str, float]]]) -> bool:

@@ -16,10 +16,10 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from autograder.authoring.exam.contract import CONTRACT, README, Contract, docstrings, read_contract, unquoted
+from autograder.authoring.exam.contract import CONTRACT, Contract, docstrings, read_contract, unquoted
 from autograder.authoring.exam.costs import Cost, cost_complaints, costs, read_costly, without_costly
 from autograder.authoring.exam.coverage import Coverage, clause_complaints, coverage, losses
-from autograder.authoring.exam.findings import Fate, Finding, Known, RightAnswer, fates_of
+from autograder.authoring.exam.findings import Fate, Finding, Known, RightAnswer, fates_of, unnamed
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
 from autograder.authoring.exam.refusals import (
     Accident,
@@ -29,7 +29,7 @@ from autograder.authoring.exam.refusals import (
     refusals,
     unchecked,
 )
-from autograder.authoring.exam.stale_handout import stale_handout
+from autograder.authoring.exam.unfinished import missing, readme_of, stale_handout
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.fixtures.generator import import_generator
 from autograder.authoring.independence import not_independent
@@ -123,7 +123,8 @@ def selfcheck(
         coverage=counts,
         costs=found,
         notes=(
-            *missing(assignment, catalogue),
+            *missing(assignment, (known.function for known in catalogue)),
+            *unnamed(findings),
             *(str(one) for one in reports.accidents if not one.whole),
             *([] if contract else _without_contract(fates)),
             *(_about_drafts(contract, drafts) if contract else ()),
@@ -210,32 +211,6 @@ def _grade_mutant(grader: Grader, mutant: Mutant, sandbox: Sandbox) -> Report:
     return report if report.points != report.max_points else _grade(grader, mutant.source, sandbox, items)
 
 
-def missing(assignment: Assignment, catalogue: Sequence[Known]) -> list[str]:
-    """What an addition to the assignment may still lack: nothing that grades wrongly, but what a course would miss."""
-    text = _readme(assignment)
-    known = {mistake.function for mistake in catalogue}
-    functions = assignment.functions
-    return [
-        *_another_title(assignment, text),
-        *(
-            f"No mistake is known of {name}: nobody who gets it wrong is told why."
-            for name in functions
-            if name not in known
-        ),
-        *(f"The assignment's text does not name {name}." for name in functions if name not in text),
-        *(f"{item.id} has no public case: students cannot check it." for item in assignment.items if not item.public),
-        *(f"{item.id} has no hidden case: its public outputs earn it." for item in assignment.items if not item.hidden),
-    ]
-
-
-def _another_title(assignment: Assignment, text: str) -> list[str]:
-    """That the text is headed by another title than items.toml says; either may be the longer one."""
-    heading = next((line.removeprefix("# ").strip() for line in text.splitlines() if line.startswith("# ")), "")
-    if not heading or heading.startswith(assignment.title) or assignment.title.startswith(heading):
-        return []
-    return [f"The assignment's text is headed {heading!r}, and items.toml says {assignment.title!r}."]
-
-
 def known_mistakes(assignment: Assignment) -> list[Known]:
     """The catalogue, imported in a process of its own."""
     return [Known(*row) for row in apart(_catalogue, assignment.folder)]
@@ -244,11 +219,6 @@ def known_mistakes(assignment: Assignment) -> list[Known]:
 def _catalogue(folder: Path) -> list[tuple[str, str, str]]:
     mistakes = import_generator(load_assignment(folder))["mistakes"].MISTAKES
     return [(mistake.slug, mistake.function, mistake.source) for mistake in mistakes]
-
-
-def _readme(assignment: Assignment) -> str:
-    path = assignment.solution / README
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 # What to say of it all
@@ -278,7 +248,7 @@ def _about_contract(
         return []
     names = {(known.slug, known.function) for known in catalogue} | {(one.name, one.function) for one in mutants}
     texts = docstrings(solution, assignment.functions)
-    return [*unquoted(contract, texts, _readme(assignment)), *clause_complaints(contract, assignment, names, drafts)]
+    return [*unquoted(contract, texts, readme_of(assignment)), *clause_complaints(contract, assignment, names, drafts)]
 
 
 def _about_drafts(contract: Contract, drafts: Sequence[str]) -> list[str]:

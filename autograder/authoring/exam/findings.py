@@ -133,7 +133,8 @@ class Fate:
         """That it loses nothing and is not listed, or is listed and loses something."""
         mutant = self.mutant
         kind = f" ({mutant.name})" if mutant.slug else ""
-        change = f"{mutant.function}{kind}: {mutant.before} → {mutant.after}"
+        where = f", line {mutant.line}, occurrence = {mutant.occurrence}" if mutant.occurrence else ""
+        change = f"{mutant.function}{kind}{where}: {mutant.before} → {mutant.after}"
         if self.is_open:
             return [f"This change of the solution loses nothing, and is not listed as equivalent. {change}"]
         if mutant.reason and not self.survived:
@@ -151,3 +152,10 @@ def lost_points(report: Report) -> dict[str, float]:
     """Item → points lost on it, for those that lost any."""
     lost = {item.item: round(item.max_points - (item.points or 0.0), 2) for item in report.items}
     return {item: points for item, points in lost.items() if points}
+
+
+def unnamed(findings: Iterable[Finding]) -> list[str]:
+    """Which mistakes lose points without being called by their names."""
+    slugs = [one.known.slug for one in findings if one.lost and one.naming == "not"]
+    told = "Caught but not named, so that students are not told their hints (no fault of the grading)"
+    return [f"{told}: {', '.join(slugs)}."] if slugs else []

@@ -165,12 +165,17 @@ class GradedText:
     def before(self, statement: ast.stmt, *lines: str) -> Edit:
         """Lines above a statement, as far indented."""
         start = self._line_starts[statement.lineno - 1]
-        return Edit(start, start, "".join(f"{' ' * statement.col_offset}{line}\n" for line in lines))
+        return Edit(start, start, "".join(f"{self._margin(statement)}{line}\n" for line in lines))
 
     def after(self, statement: ast.stmt, *lines: str) -> Edit:
         """Lines below a statement, as far indented."""
         start = self._line_starts[(statement.end_lineno or statement.lineno)]
-        return Edit(start, start, "".join(f"{' ' * statement.col_offset}{line}\n" for line in lines))
+        return Edit(start, start, "".join(f"{self._margin(statement)}{line}\n" for line in lines))
+
+    def _margin(self, statement: ast.stmt) -> str:
+        """The blanks or tabs that stand before it."""
+        line = self.source.splitlines()[statement.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]
 
     def without(self, statement: ast.stmt) -> Edit:
         """The lines of a statement gone."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import itertools
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from autograder.authoring.exam.graded_text import Change, GradedText, graded_texts
 from autograder.authoring.exam.habits import arithmetic, chance, models, tensors, training
@@ -64,8 +65,10 @@ HABITS: dict[str, Callable[[GradedText], Iterator[Change]]] = {
 class Mutant:
     """The solution with one change: the changed lines of `function` before and after, without indentation and comment.
 
-    slug     what is done: `epsilon-ignored`, the name of a habit; "" of mutmut's operators
-    reason   why it is the same function still; "" where it is not
+    slug         what is done: `epsilon-ignored`, the name of a habit; "" of mutmut's operators
+    reason       why it is the same function still; "" where it is not
+    line         of the solution, the first that is changed
+    occurrence   which one it is, in the order of lines, of those that are told in the same lines; 0 where it is alone
     """
 
     family: Family
@@ -75,6 +78,8 @@ class Mutant:
     before: str
     after: str
     reason: str = ""
+    line: int = 0
+    occurrence: int = 0
 
     @property
     def name(self) -> str:
@@ -100,18 +105,30 @@ def mutants_of(solution: str, functions: Sequence[str], folder: Path) -> list[Mu
     reasons = _reasons(folder / EQUIVALENT)
     changes = [*_generated(solution, functions), *(_operated(solution, functions) if can_mutate() else ())]
     found = [_with_reason(one, reasons) for one in _distinct(solution, changes)]
-    made = {(mutant.function, mutant.before, mutant.after) for mutant in found}
+    made = {key for mutant in found for key in (_key(mutant), _key(mutant)[:-1])}
     if can_mutate() and (unmade := sorted(reasons.keys() - made)):
-        function, _, after = unmade[0]
+        function, before, after, *occurrence = unmade[0]
+        others = [one.before for one in found if (one.function, one.after) == (function, after)]
+        if others and before not in others:
+            (other,) = difflib.get_close_matches(before, others, 1, 0)
+            what = f"a change of {function} to {after!r} whose `before` differs: it is {before!r} there"
+            raise FixtureError(f"{folder / EQUIVALENT} lists {what}, and {other!r} in the one that is made.")
         near = difflib.get_close_matches(after, [one.after for one in found if one.function == function], 1, 0)
         closest = f" The one that is made and is most like it: {near[0]!r}." if near else ""
-        raise FixtureError(f"{folder / EQUIVALENT} lists a change of {function} that is not made: {after!r}.{closest}")
+        which = f" with occurrence = {occurrence[0]}" if occurrence else ""
+        what = f"a change of {function}{which} that is not made: {after!r}"
+        raise FixtureError(f"{folder / EQUIVALENT} lists {what}.{closest}")
     return found
 
 
-def _with_reason(mutant: Mutant, reasons: dict[tuple[str, str, str], str]) -> Mutant:
-    reason = reasons.get((mutant.function, mutant.before, mutant.after), "")
-    return Mutant(**{**vars(mutant), "reason": reason})
+def _key(mutant: Mutant) -> tuple[Any, ...]:
+    """What an entry calls it by; without the last part, all that are told in the same lines."""
+    return mutant.function, mutant.before, mutant.after, mutant.occurrence
+
+
+def _with_reason(mutant: Mutant, reasons: Mapping[tuple[Any, ...], str]) -> Mutant:
+    key = _key(mutant)
+    return replace(mutant, reason=reasons.get(key, reasons.get(key[:-1], "")))
 
 
 def _generated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family, str, str, str]]:
@@ -134,8 +151,24 @@ def _distinct(solution: str, changes: Iterable[tuple[Family, str, str, str]]) ->
     for family, slug, function, text in changes:
         if text != solution and text not in by_text:
             before, after = changed_lines(solution, text)
-            by_text[text] = Mutant(family, slug, function, text, before, after)
-    return list(by_text.values())
+            line = first_difference(solution, text)
+            by_text[text] = Mutant(family, slug, function, text, before, after, line=line)
+    return _numbered(list(by_text.values()))
+
+
+def _numbered(mutants: Sequence[Mutant]) -> list[Mutant]:
+    """The same, in the same order, with the occurrence of each of those that are told in the same lines."""
+    alike: dict[tuple[Any, ...], list[Mutant]] = {}
+    for one in sorted(mutants, key=lambda mutant: mutant.line):
+        alike.setdefault(_key(one), []).append(one)
+    places = {id(one): k for several in alike.values() if several[1:] for k, one in enumerate(several, 1)}
+    return [replace(one, occurrence=places.get(id(one), 0)) for one in mutants]
+
+
+def first_difference(before: str, after: str) -> int:
+    """The first line of a text that is another one, or stands elsewhere, in a second text; lines count from 1."""
+    pairs = itertools.zip_longest(before.splitlines(), after.splitlines())
+    return next((number for number, (one, other) in enumerate(pairs, 1) if one != other), 0)
 
 
 def changed_lines(before: str, after: str) -> tuple[str, str]:
@@ -161,7 +194,8 @@ def equivalent_entry(mutant: Mutant) -> str:
     """The entry of equivalent_mutants.toml for a mutant, whose reason is still to be written."""
     family = f'family = "{mutant.name}"\n' if mutant.slug else ""
     lines = (f"{key} = {_toml(getattr(mutant, key))}\n" for key in ("before", "after"))
-    return f'[[equivalent]]\n{family}function = "{mutant.function}"\n{"".join(lines)}reason = ""\n'
+    which = f"occurrence = {mutant.occurrence}  # in line {mutant.line}\n" if mutant.occurrence else ""
+    return f'[[equivalent]]\n{family}function = "{mutant.function}"\n{"".join(lines)}{which}reason = ""\n'
 
 
 def _toml(lines: str) -> str:
@@ -182,12 +216,14 @@ def _joined(lines: Iterable[str]) -> str:
     return NEXT_LINE.join(line for line in stripped if line)
 
 
-def _reasons(path: Path) -> dict[tuple[str, str, str], str]:
-    """(function, line before, line after) → why that change changes nothing."""
+def _reasons(path: Path) -> dict[tuple[Any, ...], str]:
+    """(function, lines before, lines after, and occurrence where one is named) → why that change changes nothing."""
     if not path.is_file():
         return {}
     try:
         listed = tomllib.loads(path.read_text(encoding="utf-8"))["equivalent"]
-        return {(one["function"], _of_entry(one["before"]), _of_entry(one["after"])): one["reason"] for one in listed}
+        told = ((one["function"], _of_entry(one["before"]), _of_entry(one["after"])) for one in listed)
+        which = ((one["occurrence"],) if "occurrence" in one else () for one in listed)
+        return {(*key, *last): one["reason"] for key, last, one in zip(told, which, listed, strict=True)}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise FixtureError(f"{path} cannot be used: {error}.") from error

@@ -1,11 +1,11 @@
-"""Mutants of a function's parameters: ignored, given another default, tested with `> 0` for "is not 0"."""
+"""Mutants of a function's parameters: ignored, of other names or defaults, tested with `> 0` for "is not 0"."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from autograder.authoring.exam.graded_text import Change, GradedText
+from autograder.authoring.exam.graded_text import Change, Edit, GradedText
 
 NUMBERS = {"int": ("1", "2", "3"), "float": ("0.0", "0.2", "1.0")}  # one of which a student might write in
 QUOTES = ('"', "'")
@@ -14,7 +14,9 @@ POSITIVE = {ast.NotEq: ">", ast.Eq: "<="}
 
 
 def parameter_changes(graded: GradedText) -> Iterator[tuple[str, Change]]:
-    """Each change with the name of what is done to which parameter, `epsilon-ignored`."""
+    """Each change with the name of what is done to which parameter, `epsilon-ignored`, or to all: `names-changed`."""
+    if named := [*graded.node.args.args, *graded.node.args.kwonlyargs]:
+        yield "names-changed", tuple(_other_names(graded, named))
     for name, (annotated, default) in graded.parameters.items():
         said = graded.said.get(name, "")
         annotation = said if "ndarray" in annotated and said.startswith(ARRAYS) else annotated or said
@@ -25,6 +27,14 @@ def parameter_changes(graded: GradedText) -> Iterator[tuple[str, Change]]:
             yield f"{name}-default", (graded.replace(default, value),)
         if "Tensor" not in annotation:
             yield from _tested_above_0(graded, name)
+
+
+def _other_names(graded: GradedText, listed: list[ast.arg]) -> Iterator[Edit]:
+    """Parameters under names of the student's own, which no caller who goes by the handout knows."""
+    for one in listed:
+        yield graded.replace(one, graded.text(one).replace(one.arg, f"my_{one.arg}", 1))
+    names = ", ".join(one.arg for one in listed)
+    yield graded.before(graded.body[0], f"{names} = {', '.join(f'my_{one.arg}' for one in listed)}")
 
 
 def _constants(graded: GradedText, name: str, annotation: str, default: ast.expr | None) -> list[str]:

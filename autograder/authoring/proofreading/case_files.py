@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import GeneratorType, ModuleType
@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from autograder.authoring.declarations import TOLERANCES, Draft, Refusal, check_draft
+from autograder.authoring.declarations import DTYPES, Draft, Refusal, check_draft
 from autograder.authoring.draws import Formula
 from autograder.authoring.proofreading.fault import CASE, Fault, attempt, fault_of, likely
-from autograder.authoring.proofreading.items_file import ItemsFile, listed_names
+from autograder.authoring.proofreading.items_file import ItemsFile, listed_in, listed_names
+from autograder.authoring.proofreading.names import Known, Slip, axis_slips, name_slips
 from autograder.authoring.proofreading.python_files import Sources
+from autograder.authoring.proofreading.time_limit import END, limited, time_limit
 from autograder.grading.cases import Expectation
 from autograder.vocabulary.errors import FixtureError
 
@@ -50,7 +52,11 @@ def placed_drafts(
     place = start
     try:
         running = iter(drafts(secret, draw))
-        for draft in running:
+        while True:
+            with time_limit("the next case"):
+                draft = next(running, END)
+            if draft is END:
+                break
             place = _yielding(running, sources.folder) or start
             if not isinstance(draft, Draft):
                 what = f"drafts yields {type(draft).__name__}"
@@ -58,7 +64,7 @@ def placed_drafts(
                 return found, [Fault(*place, what, right)], False
             if place == start and isinstance(draft.case, str):
                 place = sources.place_of(draft.case, ("cases",))
-            found.append(Placed(draft, place))
+            found.append(Placed(limited(draft), place))
     except UndrawnError:
         return found, [], False
     except Exception as error:
@@ -76,9 +82,12 @@ def _yielding(running: Any, folder: Path) -> Place | None:
     return (path, running.gi_frame.f_lineno) if folder in path.parents else None
 
 
-def draft_faults(placed: Sequence[Placed], file: ItemsFile, sources: Sources, *, whole: bool) -> Iterator[Fault]:
-    """All that is wrong with each; `whole` where these are all drafts that there are."""
+def draft_faults(
+    placed: Sequence[Placed], file: ItemsFile, sources: Sources, known: Known, *, whole: bool
+) -> Iterator[Fault]:
+    """All that is wrong with each; `known`: what the solution has, `whole`: whether these are all drafts."""
     listed, seen = listed_names(file), set[str]()
+    graded = {case: str(entry.get("function", "")) for _, _, entry in file.tables for case in listed_in(entry)}
     for one in placed:
         name = one.draft.case
         if not isinstance(name, str) or not CASE.fullmatch(name):
@@ -91,7 +100,7 @@ def draft_faults(placed: Sequence[Placed], file: ItemsFile, sources: Sources, *,
                 *one.place, f"{name} is in no item of items.toml", f"in one's public or hidden; {likely(name, free)}"
             )
         seen.add(str(name))
-        yield from _about(one, sources)
+        yield from _about(one, sources, known, graded.get(str(name), ""))
     for name in listed:
         if whole and name not in seen:
             others = [p.draft.case for p in placed if p.draft.case not in listed]
@@ -99,13 +108,13 @@ def draft_faults(placed: Sequence[Placed], file: ItemsFile, sources: Sources, *,
             yield Fault(file.path, file.line_of_case(name), f"{name} has no draft", right)
 
 
-def _about(one: Placed, sources: Sources) -> Iterator[Fault]:
+def _about(one: Placed, sources: Sources, known: Known, graded: str) -> Iterator[Fault]:
     draft, place = one.draft, one.place
     if not isinstance(draft.title, str) or not draft.title.strip():
         yield Fault(*place, f"the title of {draft.case} is {draft.title!r}", "what this case has that others have not")
     yield from _about_probe(one, sources)
     broken = False
-    for fault in (*_about_inputs(one), *_about_params(one)):
+    for fault in (*_about_inputs(one), *_about_params(one)) or _about_names(one, known, graded):
         broken = True
         yield fault
     if broken:
@@ -117,10 +126,18 @@ def _about(one: Placed, sources: Sources) -> Iterator[Fault]:
     if isinstance(answer, Fault):
         yield answer
         return
-    faults = list(_about_answer(one, answer))
+    faults = list(_about_answer(one, answer)) or _misnamed(one, axis_slips(graded, answer, known))
     yield from faults
     if not faults:
         yield from _about_values(one, sources)
+
+
+def _about_names(one: Placed, known: Known, graded: str) -> list[Fault]:
+    return _misnamed(one, name_slips(one.draft, known, graded))
+
+
+def _misnamed(one: Placed, slips: Iterable[Slip]) -> list[Fault]:
+    return [Fault(*one.place, f"{one.draft.case}: {what}", right) for what, right in slips]
 
 
 def _answer(draft: Draft) -> Any:
@@ -129,7 +146,7 @@ def _answer(draft: Draft) -> Any:
 
 def _about_probe(one: Placed, sources: Sources) -> Iterator[Fault]:
     if one.draft.probe not in sources.probes:
-        right = f"one that is: {likely(str(one.draft.probe), sources.probes)}"
+        right = likely(str(one.draft.probe), sources.probes)
         yield Fault(*one.place, f"probes.py does not define {one.draft.probe!r}", right)
         return
     probe = sources.probes[one.draft.probe]
@@ -137,7 +154,7 @@ def _about_probe(one: Placed, sources: Sources) -> Iterator[Fault]:
         return
     arguments = probe.args
     count = len(arguments.posonlyargs) + len(arguments.args)
-    if count != 3 and arguments.vararg is None:
+    if not count - len(arguments.defaults) <= 3 <= count and arguments.vararg is None:
         right = f"def {probe.name}(student, inputs, params)"
         yield Fault(sources.folder / "probes.py", probe.lineno, f"{probe.name} takes {count} arguments", right)
 
@@ -190,10 +207,8 @@ def _about_answer(one: Placed, answer: Any) -> Iterator[Fault]:
     for name in {entry.name for entry in answer if [e.name for e in answer].count(entry.name) > 1}:
         yield Fault(*one.place, f"{case} expects {name!r} twice", "a name for each thing that the probe returns")
     for entry in answer:
-        if entry.kind in ("value", "gradient") and entry.dtype not in TOLERANCES:
-            yield Fault(
-                *one.place, f"{case} expects {entry.name!r} as {entry.dtype!r}", likely(entry.dtype, TOLERANCES)
-            )
+        if entry.kind in ("value", "gradient") and entry.dtype not in DTYPES:
+            yield Fault(*one.place, f"{case} expects {entry.name!r} as {entry.dtype!r}", likely(entry.dtype, DTYPES))
 
 
 def _about_values(one: Placed, sources: Sources) -> Iterator[Fault]:
@@ -209,6 +224,8 @@ def _about_values(one: Placed, sources: Sources) -> Iterator[Fault]:
         )
         if "does not matter" in str(error):
             right = "an input that does, or free=(…) where it need not"
+        if "too small for its tolerance" in str(error):
+            right = 'other numbers; atol=… of a tenth of them; zero="why" where nothing but 0 is right'
         yield Fault(*one.place, str(error).rstrip("."), right)
     except Exception as error:
         yield fault_of(error, sources.folder, one.place, "an answer for other inputs, too")
@@ -241,6 +258,9 @@ def branch_faults(oracle: ModuleType, placed: Sequence[Placed], file: ItemsFile,
         for case in cases:
             with contextlib.suppress(UndrawnError):
                 attempt(functools.partial(_answer, drafts[case]), sources.folder, place, "")
+        unlisted = taken - set().union(*branches.values())
         for branch in sorted(set(wanted) - taken):
             at = sources.place_of(branch, ("oracle",))
-            yield Fault(*at, f"no case of {item} takes the branch {branch!r}", "a case that does, or no such branch")
+            right = "a case that does, or no such branch"
+            right += f"; what TAKEN holds besides: {', '.join(map(repr, sorted(unlisted)))}" if unlisted else ""
+            yield Fault(*at, f"no case of {item} takes the branch {branch!r}", right)

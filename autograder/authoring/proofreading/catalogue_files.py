@@ -21,10 +21,9 @@ def collecting_refusals(call: Callable[[], R], sources: Sources) -> tuple[R, lis
     """What `call`, which imports the catalogue, returns, and every edit of it whose right text is not there once."""
     with refusals() as refused:
         found = call()
-    right = "the text as it stands in CORRECT, as often as it stands there"
-    return found, [
-        Fault(Path(file), line, what, right) for file, line, what in refused if sources.folder in Path(file).parents
-    ]
+    right = "text as it stands in the right answer, there once"
+    own = [entry for entry in refused if sources.folder in Path(entry[0]).parents]
+    return found, [Fault(Path(file), line, what.rstrip("."), right) for file, line, what in own]
 
 
 def catalogue_faults(module: ModuleType, sources: Sources, functions: Sequence[str]) -> Iterator[Fault]:

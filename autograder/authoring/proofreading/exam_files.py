@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ from autograder.authoring.exam.contract import CONTRACT, Clause, clauses_in
 from autograder.authoring.exam.costs import COSTLY
 from autograder.authoring.exam.mutants import EQUIVALENT
 from autograder.authoring.proofreading.fault import Fault, likely
+from autograder.authoring.proofreading.toml_files import read_toml
 from autograder.vocabulary.errors import FixtureError
 
 TEXTS = {COSTLY: ("function", "reason"), EQUIVALENT: ("function", "before", "after", "reason")}
-MORE = {COSTLY: ("mistakes", "mistake"), EQUIVALENT: ("family",)}
+MORE = {COSTLY: ("mistakes", "mistake"), EQUIVALENT: ("family", "occurrence")}
 TABLE = {COSTLY: "costly", EQUIVALENT: "equivalent"}
 Items = Mapping[str, Sequence[str]]  # function → its items
 
@@ -26,18 +26,23 @@ def exam_faults(folder: Path, items: Items) -> Iterator[Fault]:
         path = folder / name
         if not path.is_file():
             continue
-        try:
-            text = path.read_text(encoding="utf-8")
-            data = tomllib.loads(text)
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            found = re.search(r"at line (\d+)", str(error))
-            yield Fault(path, int(found[1]) if found else 1, f"not TOML: {error}", 'key = "text"')
+        found = read_toml(path, 'key = "text"')
+        if isinstance(found, Fault):
+            yield found
             continue
+        text, data = found
         yield from _clauses(path, text, data, items) if name == CONTRACT else _entries(path, text, data, items)
 
 
 def _clauses(path: Path, text: str, data: Mapping[str, Any], items: Items) -> Iterator[Fault]:
     right = "a sentence with its mistakes, or with the reason why it is not graded"
+    unknown = [name for name, one in data.items() if name != "clause" and isinstance(one, dict) and name not in items]
+    for name in unknown:
+        line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip().strip('[]"') == name), 1)
+        yield Fault(path, line, f"no item grades {name!r}", likely(name, items))
+    data = {name: one for name, one in data.items() if name not in unknown}
+    if not data:
+        return
     seen: dict[str, int] = {}
     try:
         for make in clauses_in(data, text, path, {name: tuple(several) for name, several in items.items()}):
@@ -88,6 +93,9 @@ def _of_entry(entry: Mapping[str, Any], file: str, items: Items) -> Iterator[tup
         found = entry.get(key, "" if of_all and key == "function" else None)
         if not isinstance(found, str) or (not found.strip() and key == "reason"):
             yield f"{key} is {found!r}" if key in entry else f"{key} is missing", f'{key} = "…"'
+    which = entry.get("occurrence", 1)
+    if type(which) is not int or which < 1:
+        yield f"occurrence is {which!r}", "a whole number from 1: which of the changes that are told in the same lines"
     named = entry.get("mistakes", [])
     if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
         yield f"mistakes is {named!r}", 'mistakes = ["…"]'

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import builtins
 import difflib
+import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from types import TracebackType
+from typing import Any, TypeVar
 
-from autograder.vocabulary.errors import FixtureError
+from autograder.authoring.declarations import Misnamed
+from autograder.vocabulary.errors import FixtureError, KitError
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CASE = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
+UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
 R = TypeVar("R")
 
 
@@ -59,6 +65,12 @@ def likely(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(names[:8])}{' …' if len(names) > 8 else ''}" if names else "there is none"
 
 
+def is_misspelt(key: str, entry: Mapping[str, Any], known: Collection[str]) -> bool:
+    """Whether an entry that lacks the key has another that is nearly it: that is told of the other one."""
+    unknown = [name for name in entry if name not in known]
+    return key not in entry and bool(difflib.get_close_matches(key, unknown, n=1))
+
+
 def line_of(text: str, part: str) -> int:
     """The first line that holds that text; 1 where none does."""
     before, found, _ = text.partition(part)
@@ -67,14 +79,62 @@ def line_of(text: str, part: str) -> int:
 
 def fault_of(error: BaseException, folder: Path, otherwise: tuple[Path, int], right: str) -> Fault:
     """An exception of the author's own code, at the last of its lines in `folder`, else at `otherwise`."""
-    path, line = otherwise
+    path, line = [otherwise, *_places_in(error, folder)][-1]
+    if isinstance(error, Misnamed):
+        return Fault(*(error.place or (path, line)), error.what, error.right)
+    said = (str(error)[:300] or "without a message").rstrip(".")
+    said = said if isinstance(error, KitError) else f"{type(error).__name__}: {said}"
+    return Fault(path, line, said, _meant(error) or right)
+
+
+def is_raised_in(error: BaseException, folder: Path) -> bool:
+    """Whether code of the author's, in `folder`, was running when it was raised."""
+    return any(True for _ in _places_in(error, folder))
+
+
+def _places_in(error: BaseException, folder: Path) -> Iterator[tuple[Path, int]]:
+    """The author's own lines on the way to where it was raised."""
     trace = error.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
         if folder in file.parents:
-            path, line = file, trace.tb_lineno
+            yield file, trace.tb_lineno
         trace = trace.tb_next
-    return Fault(path, line, f"{type(error).__name__}: {str(error)[:300] or 'without a message'}", right)
+
+
+def _meant(error: BaseException) -> str:
+    """The name that was meant, where an exception is about one that is nearly there; "" elsewhere."""
+    name, known = "", list[str]()
+    if isinstance(error, NameError) and error.name:
+        name, known = error.name, _names_at(error.__traceback__)
+    elif isinstance(error, AttributeError) and error.name:
+        name, known = error.name, dir(error.obj)
+    elif isinstance(error, TypeError) and (found := UNEXPECTED.search(str(error))):
+        name, known = found[2], _arguments(found[1])
+    close = difflib.get_close_matches(name, [one for one in known if not one.startswith("_")], n=1)
+    return f"{close[0]!r} is there" if close else ""
+
+
+def _names_at(trace: TracebackType | None) -> list[str]:
+    """The names that there are where an exception was raised: of a comprehension, the function's around it, too."""
+    found = list[str]()
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        is_theirs = not str(frame.f_globals.get("__name__")).startswith("autograder.")
+        found += [*frame.f_locals, *frame.f_globals] if is_theirs else []
+    return [*dict.fromkeys(found), *dir(builtins)]
+
+
+def _arguments(function: str) -> list[str]:
+    """The arguments of a function or a class of the kit, by the name that an exception calls it by."""
+    path = function.removesuffix(".__init__").split(".")
+    for module in [one for name, one in sorted(sys.modules.items()) if name.startswith("autograder.")]:
+        found: Any = module
+        for part in path:
+            found = getattr(found, part, None)
+        if callable(found):
+            return list(inspect.signature(found).parameters)
+    return []
 
 
 def attempt(call: Callable[[], R], folder: Path, otherwise: tuple[Path, int], right: str) -> R | Fault:

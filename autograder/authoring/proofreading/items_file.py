@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.handout.masking import without_hidden
-from autograder.authoring.proofreading.fault import CASE, SLUG, Fault, likely
+from autograder.authoring.proofreading.fault import CASE, SLUG, Fault, is_misspelt, likely
+from autograder.authoring.proofreading.toml_files import read_toml
 from autograder.grading.items import ASSIGNMENT_KEYS, BUDGETS, CURVE_KEYS, ITEM_KEYS, PACKAGES
 
 SLUG_RIGHT = "small letters, digits and single dashes, such as deltas-max"
+KEYS = ASSIGNMENT_KEYS | ITEM_KEYS | CURVE_KEYS | BUDGETS
 NUMBER_RIGHT = "a number above 0"
 
 
@@ -73,17 +75,10 @@ class ItemsFile:
 def read_items(path: Path, functions: tuple[str, ...] | None) -> ItemsFile | Fault:
     """The file, or why it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return ItemsFile(path, text, tomllib.loads(text), functions)
+        found = read_toml(path, 'key = "text", key = 1, key = ["a", "b"]')
     except OSError as error:
         return Fault(path, 1, f"cannot be read: {error.strerror}", "a file that says what is graded")
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"at line (\d+)", str(error))
-        return Fault(
-            path, int(place[1]) if place else 1, f"not TOML: {error}", 'key = "text", key = 1, key = ["a", "b"]'
-        )
-    except UnicodeDecodeError as error:
-        return Fault(path, 1, f"not UTF-8: {error.reason} at byte {error.start}", "text that is saved as UTF-8")
+    return found if isinstance(found, Fault) else ItemsFile(path, *found, functions)
 
 
 def item_faults(file: ItemsFile, solution: Path) -> Iterator[Fault]:
@@ -144,12 +139,11 @@ def _about_entry(file: ItemsFile, table: str, place: int, entry: Mapping[str, An
         yield file.fault(f"the id {name!r} cannot be a file's name", SLUG_RIGHT, table, place, "id")
     if isinstance(function, str) and function.strip():
         if not _is_name(function):
-            yield file.fault(
-                f"function {function!r} is no name in Python", "letters, digits and _", table, place, "function"
-            )
+            what = f"function {function!r} is no name in Python"
+            yield file.fault(what, "letters, digits and _", table, place, "function")
         elif file.functions is not None and function not in file.functions:
-            right = f"one that is: {likely(function, file.functions)}"
-            yield file.fault(f"the solution does not define {function}", right, table, place, "function")
+            what = f"the solution does not define {function}"
+            yield file.fault(what, likely(function, file.functions), table, place, "function")
     if isinstance(title := entry.get("title"), str) and ("|" in title or "\n" in title):
         yield file.fault("the title would break the table of points", "one line without |", table, place, "title")
     for key in ("points", "timeout", *BUDGETS):
@@ -198,7 +192,8 @@ def _about_points(file: ItemsFile) -> Iterator[Fault]:
         return
     total = round(sum(points), 2)
     if not math.isclose(total, wanted):
-        right = f"points = {total:g} here, or items that are worth {wanted - total:+g} together"
+        other = f"{abs(wanted - total):g} {'more' if total < wanted else 'fewer'} together"
+        right = f"points = {total:g} here, or items that are worth {other}"
         yield file.fault(f"the items are worth {total:g} points, not {wanted:g}", right, key="points")
 
 
@@ -217,22 +212,33 @@ def _about_masking(file: ItemsFile) -> Iterator[Fault]:
         is_masked = not items or tomllib.loads(without_hidden(file.text)) == wanted
     except tomllib.TOMLDecodeError:
         is_masked = False
-    if not is_masked:
+    yield from (inside := list(_inside_hints(file)))
+    if not is_masked and not inside:
         place = next((p for t, p, e in file.tables if t == "item" and "hidden" in e), 0)
         what = "the hidden cases cannot be taken out of the students' copy of this file"
         yield file.fault(what, 'hidden = ["a", "b"] in each [[item]], the key without quotes', "item", place, "hidden")
 
 
+def _inside_hints(file: ItemsFile) -> Iterator[Fault]:
+    """Entries of an item that stand below its [item.hints], where they are of that table."""
+    for place, entry in [(place, entry) for table, place, entry in file.tables if table == "item"]:
+        named = set(hints) if isinstance(hints := entry.get("hints"), dict) else set()
+        for key in sorted(named & (ITEM_KEYS | BUDGETS) - set(listed_in(entry))):
+            first, rows = file.line("item", place), file.text.splitlines()
+            line = next((n for n in range(first, len(rows)) if re.match(rf"\s*{key}\s*=", rows[n])), first - 1) + 1
+            yield Fault(file.path, line, f"{key} stands inside [item.hints]", f"{key} above the line [item.hints]")
+
+
 def _text(file: ItemsFile, entry: Mapping[str, Any], key: str, table: str, place: int) -> Iterator[Fault]:
     found = entry.get(key)
-    if not isinstance(found, str) or not found.strip():
+    if (not isinstance(found, str) or not found.strip()) and not is_misspelt(key, entry, KEYS):
         what = f"{key} is missing" if key not in entry else f"{key} is {found!r}"
         yield file.fault(what, f'text: {key} = "…"', table, place, key)
 
 
 def _number(file: ItemsFile, entry: Mapping[str, Any], key: str, table: str, place: int) -> Iterator[Fault]:
     found = entry.get(key)
-    if not _is_number(found):
+    if not _is_number(found) and not is_misspelt(key, entry, KEYS):
         what = f"{key} is missing" if key not in entry else f"{key} is {found!r}"
         yield file.fault(what, NUMBER_RIGHT, table, place, key)
 
@@ -276,13 +282,8 @@ def _repaired_item(place: int, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cases(listed: object) -> list[str]:
     """The cases that a list names, or that was meant to be one."""
-    return (
-        [listed]
-        if isinstance(listed, str)
-        else [case for case in listed if isinstance(case, str)]
-        if isinstance(listed, list)
-        else []
-    )
+    several = [listed] if isinstance(listed, str) else listed
+    return [case for case in several if isinstance(case, str)] if isinstance(several, list) else []
 
 
 def _is_filled(found: object) -> bool:
@@ -291,10 +292,9 @@ def _is_filled(found: object) -> bool:
 
 def listed_names(file: ItemsFile, keys: Iterable[str] = ("public", "hidden")) -> list[str]:
     """Every case that an item lists."""
-    return [
-        case
-        for table, _, entry in file.tables
-        for key in keys
-        if table == "item"
-        for case in _cases(entry.get(key, []))
-    ]
+    return [case for table, _, entry in file.tables if table == "item" for case in listed_in(entry, keys)]
+
+
+def listed_in(entry: Mapping[str, Any], keys: Iterable[str] = ("public", "hidden")) -> list[str]:
+    """The cases that one item lists."""
+    return [case for key in keys for case in _cases(entry.get(key, []))]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.authoring.declarations import OPEN_SECRET
-from autograder.authoring.fixtures.agreement import check_solution, with_mistakes
+from autograder.authoring.fixtures.agreement import check_solution, is_misspelt, with_mistakes
 from autograder.authoring.fixtures.generator import Drawing, case_of, listed_cases
 from autograder.authoring.proofreading.case_files import (
     Placed,
@@ -19,8 +19,10 @@ from autograder.authoring.proofreading.case_files import (
 )
 from autograder.authoring.proofreading.catalogue_files import catalogue_faults, collecting_refusals
 from autograder.authoring.proofreading.exam_files import exam_faults
+from autograder.authoring.proofreading.example_files import example_faults
 from autograder.authoring.proofreading.fault import Fault, Faults, fault_of
 from autograder.authoring.proofreading.items_file import ItemsFile, item_faults, read_items, repaired
+from autograder.authoring.proofreading.names import Known, known_names
 from autograder.authoring.proofreading.python_files import Sources, imported
 from autograder.authoring.proofreading.text_files import (
     functions_of,
@@ -29,6 +31,7 @@ from autograder.authoring.proofreading.text_files import (
     notebook_path,
     readme_faults,
 )
+from autograder.authoring.proofreading.time_limit import EndlessError
 from autograder.grading.items import Assignment, assignment_of, load_assignment
 from autograder.sandbox.apart import apart
 from autograder.sandbox.sandbox import Sandbox
@@ -68,17 +71,34 @@ def reading_faults(folder: Path) -> list[Fault]:
     """What is wrong in items.toml, in the text and in Python that cannot be parsed; nothing of theirs is run."""
     folder = folder.resolve()
     items, faults = _read(folder)
-    return [*faults, *Sources.of(folder).faults] if items is None else [*faults, *_syntax(Sources.of(folder))]
+    sources = Sources.of(folder)
+    if items is None:
+        return [*faults, *sources.faults]
+    return [*faults, *_syntax(sources), *_about_examples(items, sources)]
 
 
 def proofread(folder: Path, sandbox: Sandbox | None = None) -> list[Fault]:
     """All that is wrong, their Python run; with a sandbox the solution and the mistakes are, too."""
     folder = folder.resolve()
+    try:
+        return _proofread(folder, sandbox)
+    except EndlessError as error:  # what else is wrong would be looked for with code that does not end
+        return [endless_fault(error, folder)]
+
+
+def endless_fault(error: EndlessError, folder: Path) -> Fault:
+    """The line at which their code was when its time was over."""
+    found = fault_of(error, folder.resolve(), (folder.resolve() / "cases.py", 1), "a loop that ends")
+    return Fault(found.path, found.line, str(error), found.right)
+
+
+def _proofread(folder: Path, sandbox: Sandbox | None) -> list[Fault]:
     items, faults = _read(folder)
     sources = Sources.of(folder)
     faults += _syntax(sources)
     if items is None:
         return faults
+    faults += _about_examples(items, sources)
     try:
         assignment = load_assignment(folder) if not faults else assignment_of(repaired(items), folder)
     except FixtureError as error:
@@ -94,7 +114,7 @@ def proofread(folder: Path, sandbox: Sandbox | None = None) -> list[Fault]:
     draw = Drawing(assignment, sandbox) if sandbox else _NoDrawing()
     placed, ended, whole = placed_drafts(modules["cases"], OPEN_SECRET, draw, sources)
     faults += ended
-    faults += draft_faults(placed, items, sources, whole=whole)
+    faults += draft_faults(placed, items, sources, _known(items), whole=whole)
     if faults:
         return faults
     faults += branch_faults(modules["oracle"], placed, items, sources)
@@ -103,13 +123,34 @@ def proofread(folder: Path, sandbox: Sandbox | None = None) -> list[Fault]:
     return faults
 
 
+def _known(file: ItemsFile) -> Known:
+    """What the solution has; where it cannot be read, which is told elsewhere, nothing."""
+    try:
+        return known_names(_module(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return Known({}, frozenset())
+
+
+def _module(file: ItemsFile) -> Path:
+    return _solution(file.path.parent) / f"{file.data.get('module')}.py"
+
+
+def _solution(folder: Path) -> Path:
+    return folder.parent.parent / "solution" / folder.name
+
+
+def _about_examples(file: ItemsFile, sources: Sources) -> list[Fault]:
+    items = [name for several in _items_of(file).values() for name in several]
+    return list(example_faults(sources.folder, items, sources.probes, _known(file)))
+
+
 def _read(folder: Path) -> tuple[ItemsFile | None, list[Fault]]:
     """items.toml and what is wrong in it and in the solution's folder."""
-    solution = folder.parent.parent / "solution" / folder.name
+    solution = _solution(folder)
     first = read_items(folder / "items.toml", None)
     if isinstance(first, Fault):
         return None, [first]
-    module = solution / f"{first.data.get('module')}.py"
+    module = _module(first)
     file = ItemsFile(first.path, first.text, first.data, functions_of(module))
     graded = _graded(file)
     readme = solution / "README.md"
@@ -163,10 +204,13 @@ def _run_faults(
             yield Fault(*places[case.id], told, "a case, an oracle and a solution that agree")
     if wrong:
         return
-    separated = {slug for case in with_mistakes(assignment, cases, mistakes, sandbox) for slug in case.mistakes}
+    marked = with_mistakes(assignment, cases, mistakes, sandbox)
+    separated = {slug for case in marked for slug in case.mistakes}
     for mistake in mistakes:
+        place = sources.place_of(mistake.slug, ("mistakes",))
+        if is_misspelt(mistake.slug, marked):
+            yield Fault(*place, f"{mistake.slug} always ends in a NameError", "a text that runs and is wrong")
         if mistake.slug not in separated:
-            place = sources.place_of(mistake.slug, ("mistakes",))
             what = f"no case separates {mistake.slug} from a right answer"
             yield Fault(*place, what, "a case that does, or no such mistake")
 

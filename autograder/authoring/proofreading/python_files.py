@@ -16,7 +16,7 @@ from autograder.authoring.proofreading.fault import Fault, attempt
 from autograder.grading.items import Assignment
 
 GENERATOR = ("oracle", "cases", "mistakes")
-CALLING = "autograder.sandbox.inside.calling"  # the engine's own probe, which stands beside student code
+CALLING = tuple(f"autograder.sandbox.inside.{name}" for name in ("calling", "parameters", "stand_ins"))
 NEEDED = {
     "oracle": "expected values, from loops and closed forms: `autograder new` writes one",
     "cases": "a function drafts(secret, draw)",
@@ -94,7 +94,7 @@ class Sources:
         for node in ast.walk(self.trees.get(path, ast.Module([], []))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or "."] if isinstance(node, ast.ImportFrom) else []
-            if foreign := [n for n in names if n != CALLING and n.split(".")[0] in ("autograder", "", *GENERATOR)]:
+            if foreign := [n for n in names if n not in CALLING and n.split(".")[0] in ("autograder", "", *GENERATOR)]:
                 what = f"a probe runs beside student code, where there is no {foreign[0]}"
                 yield Fault(path, getattr(node, "lineno", 1), what, "torch, numpy, the standard library, given modules")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from autograder.authoring.handout.points import POINTS_BEGIN, POINTS_END
 from autograder.authoring.handout.source_notebook import BEGIN, END, EXTRAS
 from autograder.authoring.proofreading.fault import SLUG, Fault, likely, line_of
+from autograder.authoring.proofreading.toml_files import read_toml
 
 CELL, QUESTION = ("after", "id", "kind", "source"), ("after", "id", "points", "question", "guide")
 EXTRA_KEYS = ("without", "cell", "question")
@@ -38,7 +38,7 @@ def module_faults(path: Path, graded: Sequence[str]) -> Iterator[Fault]:
         yield Fault(path, line, f"not Python: {getattr(error, 'msg', error)}", "a solution that can be imported")
         return
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    marked: set[str] = set()
+    marked: set[str] = set()  # by either marker: of one without the other that is told
     opened = 0
     for number, line in enumerate(text.splitlines(), 1):
         marker = line.strip()
@@ -46,6 +46,7 @@ def module_faults(path: Path, graded: Sequence[str]) -> Iterator[Fault]:
             yield Fault(path, number, f"{BEGIN!r} inside an answer that began in line {opened}", f"{END!r} before it")
         if marker == END and not opened:
             yield Fault(path, number, f"{END!r} ends no answer", f"{BEGIN!r} before it")
+            marked |= {node.name for node in [node for node in functions if node.lineno <= number][-1:]}
         if marker == BEGIN and not opened:
             around = [node.name for node in functions if node.lineno <= number <= (node.end_lineno or 0)]
             marked |= set(around)
@@ -83,13 +84,11 @@ def notebook_faults(path: Path, readme: str, functions: Sequence[str]) -> Iterat
     """All that is wrong in notebook.toml; nothing where there is none."""
     if not path.is_file():
         return
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        found = re.search(r"at line (\d+)", str(error))
-        yield Fault(path, int(found[1]) if found else 1, f"not TOML: {error}", 'key = "text"')
+    found = read_toml(path, 'key = "text"')
+    if isinstance(found, Fault):
+        yield found
         return
+    text, data = found
     for key in data.keys() - set(EXTRA_KEYS):
         yield Fault(path, line_of(text, key), f"unknown entry {key!r}", likely(key, EXTRA_KEYS))
     places = {"", *functions, *re.findall(r"^## [ `]*(.*?)[ `]*$", readme, flags=re.MULTILINE)}

@@ -8,13 +8,12 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from autograder.course.similarity.fingerprints import Pair, pairs_of
 from autograder.grading.items import Assignment
 from autograder.sandbox.apart import apart
-from autograder.submissions.finding import find
 from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 
 MAX_SOURCE = 200_000  # characters of one submission
@@ -34,8 +33,8 @@ class Similarity:
     given: frozenset[str] = frozenset()
 
 
-def compare_class(assignment: Assignment, paths: Sequence[Path], least: float = LEAST) -> Similarity:
-    """Compare every two submissions at these paths; raises UsageError where copydetect is not installed.
+def compare_class(assignment: Assignment, candidates: Sequence[Candidate], least: float = LEAST) -> Similarity:
+    """Compare every two of these submissions; raises UsageError where copydetect is not installed.
 
     least   the share of one's own work, weighed, from which on a pair is shown
     """
@@ -44,7 +43,7 @@ def compare_class(assignment: Assignment, paths: Sequence[Path], least: float = 
     texts: dict[str, str] = {}
     left_out: dict[str, str] = {}
     untouched = assignment.untouched_source()
-    for candidate in find(paths, assignment.module):
+    for candidate in candidates:
         submission = read(candidate, assignment.module, untouched)
         if reason := submission.fault or submission.problem:
             left_out[candidate.student] = reason

@@ -1,9 +1,9 @@
 """Counterexamples without an oracle: a public case that fails, cut to one of its rows.
 
-`rows.toml` beside the stored cases says of which probes, or of which functions, a row of the answer depends on that row
-of the inputs alone:
+`rows.toml` beside the stored cases says of which probes, or of which functions that the engine's own probe calls, a row
+of the answer depends on that row of the inputs alone:
 
-    [deltas]
+    [compute_deltas]
     inputs = ["rewards"]                            # whose first axis is the rows'
     call = 'compute_deltas({rewards}, "{mode}")'    # what to paste: inputs as tensors, parameters as they are
 
@@ -14,28 +14,36 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from autograder.grading.cases import Case, Expectation
+from autograder.grading.compare import Mismatch
 from autograder.grading.counterexamples.search import Runner, is_lost, wrong
 from autograder.grading.counterexamples.telling import told
 from autograder.grading.counterexamples.trials import Trial
 from autograder.grading.items import Assignment, Item
 from autograder.grading.remarks.wording import Place, in_file
 from autograder.sandbox.calls import Outcome, Program
+from autograder.sandbox.observation import Raised
 from autograder.vocabulary.errors import FixtureError
+from autograder.vocabulary.report import ItemResult
 
 FILE = "rows.toml"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
+RETURNS = "returns"  # a parameter of all calls that the engine's own probe makes
 KIND = ("fact", "kind")  # of what came back: no matter of rows
 MOST_ROWS = 12  # of a case; one call each
 
 
 @dataclass(frozen=True)
 class RowSearch:
-    """One submission's search among the rows of public cases."""
+    """One submission's search among the rows of public cases.
+
+    raised   the ids of cases in which it raised an exception: a row in which another thing goes wrong is not shown,
+             for it would explain nothing of what the message says
+    """
 
     declared: Mapping[str, Mapping[str, Any]]
     cases: Sequence[Case]
@@ -43,22 +51,33 @@ class RowSearch:
     runner: Runner
     load_timeout: float
     place: Place = in_file
+    raised: Collection[str] = ()
+
+    def after(self, results: Iterable[ItemResult]) -> Self:
+        """The same search, which knows in which cases of these results it raised."""
+        raised = {case.case for result in results for case in result.cases if case.verdict == "raised"}
+        return replace(self, raised=raised)
 
     def counterexamples(self, items: Sequence[Item]) -> dict[str, str]:
-        """Item → the text of its counterexample: of the first case with a row that is wrong by itself."""
-        trials = [(item, trial) for item in items for trial in self._trials(item)]
-        asked = [(item, trial, case) for item, trial in trials if (case := trial.as_case(item)) is not None]
+        """Item → the text of its counterexample: of the first case with a row that is wrong by itself, and likewise."""
+        trials = [(item, whole, trial) for item in items for whole, trial in self._trials(item)]
+        ready = [(whole, (item, trial, case)) for item, whole, trial in trials if (case := trial.as_case(item))]
         first: dict[str, tuple[Item, Trial, Case]] = {}
-        for (item, trial, case), outcome in zip(asked, self._run(asked), strict=True):
-            if item.id not in first and not is_lost(outcome) and wrong(case, outcome) is not None:
-                first[item.id] = item, trial, case
+        for (whole, asked), outcome in zip(ready, self._run([asked for _, asked in ready]), strict=True):
+            item, _, case = asked
+            if item.id not in first and not is_lost(outcome) and self._is_alike(whole, wrong(case, outcome)):
+                first[item.id] = asked
         return {item: text for item, found in first.items() if (text := self._confirmed(*found))}
 
-    def _trials(self, item: Item) -> Iterator[Trial]:
-        """Each row of the item's public cases that has others beside it, in order."""
+    def _is_alike(self, whole: str, fault: Mismatch | Raised | None) -> bool:
+        """Whether a row goes wrong as its whole case does: by an exception, or by an answer."""
+        return fault is not None and isinstance(fault, Raised) == (whole in self.raised)
+
+    def _trials(self, item: Item) -> Iterator[tuple[str, Trial]]:
+        """Each row of the item's public cases that has others beside it, in order, with the case's id."""
         for case in self.cases:
             if case.item == item.id and case.visibility == "public":
-                yield from rows_of(case, self.declared)
+                yield from ((case.id, trial) for trial in rows_of(case, self.declared))
 
     def _run(self, asked: Sequence[tuple[Item, Trial, Case]]) -> list[Outcome]:
         requests = [case.request(item) for item, _, case in asked]
@@ -85,7 +104,7 @@ def read_rows(assignment: Assignment) -> dict[str, Any]:
 
 def rows_of(case: Case, declared: Mapping[str, Mapping[str, Any]]) -> list[Trial]:
     """The case cut to each of its rows; none where it has only one, or anything in it is not by rows."""
-    entry = declared.get(case.probe) or declared.get(case.function)
+    entry = declared.get(case.probe) or (declared.get(case.function) if RETURNS in case.params else None)
     count = {len(array) if array.ndim else 0 for array in case.inputs.values()}
     if entry is None or set(case.inputs) != set(entry["inputs"]):
         return []

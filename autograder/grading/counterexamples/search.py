@@ -18,7 +18,8 @@ from autograder.grading.counterexamples.shrinking import simpler
 from autograder.grading.counterexamples.telling import told
 from autograder.grading.counterexamples.trials import Trial
 from autograder.grading.items import Item
-from autograder.grading.remarks.wording import Place, in_file
+from autograder.grading.remarks.hints import PUBLIC_PASS
+from autograder.grading.remarks.wording import UNTOLD, Place, in_file
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Raised
 from autograder.vocabulary.errors import GraderFault
@@ -160,7 +161,7 @@ class Finder(Protocol):
 def with_counterexamples(
     results: Sequence[ItemResult], items: Sequence[Item], finder: Finder | None, *, unseen: bool
 ) -> list[ItemResult]:
-    """The results, with a counterexample where one is found.
+    """The results, with a counterexample where one is found: what it shows need not be looked for elsewhere.
 
     unseen   one is looked for where an item fails in hidden cases alone; else wherever it fails
     """
@@ -172,7 +173,14 @@ def with_counterexamples(
         found = finder.counterexamples([item for item in items if item.id in chased])
     except (GraderFault, OSError):  # the points are known already, and hold without an example
         return list(results)
-    return [replace(result, counterexample=found.get(result.item, "")) for result in results]
+    return [_with(result, found.get(result.item, "")) for result in results]
+
+
+def _with(result: ItemResult, counterexample: str) -> ItemResult:
+    if not counterexample:
+        return result
+    hint, message = "" if result.hint == PUBLIC_PASS else result.hint, result.message.replace(UNTOLD, "")
+    return replace(result, counterexample=counterexample, hint=hint, message=message)
 
 
 def _is_chased(result: ItemResult) -> bool:

@@ -14,6 +14,8 @@ from autograder.grading.remarks.named_numbers import factors, names_of, products
 ENOUGH_BITS = 16.0
 ENOUGH_PLACES = 8.0  # bits of evidence for where a difference lies
 ENOUGH_VALUES = 3
+BARE = "times what it should be."
+SAME = "All your values are the same, but they should not be."
 KINDS = (
     "axes-swapped", "shape-alone", "more-after", "more-missing", "left-out", "summed", "averaged", "never-finite",
     "holes-where-even", "holes", "zero", "sign", "factor", "offset", "function", "same", "transposed", "reshaped",
@@ -32,7 +34,7 @@ WORDS = {
     "holes-where-even": "Yours is not a finite number only where the values along {detail} should all be the same.",
     "holes": "Yours is not a finite number only where it should be {detail}.",
     "zero": "All your values are zero.",
-    "same": "All your values are the same, but they should not be.",
+    "same": SAME,
     "sign": "{each} has the right size and the wrong sign.",
     "function": "Your values are {detail} of the expected ones.",
     "transposed": "Your values are the expected ones with {detail} interchanged.",
@@ -102,7 +104,7 @@ def factor_words(found: Sequence[Clue], wrongs: Sequence[Wrong]) -> str:
             return f"{each} is {found[0].number:.4g} times what it should be. Is it {names[0]}?"
         return f"{each} is {names[0]}{sign}.{_question(names[0])}"
     if constant and enough(found, free=1):
-        return f"{each} is {found[0].number:.4g} times what it should be."
+        return f"{each} is {found[0].number:.4g} {BARE}"
     if all(clue.values >= ENOUGH_VALUES for clue in found) and enough(found, free=len(found)):
         subject = "All your values" if wrongs[0].observed.ndim else "Your value and its gradient"
         return f"{subject} are off by the same factor. What are they divided by?"

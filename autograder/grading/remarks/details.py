@@ -90,6 +90,7 @@ class Details:
     earlier   gradings of the same student, oldest first
     answers   item → fingerprint of a wrong answer that no known mistake gives; of hidden cases too, so for staff alone
     code      function that is wrong → how it is written; its student's own, and an example on the class's page
+    calls     item → what its public case calls that fails, as one would type it
     """
 
     submission: str
@@ -99,6 +100,7 @@ class Details:
     earlier: tuple[Earlier, ...] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_details(details: Details, path: Path) -> None:
@@ -123,7 +125,8 @@ def _from_json(data: Mapping[str, Any]) -> Details:
     pictures = tuple(map(_picture, data["pictures"]))
     earlier = tuple(map(_earlier, data.get("earlier", ())))
     answers, code = _texts(data["answers"]), _texts(data["code"])
-    return Details(data["submission"], data["fixtures"], curves, pictures, earlier, answers, code)
+    calls = _texts(data.get("calls", {}))  # which kits before did not write
+    return Details(data["submission"], data["fixtures"], curves, pictures, earlier, answers, code, calls)
 
 
 def _texts(data: Any) -> dict[str, str]:

@@ -72,7 +72,8 @@ def pair_of(expectation: Expectation, expected: Array, observed: Array) -> Pair:
     """These two arrays, of one shape, with the tolerance of the expectation widened."""
     wide, seen = expected.astype(np.float64), observed.astype(np.float64)
     epsilon = float(np.finfo(observed.dtype).eps) if observed.dtype.kind == "f" else float(np.finfo(np.float64).eps)
-    names = expectation.axes if len(expectation.axes) == wide.ndim else tuple(f"axis {n}" for n in range(wide.ndim))
+    said = expectation.said_axes
+    names = said if len(said) == wide.ndim else tuple(f"axis {n}" for n in range(wide.ndim))
     rtol = WIDER * max(expectation.rtol, 1e-9)
     each = min(_bits_of_one(wide, seen), max(0.0, -math.log2(2 * rtol)))  # what is allowed to be off says less
     return Pair(wide, seen, rtol, WIDER * expectation.atol, names, epsilon, each)

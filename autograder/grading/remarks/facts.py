@@ -35,6 +35,12 @@ def is_unseen(observed: object) -> bool:
     return observed is None or observed == []
 
 
+def unreadable(mismatch: Mismatch) -> str:
+    """Of values in whose place something else was found, where the reason follows."""
+    found = visible(mismatch.returned.type, 80)
+    return f"{mismatch.expectation.what} cannot be read: this was found in its place: {found}."
+
+
 def not_returned(case: Case, expectation: Expectation, kind: object, *, reveal: bool) -> str:
     """`kind`: what came back in place of several parts, where a probe says so."""
     names = case.params.get("returns", ())

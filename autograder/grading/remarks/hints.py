@@ -6,6 +6,7 @@ kind of failure comes a hint that is true of every failure of that kind.
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -15,6 +16,8 @@ from autograder.grading.compare import Mismatch, Rung
 from autograder.grading.items import Item
 from autograder.grading.remarks.wording import asks_for_lists, first_wrong, is_near_miss
 from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
+from autograder.submissions.syntax import defaults_of
+from autograder.vocabulary.text import visible
 
 CUT = "Look between inputs and result: detach, item, numpy, no_grad and a tensor made of numbers cut the graph."
 CONSTANT = "Which of the inputs are constants here, whatever graph they carry?"
@@ -23,10 +26,10 @@ OF_GRADIENT = (
 )
 OVERFLOWN = "Which step makes it first: the logarithm of 0, an exponential beyond the dtype, 0/0, or inf - inf?"
 NOT_FINITE = "The value is finite and its gradient is not: where and masks keep a value out, and not its derivative."
-OF_TYPE = "Callers catch an exception by its type."
-OF_TEXT = "Put that into the text of the exception, letter for letter."
+OF_TYPE = "Callers catch an exception by its type, and yours has another one."
+OF_TEXT = "Your exception has the right type, and its text lacks what it should name, letter for letter."
 PUBLIC_PASS = "The public cases of this item pass: try other sizes, dtypes and arguments than theirs."
-OF_LENGTH = "One axis has another length than it should: which of its entries are missing, or too many?"
+OF_LENGTH = "One axis has another length than it should: which step gives it that length?"
 VALUES: tuple[Rung, ...] = ("values", "finite")
 OF_KIND: Mapping[Rung, str] = {
     "tensor": "Return a torch.Tensor: no list, no number, no array.",
@@ -59,6 +62,39 @@ def hint_of_called(item: Item) -> str:
     return f"{item.id} fails too: if you call {item.function} here, start there."
 
 
+def hint_of_defaults(failing: Sequence[Case], handed_out: str, written: str) -> str:
+    """The hint where an item fails only in cases that leave a parameter to its default, and that is another.
+
+    handed_out, written   the text of the handout's module, and of the student's
+    """
+    tables = [defaults_of(text) for text in (handed_out, written)]
+    hints = {hint_of_default(one, *(table.get(one.function, {}) for table in tables)) for one in failing}
+    return hints.pop() if len(hints) == 1 else ""
+
+
+def hint_of_default(case: Case, handed_out: Mapping[str, str], written: Mapping[str, str]) -> str:
+    """The hint where a case leaves to its default a parameter whose default is another than in the handout.
+
+    handed_out, written   parameter → its default, of the case's function, in the handout and in the student's file
+    """
+    left = case.params.get("defaults")
+    given = {*case.inputs, *_keys(case.params)} - (set(left) if isinstance(left, list) else set())
+    for name, default in handed_out.items():
+        if name not in given and name in written and literal_eval(written[name]) != literal_eval(default):
+            found = visible(written[name], 40)
+            return (
+                f"By default {name} is {default} in the handout; in your first line of {case.function} it is {found}."
+            )
+    return ""
+
+
+def _keys(params: object) -> set[str]:
+    """The names of all that is handed over, however deep."""
+    if isinstance(params, Mapping):
+        return set(params).union(*map(_keys, params.values()))
+    return set().union(*map(_keys, params)) if isinstance(params, (list, tuple)) else set()
+
+
 def hint_of_failure(
     item: Item, case: Case, mismatch: Mismatch, simpler: str = "", *, later: bool = False, told: bool = False
 ) -> str:
@@ -71,6 +107,8 @@ def hint_of_failure(
     if mismatch.diagnoses or is_near_miss(mismatch) or mismatch.rung == "fact":
         return ""
     own = "" if later else item.hint
+    if not simpler and not told and mismatch.rung in VALUES and (hint := _of_this(item, case, mismatch)):
+        return hint
     if simpler:
         return f"{simpler} fails too: start there."
     if told:
@@ -91,6 +129,11 @@ def hint_of_failure(
             return OF_LENGTH
         case _:
             return _of_kind(own, case.values, mismatch)
+
+
+def _of_this(item: Item, case: Case, mismatch: Mismatch) -> str:
+    """What the item says of the value that is wrong, or of the case; "" where it says nothing of either."""
+    return item.hints.get(mismatch.expectation.name) or item.hints.get(case.id, "")
 
 
 def hint_of_hidden(item: Item, mismatch: Mismatch | None, simpler: str = "", values: str = TORCH) -> str:
@@ -120,6 +163,11 @@ def may_share_a_cause(one: Mismatch | None, other: Mismatch | None) -> bool:
 
 def _is_of_refusal(mismatch: Mismatch | None) -> bool:
     return mismatch is not None and mismatch.rung == "error"
+
+
+def is_of_numbers(mismatch: Mismatch | None) -> bool:
+    """Whether values came back and are wrong: of a result, or of a gradient that is there."""
+    return mismatch is not None and (mismatch.rung in VALUES or (mismatch.rung == "gradient" and bool(mismatch.first)))
 
 
 def is_of_form(mismatch: Mismatch) -> bool:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from autograder.grading.remarks.clues import Wrong
 from autograder.grading.remarks.evidence import Clue
 
+LESS = "over one less than that"
+SMALL = 3  # of sizes up to this one, such a quotient is 2 or 1.5, which other causes have as well
+
 
 def names_of(
     found: Sequence[Clue], wrongs: Sequence[Wrong], named: Callable[[Mapping[str, int]], Mapping[str, float]]
@@ -23,7 +26,9 @@ def names_of(
         }
         for clue, wrong in zip(found, wrongs, strict=True)
     ]
-    return sorted(set.intersection(*fitting))
+    small = [axis for axis in long if max(wrong.sizes.get(axis, 0) for wrong in wrongs) <= SMALL]
+    chance = tuple(f"{_size_of([axis])} {LESS}" for axis in small)
+    return sorted(name for name in set.intersection(*fitting) if not name.endswith(chance))
 
 
 def products(sizes: Mapping[str, int]) -> dict[str, float]:
@@ -47,7 +52,7 @@ def factors(sizes: Mapping[str, int]) -> dict[str, float]:
     }
     named = products(sizes)
     for name, size in sizes.items():
-        less, smaller = f"{_size_of([name])} over one less than that", max(size - 1, 1)
+        less, smaller = f"{_size_of([name])} {LESS}", max(size - 1, 1)
         named |= {f"the square root of {_size_of([name])}": math.sqrt(size), less: size / smaller}
         named[f"the square root of {less}"] = math.sqrt(size / smaller)
     for name, number in named.items():

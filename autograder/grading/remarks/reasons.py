@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import compare, expected_array, right_places
-from autograder.grading.remarks.clue_text import KINDS, enough, factor_words, sentence_of
+from autograder.grading.remarks.clue_text import BARE, KINDS, SAME, enough, factor_words, sentence_of
 from autograder.grading.remarks.clues import Wrong, clues, factor_clues
 from autograder.grading.remarks.evidence import MAX_AXES
 from autograder.grading.remarks.named_numbers import divisions, names_of
@@ -20,16 +22,24 @@ from autograder.sandbox.observation import Array, Observation
 
 ORDINALS = ("first", "second", "third", "fourth")
 TESTABLE = ("value", "gradient")
+TURNED = "Turn the sign round,"
+NEARLY = 1e-3
 
 Axes = tuple[str, ...]
 
 
-def explain(seen: Sequence[tuple[Case, Observation]], hints: Mapping[str, str], relatives: Sequence[Case] = ()) -> str:
+def explain(
+    seen: Sequence[tuple[Case, Observation]],
+    hints: Mapping[str, str],
+    relatives: Sequence[Case] = (),
+    others: Sequence[tuple[Case, Observation]] = (),
+) -> str:
     """What all failing cases show, told about the first; "" where that is hidden or there is nothing to tell.
 
     seen        the cases of the item that returned something, in order
     hints       of the known mistakes: an answer may be one of them and something else besides
     relatives   other cases of the function, which may know how the axes of an input are called
+    others      what came back of those: a sign that is turned round is turned round in all of them
     """
     mismatches = [compare(case.expected, observation) for case, observation in seen]
     case, first = next(((one, found) for (one, _), found in zip(seen, mismatches, strict=True) if found), (None, None))
@@ -40,10 +50,17 @@ def explain(seen: Sequence[tuple[Case, Observation]], hints: Mapping[str, str], 
     name, named = first.expectation.name, _input_axes([*(one for one, _ in seen), *relatives])
     arrays = [(one, wrong_array(one, observation, name, named)) for one, observation in seen]
     wrongs = [wrong for (_, wrong), found in zip(arrays, mismatches, strict=True) if wrong and found]
-    return " ".join(describe_all(wrongs)) or _composed(arrays, hints)
+    return " ".join(describe_all(wrongs)) or _composed(arrays, hints, others)
 
 
-def _composed(arrays: Sequence[tuple[Case, Wrong | None]], hints: Mapping[str, str]) -> str:
+def explains(reason: str) -> bool:
+    """Whether a sentence leaves nothing to ask: a factor without a name, or one value for all, says no cause."""
+    return bool(reason) and not reason.endswith((BARE, SAME))
+
+
+def _composed(
+    arrays: Sequence[tuple[Case, Wrong | None]], hints: Mapping[str, str], others: Sequence[tuple[Case, Observation]]
+) -> str:
     """A known mistake in every case, but for the sign or for a factor that the sizes of axes make."""
     wrongs = [(case, wrong) for case, wrong in arrays if wrong is not None]
     told = {
@@ -51,11 +68,28 @@ def _composed(arrays: Sequence[tuple[Case, Wrong | None]], hints: Mapping[str, s
         for slug in sorted({slug for case, _ in wrongs for slug in case.mistakes} & hints.keys())
         if (words := _but_for_a_factor([_against_mistake(case, slug, wrong) for case, wrong in wrongs]))
         and not _is_factor([_mistake_itself(case, slug, wrong) for case, wrong in wrongs])
+        and (words != TURNED or all(_is_turned(case, slug, found) for case, found in others))
     }
     if len(told) != 1:
         return ""
     ((words, hint),) = told
     return f"Two things at once. {words} and this is left: {hint}"
+
+
+def _is_turned(case: Case, slug: str, observation: Observation) -> bool:
+    """Whether what a case returned, where it is wrong, is what the mistake returns with its sign turned round."""
+    judged = [one for one in case.expected if one.kind in TESTABLE and "values" not in one.forgiven]
+    found = [(one, observation.returned.get(one.name)) for one in judged]
+    arrays = [(one, returned.array) for one, returned in found if returned is not None and returned.array is not None]
+    pairs = [
+        (-expected_array(replace(one, array=_mistaken(case, slug, one))), array)
+        for one, array in arrays
+        if array.shape != expected_array(one).shape or not right_places(one, array).all()
+    ]
+    return all(
+        wanted.shape == array.shape and np.allclose(array, wanted, rtol=NEARLY, atol=NEARLY**2)
+        for wanted, array in pairs
+    )
 
 
 def _against_mistake(case: Case, slug: str, wrong: Wrong) -> Wrong:
@@ -89,7 +123,7 @@ def _is_factor(wrongs: Sequence[Wrong]) -> bool:
 def _but_for_a_factor(wrongs: Sequence[Wrong]) -> str:
     tables = [{clue.kind: clue for clue in factor_clues(wrong)} for wrong in wrongs]
     if all("sign" in table for table in tables) and enough([table["sign"] for table in tables]):
-        return "Turn the sign round,"
+        return TURNED
     if not all("factor" in table for table in tables):
         return ""
     found = [table["factor"] for table in tables]
@@ -167,6 +201,5 @@ def _input_axes(cases: Iterable[Case]) -> dict[str, Axes]:
 def _named_sizes(expectations: Iterable[Expectation]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for expectation in expectations:
-        if expectation.array is not None:
-            sizes |= dict(zip(expectation.axes, expectation.array.shape, strict=False))
+        sizes |= expectation.named_sizes
     return dict(list(sizes.items())[:MAX_AXES])

@@ -21,13 +21,18 @@ LOSSES = "losses of updates"  # what each update learned from
 GRADIENTS = "gradients"  # an input: what the optimizer gets, whatever a submission does
 ALIKE = (2 / 3, 3 / 2)  # times the size of one update: still about one
 SMALLEST = 1e-3
+PARALLEL, ASKEW = 0.01, 0.5  # shares of a difference that is no multiple of the update that was due: hardly any; much
+ENOUGH = 8  # numbers, for one factor to fit all of them
+LEARNING_RATE = "Its loss is right: look at which optimizer it is, at its learning rate, and at how often it steps."
+AFTER_THE_LOSS = "Its loss is right: look at what becomes of its gradient, and at the optimizer."
+NO_FACTOR = "The difference is no multiple of the right update, so another learning rate alone does not explain it."
 
 
 def about_updates(case: Case, observation: Observation) -> str:
     """Which update is the first wrong one, and by how much; "" where the case has no such weights, or all are right."""
     found = _followed(case, observation)
     if found is None:
-        return ""
+        return _of_another_number(case, observation)
     expectation, wanted, yours = found
     right = right_places(expectation, yours).reshape(len(yours), -1).all(axis=1)
     if right.all():
@@ -36,8 +41,9 @@ def about_updates(case: Case, observation: Observation) -> str:
     first = int(np.argmin(right))
     if not first:
         return "The weights differ before the first update."
-    size = _size(wanted[first] - wanted[first - 1], yours[first] - wanted[first])
-    return f"{_when(first)}{size}{_where(case, observation, first)}" if size else ""
+    update, difference = wanted[first] - wanted[first - 1], yours[first] - wanted[first]
+    size = _size(update, difference)
+    return f"{_when(first)}{size}{_where(case, observation, first, _factor(update, difference))}" if size else ""
 
 
 def _followed(case: Case, observation: Observation) -> tuple[Expectation, Array, Array] | None:
@@ -56,6 +62,25 @@ def _followed(case: Case, observation: Observation) -> tuple[Expectation, Array,
             whole = np.concatenate([start[None], wanted])
             return replace(expectation, array=whole), whole, np.concatenate([start[None], yours])
     return None
+
+
+def _of_another_number(case: Case, observation: Observation) -> str:
+    """What is told of a followed run that agrees for as long as both last, and has more updates or fewer."""
+    expectation = next((one for one in case.expected if one.name == FOLLOWED), None)
+    returned = observation.returned.get(FOLLOWED)
+    if expectation is None or expectation.array is None or returned is None or returned.array is None:
+        return ""
+    wanted, yours = expectation.array, returned.array
+    both = min(len(wanted), len(yours)) if yours.ndim == wanted.ndim else 0
+    if both < 2 or yours.shape[1:] != wanted.shape[1:]:
+        return ""
+    shared = replace(expectation, array=wanted[:both])
+    if not right_places(shared, yours[:both]).all():
+        return ""
+    due, made = len(wanted) - 1, len(yours) - 1
+    if made > due:
+        return f"The weights agree for all {due} updates that there should be; yours goes on for {made - due} more."
+    return f"The weights agree for the {made} updates that yours has; there should be {due}."
 
 
 def _when(first: int) -> str:
@@ -77,14 +102,24 @@ def _size(update: Array, difference: Array) -> str:
         return ""
     ratio = float(np.linalg.norm(difference)) / due
     if ratio < SMALLEST:
-        return ", by less than a thousandth of one update"
+        return ", at first by less than a thousandth of one update"
     if ALIKE[0] <= ratio <= ALIKE[1]:
         return ", by about the size of one update"
     times = f"{ratio:.0f}" if ratio >= ALIKE[1] else f"{ratio:.1g}"
     return f", by about {times} times the size of one update"
 
 
-def _where(case: Case, observation: Observation, first: int) -> str:
+def _factor(update: Array, difference: Array) -> float | None:
+    """Your update as a multiple of the one that was due; nan where it is none, None where that cannot be told."""
+    due, off = update.ravel(), difference.ravel()
+    if due.size < ENOUGH or not due.any():
+        return None
+    more = float(due @ off / (due @ due))
+    askew = float(np.linalg.norm(off - more * due) / np.linalg.norm(off))
+    return 1 + more if askew < PARALLEL else np.nan if askew > ASKEW else None
+
+
+def _where(case: Case, observation: Observation, first: int, factor: float | None) -> str:
     """Where to look, as far as the case tells what came before the update."""
     if GRADIENTS in case.inputs:
         return ": look at the optimizer."
@@ -92,9 +127,22 @@ def _where(case: Case, observation: Observation, first: int) -> str:
     if losses is None:
         return "."
     if losses[:first].all():
-        return ". Its loss is right: look at what becomes of its gradient, and at the optimizer."
+        return f". {_after_the_loss(factor)}"
     wrong = int(np.argmin(losses[:first])) + 1
     return f". The loss of the {_ordinal(wrong)} is wrong already: look at what it is made of."
+
+
+def _after_the_loss(factor: float | None) -> str:
+    """What an update looks like whose loss is right, and where to look."""
+    if factor is None:
+        return AFTER_THE_LOSS
+    if np.isnan(factor):
+        return f"{NO_FACTOR} {AFTER_THE_LOSS}"
+    if abs(factor) < SMALLEST:
+        return f"Yours is missing. {AFTER_THE_LOSS}"
+    if abs(factor + 1) < SMALLEST:
+        return f"Yours goes the opposite way. {AFTER_THE_LOSS}"
+    return f"Yours is {factor:.3g} times the right one, in all weights alike. {LEARNING_RATE}"
 
 
 def _losses(case: Case, observation: Observation) -> Array | None:

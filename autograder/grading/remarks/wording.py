@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from autograder.grading.cases import Case, Expectation
+from autograder.grading.cases import Case, Expectation, are_flags
 from autograder.grading.compare import Mismatch, right_places
-from autograder.grading.remarks.facts import about_fact, is_unseen, not_returned, table
+from autograder.grading.remarks.facts import about_fact, is_unseen, not_returned, table, unreadable
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
 from autograder.sandbox.observation import Raised, Returned
 from autograder.vocabulary.text import visible, with_verb
 
+UNTOLD = " Which one and where is not told of a hidden case."
 MAX_MESSAGE = 2_000
 NEAR_MISS = 1e-3
 REFUSED = "Graded code runs in a sandbox that refuses files, new processes and the network; the answer needs none."
@@ -38,7 +39,8 @@ def in_file(line: int) -> str:
 def about_mismatch(case: Case, mismatch: Mismatch) -> str:
     """What differs, where, and what was allowed."""
     reveal = case.visibility == "public"
-    lines = [_sentence(case, mismatch, reveal=reveal)]
+    explained = mismatch.rung == "tensor" and reveal and bool(mismatch.diagnoses)
+    lines = [unreadable(mismatch) if explained else _sentence(case, mismatch, reveal=reveal)]
     if mismatch.first and reveal:
         lines += table(mismatch)
     if mismatch.rung != "fact" or is_unseen(mismatch.observed):  # else the message is a cause, and the rest follows
@@ -74,7 +76,7 @@ def about_outcome(case: Case, outcome: Outcome, timeout: float, place: Place = i
             return f"Not run: {visible(outcome.detail, 200)}."
     if reveal or is_unfinished(outcome.raised):
         return about_exception(function, outcome.raised, place)
-    return f"{function} raised an exception. Which one and where is not told of a hidden case."
+    return f"{function} raised an exception.{UNTOLD}"
 
 
 def about_exception(subject: str, raised: Raised | None, place: Place = in_file) -> str:
@@ -225,7 +227,8 @@ def named_shape(expectation: Expectation) -> str:
 def _header(case: Case, expectation: Expectation, returned: Returned) -> str:
     if case.values != TORCH and not _shape(expectation):
         return expectation.what
-    dtype = "" if case.values == PYTHON else returned.dtype
+    flags = "dtype" in expectation.forgiven and are_flags(expectation.array)
+    dtype = "" if case.values == PYTHON or flags else returned.dtype
     return f"{expectation.what}   {dtype}{named_shape(expectation)}"
 
 

@@ -10,22 +10,30 @@ from autograder.vocabulary.text import visible
 SENTENCE = re.compile(r"(?<=[.?!])\s")
 ELSEWHERE = re.compile(r"(\S+) fails too: start there\.")  # as `grading.remarks.hints` words it
 ALLOWED = re.compile(r" \(allowed: [^)]*\)$")
+EARLIER = re.compile(
+    r"The first .*(?:case is|cases are) right\. This one is not: "
+)  # as `grading.remarks.wording` words it
+COUNTED = re.compile(r"(\d+ of \d+ values|its value) differs?\b")
 MOST = 240  # characters
 UNSEEN = "every public case passes, and a hidden one fails."
+SHOWN = "A call that goes wrong is shown with it."
 
 
 def next_step(report: Report) -> tuple[str, str]:
     """What to start with: the item and what is known of it; ("", sentence) where it is no item; ("", "") if nothing.
 
-    Items stand in the order of items.toml, in which functions build on each other.
+    Items stand in the order of items.toml, in which functions build on each other. Of one function's items that comes
+    first of which a public case fails: it can be seen and run.
     """
     if report.cause:
         lost = sum(is_unreached(item) for item in report.items)
         return "", f"Start with the box below: {_items(lost)} not reached because of it." if lost else ""
     left = {item.item: item for item in report.items if item.verdict not in ("passed", "not_graded")}
-    start = next(iter(left.values()), None)
-    if start is None:
+    first = next(iter(left.values()), None)
+    if first is None:
         return "", ""
+    seen = (item for item in left.values() if item.function == first.function and not item.fails_unseen)
+    start = next(seen, first)
     simpler = ELSEWHERE.fullmatch(start.hint)
     start = left.get(simpler[1], start) if simpler else start
     return start.item, about(start)
@@ -41,18 +49,34 @@ def about(item: ItemResult) -> str:
     if item.verdict == "missing":
         return "it is not implemented yet."
     if item.fails_unseen:
-        return f"{UNSEEN} {_sentence(item.hint)}" if item.mistakes else UNSEEN
-    return _sentence(item.hint or _told(item.message))
+        more = _question(item.hint) if item.mistakes else SHOWN * bool(item.counterexample)
+        return f"{UNSEEN} {more}".strip()
+    return _question(item.hint) if item.hint else _sentence(_told(item.message))
 
 
 def _told(message: str) -> str:
     """What a message says in words: of values that differ, what stands beside the table of them."""
     head, *rest = message.strip().split("\n")
-    if not head.endswith("]"):
-        return message
-    words = [line for line in rest if not line.startswith(" ")]
-    conclusions = [line for line in words if line.endswith(".")]
-    return (conclusions or [f"{ALLOWED.sub('', line)}." for line in words] or [message])[0]
+    case = EARLIER.sub("", head) if EARLIER.match(head) else ""
+    if case and rest:
+        head, *rest = rest
+    if not head.endswith("]") and not (rest and COUNTED.match(rest[0])):
+        return "\n".join((head, *rest))
+    words = [line for line in rest if not line.startswith((" ", "right: ", "… "))]
+    if conclusions := [line for line in words if line.endswith((".", "?"))]:
+        return conclusions[0]
+    if case:
+        return f"this case is not right: {case}"
+    told = [line for line in words if not COUNTED.match(line)] or words
+    return f"{ALLOWED.sub('', told[0])} ({head.split('   ')[0]})." if told else head
+
+
+def _question(hint: str) -> str:
+    """A hint up to its first question, for what stands before tells little alone; else its first sentence."""
+    sentences = SENTENCE.split(hint.strip().split("\n")[0])
+    asked = next((n for n, sentence in enumerate(sentences, 1) if sentence.endswith("?")), 1)
+    text = " ".join(sentences[:asked])
+    return text if len(text) <= MOST else _sentence(hint)
 
 
 def _sentence(text: str) -> str:

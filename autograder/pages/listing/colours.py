@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 
 from markupsafe import Markup, escape
@@ -15,6 +15,7 @@ from autograder.vocabulary.text import visible
 
 MAX_WIDTH = 240  # characters of a line
 TAB = 4
+KEPT = 128  # texts: of a class many are the same, such as imports, and functions as they were handed out
 
 # Of the first that a token is in. f: what is defined; i: what a string interpolates, which is no text.
 CLASSES: tuple[tuple[_TokenType, str], ...] = (
@@ -34,8 +35,13 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
 def coloured(lines: Iterable[str]) -> list[Markup]:
     """Each line as markup, without its break; what acts unseen is an escape, and a long line ends in `…`."""
     cut = [_cut(line) for line in lines]
-    pieces = [(_class(kind), text) for kind, text in _lexer().get_tokens("\n".join(cut))]
-    return [_markup(line) for line in _by_line(pieces)][: len(cut)]
+    return list(_of_text("\n".join(cut))[: len(cut)])
+
+
+@lru_cache(KEPT)
+def _of_text(text: str) -> tuple[Markup, ...]:
+    pieces = [(_class(kind), piece) for kind, piece in _lexer().get_tokens(text)]
+    return tuple(map(_markup, _by_line(pieces)))
 
 
 def plain(line: str) -> Markup:
@@ -53,6 +59,7 @@ def _lexer() -> Lexer:
     return PythonLexer(stripnl=False, ensurenl=False)
 
 
+@cache
 def _class(kind: _TokenType) -> str:
     return next((name for known, name in CLASSES if kind in known), "")
 
@@ -72,7 +79,8 @@ def _markup(line: Iterable[tuple[str, str]]) -> Markup:
     runs = [
         (name, visible("".join(text for _, text in run))) for name, run in groupby(line, key=lambda piece: piece[0])
     ]
-    return Markup("").join(
-        Markup('<span class="{}">{}</span>').format(name, text) if name and text else escape(text)
-        for name, text in runs
-    )
+    return Markup("".join([_run(name, escape(text)) for name, text in runs]))
+
+
+def _run(name: str, text: Markup) -> str:
+    return f'<span class="{name}">{text}</span>' if name and text else text

@@ -49,6 +49,13 @@ class Line:
     is_cause: bool = False
     said: str = ""
 
+    @property
+    def plain(self) -> Markup:
+        """How it stands on the page where there is nothing to say of it, as most; empty where there is, or no line."""
+        if not self.number or self.items or self.is_cause or self.said:
+            return Markup("")
+        return Markup(f'<span class="l" data-n="{self.number}">{self.html}\n</span>')
+
 
 @dataclass(frozen=True)
 class Piece:

@@ -12,69 +12,112 @@ code and judges nothing. torch and NumPy are looked up, never imported: arrays, 
 
 from __future__ import annotations
 
-import contextlib
 import copy
+import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-TORCH, NUMPY, PYTHON = "torch", "numpy", "python"  # what the values of a case are
+from autograder.sandbox.inside.parameters import called
+from autograder.sandbox.inside.stand_ins import standing_in
+
+TORCH, NUMPY, PYTHON = "torch", "numpy", "python"  # what the values of a case are; the first two are modules
 MAX_TRACE = 1_000
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
 
 
 def call(
-    student: ModuleType, inputs: Mapping[str, Any], params: Mapping[str, Any]
+    student: ModuleType,
+    inputs: Mapping[str, Any],
+    params: Mapping[str, Any],
+    own: Mapping[str, Any] | None = None,
+    *,
+    in_place: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Call one function, and say what came back.
 
     params["function"]    its name
     params["arguments"]   names, in order: each one of the inputs, of the formulas, else an entry of params["given"]
+    params["by_name"]     those of them that are passed by name
     params["given"]       {argument: number, text, list, …}
     params["values"]      "torch", "numpy" or "python": what the inputs are, and what is to come back. They travel as
                           tensors for the first, as arrays for the others
     params["returns"]     names for what it returns: one, or one for each part of a tuple or key of a dictionary
+    params["exact"]       whether tensors alone will do: a number is none then, and of more than one number there are no
+                          gradients unless it is weighted
     params["plain"]       whether it is compared as it is (text, truth values, lists of them): fact "result"
     params["leaves"]      tensors that require a gradient: that of the first part's sum, as "gradient <name>"
+    params["upstream"]    the input that weights this sum
+    params["constants"]   tensors that require a gradient and should get none: fact "pull of <name>", its greatest size
+    params["aliases"]     {argument: {"of": name}}: the same object; with "times" and "plus", a times it plus b
+    params["graphs"]      {input: name}: the same numbers, which carry the graph of the other
+    params["transposed"]  inputs whose last two axes are exchanged in memory: the same numbers, not contiguous
     params["formulas"]    {argument: {"of": "x", "is": "x * x - 2"}}: a function, whose calls are counted and traced
     params["stand_ins"]   {name in the student's module: formula}: what the function calls in place of its own
-    params["raises"]      {fact: {argument: value}}: further calls with these arguments instead, which should raise
+    params["raises"]      {fact: {argument: value}}: further calls with these arguments instead, which should raise;
+                          {"of": name} is another argument, input or object. What is no argument is passed by name
+    own                   {name: object}: what the assignment's own code makes for arguments and for `raises`
+    in_place              whether what the function has no such name for is passed in its place: names are judged apart
 
     Returned are the parts, the gradients, the inputs after the call ("<name> afterwards") and each formula's arguments
-    ("calls of <name>"). Facts: "kind" of what came back, "calls of <name>", and of each of `raises` what it raised.
+    ("calls of <name>"). Facts: "kind" of what came back, "graph" (whether a tensor carries one), "calls of <name>",
+    "pull of <name>", and of each of `raises` what it raised.
     """
     function = getattr(student, params["function"])
     values = params.get("values", TORCH)
-    given = {name: _given(array, values) for name, array in inputs.items()} | copy.deepcopy(
-        dict(params.get("given", {}))
-    )
     formulas = {name: Formula(entry) for name, entry in params.get("formulas", {}).items()}
-    named = {**given, **formulas}
+    named = {**_inputs(inputs, params), **copy.deepcopy(dict(params.get("given", {}))), **formulas, **(own or {})}
     leaves = {name: named[name].requires_grad_() for name in params.get("leaves", ())}
+    constants = {name: named[name].requires_grad_() for name in params.get("constants", ())}
+    named |= _derived(named, params)
     with_stand_ins = {name: Formula(entry) for name, entry in params.get("stand_ins", {}).items()}
     with standing_in([student], with_stand_ins):
-        found = function(*(named[name] for name in params["arguments"]))
-    facts: dict[str, Any] = {"kind": kind_of(found)}
+        found = called(function, named, params, in_place=in_place)
+    facts: dict[str, Any] = {"kind": kind_of(found), "graph": found.requires_grad if _is_tensor(found) else None}
     returned: dict[str, Any] = {}
     if params.get("plain"):
         facts["result"] = _plain(found)
     elif params["returns"]:
-        parts = parts_of(found, params["returns"], values)
-        returned |= parts
-        returned |= gradients(next(iter(parts.values())), leaves)
+        exact = params.get("exact", False)
+        parts = parts_of(found, params["returns"], values, exact=exact)
+        upstream = inputs[params["upstream"]] if "upstream" in params else None
+        slopes = gradients(next(iter(parts.values())), leaves | constants, upstream, exact=exact)
+        facts |= {f"pull of {name}": size_of(slopes.pop(f"gradient {name}"), of_nothing=0.0) for name in constants}
+        returned |= parts | slopes
     for name, formula in {**formulas, **with_stand_ins}.items():
         facts[f"calls of {name}"] = len(formula.calls)
         returned[f"calls of {name}"] = _numbers(formula.calls[:MAX_TRACE], values)
-    returned |= {f"{name} afterwards": _afterwards(given[name], array, values) for name, array in inputs.items()}
+    returned |= {f"{name} afterwards": _afterwards(named[name], array, values) for name, array in inputs.items()}
     for fact, replaced in params.get("raises", {}).items():
-        instead = {name: _instead(one, values) if name in inputs else one for name, one in replaced.items()}
-        arguments = [{**named, **instead}[name] for name in params["arguments"]]
-        facts[fact] = error_of(lambda arguments=arguments: function(*arguments))  # type: ignore[misc]
+        instead = {name: _instead(one, named, values, name in inputs) for name, one in replaced.items()}
+        more = [name for name in instead if name not in params["arguments"]]
+        facts[fact] = error_of(functools.partial(called, function, named | instead, params, more, in_place=in_place))
     return returned, facts
+
+
+def _inputs(inputs: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs as the student's function gets them."""
+    found, values = dict(inputs), params.get("values", TORCH)
+    for name in params.get("transposed", ()):
+        exchanged = found[name].swapaxes(-1, -2)
+        found[name] = (exchanged.contiguous() if values == TORCH else exchanged.copy()).swapaxes(-1, -2)
+    return {name: _given(array, values) for name, array in found.items()}
+
+
+def _derived(named: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments that are made of others, graph and all."""
+    found = {}
+    for name, entry in params.get("aliases", {}).items():
+        other = named[entry["of"]]
+        found[name] = entry.get("times", 1.0) * other + entry["plus"] if "plus" in entry else other
+    for name, leaf in params.get("graphs", {}).items():
+        whole = named[leaf].sum()
+        found[name] = named[name] + (whole - whole.detach()).to(named[name].dtype)
+    return found
 
 
 class Formula:
@@ -85,11 +128,17 @@ class Formula:
         self._names = entry["of"].split()
         self._code = compile(entry["is"], "formula", "eval")
         self.calls: list[list[float]] = []
+        self.__name__ = self.__qualname__ = "function"  # as a student who prints it sees any other
 
-    def __call__(self, *arguments: Any) -> Any:
-        """The value of the expression; the arguments are kept where they are numbers."""
-        if len(arguments) != len(self._names):
-            raise TypeError(f"the function takes {len(self._names)} arguments, but got {len(arguments)}")
+    def __call__(self, *placed: Any, **named: Any) -> Any:
+        """The value of the expression; the arguments, by place or by name, are kept where they are numbers."""
+        rest = self._names[len(placed) :]
+        if len(placed) > len(self._names) or {*rest} != {*named}:
+            given = len(placed) + len(named)
+            raise TypeError(
+                f"the function takes {len(self._names)} arguments, {', '.join(self._names)}; it got {given}"
+            )
+        arguments = [*placed, *(named[name] for name in rest)]
         if all(isinstance(one, int | float) for one in arguments):
             self.calls.append([float(one) for one in arguments])
         known = {name: getattr(math, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")}
@@ -109,15 +158,16 @@ def kind_of(found: object) -> str:
     return "a tensor" if _is_tensor(found) else f"a {type(found).__name__[:80]}"
 
 
-def parts_of(found: Any, names: Sequence[str], values: str) -> dict[str, Any]:
-    """What was returned, by name, as tensors or arrays; nothing where it has another number of parts."""
+def parts_of(found: Any, names: Sequence[str], values: str, *, exact: bool = False) -> dict[str, Any]:
+    """What was returned, by name, as tensors or arrays, or where `exact` as it is; nothing of too many or few."""
+    part = (lambda one, values: one) if exact else _part
     if len(names) == 1:
-        return {names[0]: _part(found, values)}
+        return {names[0]: part(found, values)}
     if isinstance(found, dict):
-        return {name: _part(found.get(name), values) for name in names}
+        return {name: part(found.get(name), values) for name in names}
     if not isinstance(found, tuple | list) or len(found) != len(names):
         return dict.fromkeys(names)
-    return {name: _part(part, values) for name, part in zip(names, found, strict=True)}
+    return {name: part(one, values) for name, one in zip(names, found, strict=True)}
 
 
 def error_of(function: Callable[[], Any]) -> dict[str, Any] | None:
@@ -129,57 +179,46 @@ def error_of(function: Callable[[], Any]) -> dict[str, Any] | None:
     return None
 
 
-def gradients(output: Any, leaves: Mapping[str, Any]) -> dict[str, Any]:
-    """The gradient of the output's sum with respect to each leaf; None where the graph does not reach it."""
+def gradients(output: Any, leaves: Mapping[str, Any], upstream: Any = None, *, exact: bool = False) -> dict[str, Any]:
+    """The gradient of the output's sum with respect to each leaf; None where no graph reaches it, or a freed one would.
+
+    With `upstream` of the weighted sum, of an output of that shape, axes of size 1 aside. If `exact`, else of a number.
+    """
+    nothing = {f"gradient {name}": None for name in leaves}
     if not leaves or not _is_tensor(output) or not output.requires_grad:
-        return {f"gradient {name}": None for name in leaves}
-    found = _torch().autograd.grad(output.sum(), list(leaves.values()), allow_unused=True)
+        return nothing
+    if exact and output.numel() != 1 if upstream is None else output.squeeze().shape != upstream.squeeze().shape:
+        return nothing
+    whole = output.sum() if upstream is None else output.reshape(upstream.shape)
+    weights = None if upstream is None else upstream.to(output.dtype)
+    try:
+        found = sys.modules[TORCH].autograd.grad(whole, list(leaves.values()), weights, allow_unused=True)
+    except RuntimeError:
+        return nothing
     return {f"gradient {name}": array for name, array in zip(leaves, found, strict=True)}
+
+
+def size_of(found: Any, of_nothing: Any = "nothing") -> Any:
+    """The absolute value of a number, or a tensor's greatest, as JSON to twelve decimals; of anything else its kind."""
+    if not _is_tensor(found) and not _is_number(found):
+        return of_nothing if found is None else kind_of(found)
+    value = found.detach() if _is_tensor(found) else found
+    size = float(value.abs().max()) if _is_tensor(value) and value.numel() != 1 else abs(float(value))
+    return round(size, 12) if math.isfinite(size) else str(size)
 
 
 def number_of(value: Any) -> Any:
     """A number as a tensor in float64: as_tensor alone would round a Python float to float32."""
-    torch = _torch()
-    exact = value.detach().double() if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=torch.float64)
-    return exact.reshape(())
-
-
-@contextlib.contextmanager
-def standing_in(modules: Sequence[ModuleType], stand_ins: Mapping[str, Any]) -> Iterator[None]:
-    """Put stand-ins where student code looks: into the submission, which comes first, and where others have the name.
-
-    Also those that the submission lacks: it is not to blame for them.
-    """
-    nothing = object()
-    places = [(one, name) for one in modules for name in stand_ins if one is modules[0] or hasattr(one, name)]
-    before = [(module, name, getattr(module, name, nothing)) for module, name in places]
-    try:
-        for module, name in places:
-            setattr(module, name, stand_ins[name])
-        yield
-    finally:
-        for module, name, value in before:
-            if value is nothing:
-                vars(module).pop(name, None)
-            else:
-                setattr(module, name, value)
-
-
-def _torch() -> Any:
-    return sys.modules["torch"]
-
-
-def _numpy() -> Any:
-    return sys.modules["numpy"]
+    return (value.detach().double() if _is_tensor(value) else _numbers(value, TORCH)).reshape(())
 
 
 def _is_tensor(found: object) -> bool:
-    torch = sys.modules.get("torch")
+    torch = sys.modules.get(TORCH)
     return torch is not None and isinstance(found, torch.Tensor)
 
 
 def _is_array(found: object) -> bool:
-    numpy = sys.modules.get("numpy")
+    numpy = sys.modules.get(NUMPY)
     return numpy is not None and isinstance(found, numpy.ndarray | numpy.generic)
 
 
@@ -194,9 +233,11 @@ def _given(array: Any, values: str) -> Any:
     return array.tolist() if values == PYTHON else array
 
 
-def _instead(entry: Any, values: str) -> Any:
-    """What stands for an input in a call that should raise: a list is an array, a tensor or a list, as inputs are."""
-    return _given(_numbers(entry, values), values) if isinstance(entry, list) else entry
+def _instead(entry: Any, named: Mapping[str, Any], values: str, is_input: bool) -> Any:
+    """What stands for an argument in a call that should raise: for an input, a list is what inputs are."""
+    if isinstance(entry, dict) and entry.keys() == {"of"} and entry["of"] in named:
+        return named[entry["of"]]
+    return _given(_numbers(entry, values), values) if is_input and isinstance(entry, list) else entry
 
 
 def _afterwards(given: Any, input: Any, values: str) -> Any:
@@ -204,7 +245,7 @@ def _afterwards(given: Any, input: Any, values: str) -> Any:
     if values == TORCH:
         return given.detach()
     try:
-        return _numpy().asarray(given, dtype=input.dtype)
+        return sys.modules[NUMPY].asarray(given, dtype=input.dtype)
     except (TypeError, ValueError, OverflowError):
         return None
 
@@ -216,10 +257,8 @@ def _part(part: Any, values: str) -> Any:
     if part is None or _is_tensor(part):
         return part
     try:
-        whole = values == NUMPY and isinstance(
-            part, list | tuple
-        )  # a list of whole numbers is at fault as a list alone
-        return _numbers(_numpy().array(part) if whole else part, values)
+        whole = values == NUMPY and isinstance(part, list | tuple)  # whole numbers are then at fault as a list alone
+        return _numbers(sys.modules[NUMPY].array(part) if whole else part, values)
     except (TypeError, ValueError, OverflowError):
         return part
 
@@ -227,8 +266,8 @@ def _part(part: Any, values: str) -> Any:
 def _numbers(found: Any, values: str) -> Any:
     """Numbers as a tensor or an array: in float64, but for an array's own dtype, of which whole numbers are int64."""
     if values == TORCH:
-        return _torch().tensor(found, dtype=_torch().float64)
-    numpy = _numpy()
+        return sys.modules[TORCH].tensor(found, dtype=sys.modules[TORCH].float64)
+    numpy = sys.modules[NUMPY]
     array = numpy.array(found, subok=False)
     if array.dtype.kind not in "biuf" or array.itemsize > 8:
         raise TypeError("not numbers")

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from autograder.sandbox.inside.isolation import LAYERS, apply
-from autograder.sandbox.inside.namespaces import enter
+from autograder.sandbox.inside.kernel.namespaces import enter
 from autograder.sandbox.inside.processes import LIBC
 
 CANARY_MEGABYTES = 256

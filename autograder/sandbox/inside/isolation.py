@@ -25,9 +25,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from autograder.sandbox.inside import identity, landlock, seccomp
-from autograder.sandbox.inside.namespaces import narrow
+from autograder.sandbox.inside import identity
+from autograder.sandbox.inside.kernel import landlock, seccomp
+from autograder.sandbox.inside.kernel.namespaces import narrow
+from autograder.sandbox.inside.kernel.naming import Names, load_in_turn
 from autograder.sandbox.inside.processes import guard, prctl
+
+if sys.platform != "win32":
+    import resource
 
 LAYERS = ("rlimits", "landlock", "identity", "seccomp")
 AROUND = ("namespaces", "cgroup")
@@ -45,6 +50,7 @@ def apply(
     seconds: float = math.inf,
     report: int | None = None,
     rules: int | None = None,
+    names: Names | None = None,
 ) -> None:
     """Put these layers on this process, for good; raises OSError where the kernel refuses one.
 
@@ -53,10 +59,12 @@ def apply(
     readable    files and folders that it may read and execute, under landlock
     report      a descriptor to which each refused system call is written
     rules       what `landlock.prepare` made of `readable`, where many processes need the same
+    names       the only paths that it may name, where it is held to some
     """
     wanted = set(layers)
     if wanted:
         prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
+        prctl(41, 1, check=False)  # PR_SET_THP_DISABLE: whether memory is in huge pages depends on all that runs
     if "rlimits" in wanted:
         _limit(megabytes, seconds)
     if "namespaces" in wanted:
@@ -70,12 +78,12 @@ def apply(
     if wanted:  # after identity: a change of user resets both
         guard()
     if "seccomp" in wanted:
-        seccomp.apply(report)
+        if names is not None:
+            load_in_turn()
+        seccomp.apply(report, names)
 
 
 def _limit(megabytes: float, seconds: float) -> None:
-    import resource  # not on every platform
-
     stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
     resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))  # the stack is no data
     resource.setrlimit(resource.RLIMIT_DATA, (_bytes_of("VmData") + int(megabytes * 2**20),) * 2)

@@ -4,8 +4,10 @@ A worker whose assignment needs no torch never imports this.
 
 At its first step an optimizer of torch imports `torch._dynamo`, 800 modules that take nearly as long as torch itself,
 to say where a compiled function would have to be left: outside compiled code that is nothing. The first operation of
-einops imports it as well. `postpone` puts a module in its place that knows these few words and becomes the real one as
-soon as anything else is asked of it, so that `torch.compile` works as ever. Values and gradients are the same bits.
+einops imports it as well. The first gradient that starts from given ones imports `symbolic_shapes` and with it sympy,
+480 modules, to hold two shapes against each other, which may hold symbols in compiled code. `postpone` puts modules in
+their places that know these few words and become the real ones as soon as anything else is asked of them, so that
+`torch.compile` works as ever. Values and gradients are the same bits.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import contextlib
 import importlib
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import einops
@@ -28,7 +30,7 @@ SENDABLE = {
 }
 GENERATOR = torch.default_generator  # torch.manual_seed seeds every kind of device, which takes 0.15 ms a call
 DEVICES = ("cuda", "xpu", "mtia")
-COMPILER = "torch._dynamo"
+COMPILER, SHAPES = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
 
 
 def load(blob: bytes) -> dict[str, Any]:
@@ -38,21 +40,25 @@ def load(blob: bytes) -> dict[str, Any]:
 
 def describe(value: torch.Tensor, most: int) -> tuple[dict[str, Any], numpy.ndarray[Any, Any] | None]:
     """What is said of a tensor, and its values where they take `most` bytes or less and can be sent."""
+    if type(value) is torch.Tensor:
+        return _described(value, most)
     with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
-        dense = value.layout == torch.strided and value.device.type == "cpu"
-        small = dense and value.numel() * value.element_size() <= most
-        sent = small and value.dtype in SENDABLE
-        described = {
-            "kind": "tensor",
-            "dtype": SENDABLE.get(value.dtype) or str(value.dtype).removeprefix("torch."),
-            "shape": [int(size) for size in value.shape],
-            "requires_grad": bool(value.requires_grad),
-            "sent": sent,
-        }
-        if not sent:
-            return described, None
-        plain = torch.Tensor.detach(value).as_subclass(torch.Tensor).contiguous()
-        return described, plain.resolve_conj().resolve_neg().numpy()
+        return _described(value, most)
+
+
+def _described(value: torch.Tensor, most: int) -> tuple[dict[str, Any], numpy.ndarray[Any, Any] | None]:
+    dtype = value.dtype
+    name = SENDABLE.get(dtype)
+    dense = name is not None and value.layout == torch.strided and value.is_cpu
+    sent = dense and value.numel() * value.element_size() <= most
+    described = {
+        "kind": "tensor",
+        "dtype": name or str(dtype).removeprefix("torch."),
+        "shape": list(value.shape),
+        "requires_grad": bool(value.requires_grad),
+        "sent": sent,
+    }
+    return described, torch.Tensor.numpy(value, force=True) if sent else None  # detached, with no negation put off
 
 
 def is_tensor(value: object) -> bool:
@@ -63,8 +69,7 @@ def is_tensor(value: object) -> bool:
 def touch() -> None:
     """Do once what takes long the first time only.
 
-    torch reads the processor's features at its first operation, and imports sympy for the first gradient that starts
-    from given ones.
+    torch reads the processor's features at its first operation.
     """
     weight = torch.nn.Parameter(einops.rearrange(torch.arange(6.0), "(a b) -> a b", a=2))
     torch.log_softmax(einops.einsum(weight, weight, "a b, c b -> a c"), dim=-1).sum().backward()  # type: ignore[no-untyped-call]
@@ -98,8 +103,9 @@ def _keep_nothing(seed: int) -> None:
 
 def set_usual_state() -> None:
     """The state that a fresh interpreter would have, whatever an earlier call left behind."""
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
+    torch._C._set_grad_enabled(True)  # what `torch.set_grad_enabled` is beside a context
+    if torch.get_default_dtype() is not torch.float32:  # to set it takes as long as all the others
+        torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
     torch.set_deterministic_debug_mode("default")  # as use_deterministic_algorithms(False), which loads the compiler
     GENERATOR.manual_seed(0)
@@ -136,38 +142,60 @@ def _default_device() -> torch.device:
 
 def postpone() -> None:
     """Let torch be imported without its compiler, where that has not happened yet."""
-    if COMPILER not in sys.modules:
-        stand_in = _Postponed(COMPILER)
-        sys.modules[COMPILER] = stand_in
-        torch._dynamo = stand_in
+    outside = {"graph_break": _nothing, "disable": _as_it_is, "allow_in_graph": _as_it_is}
+    for name, words in ((COMPILER, outside), (SHAPES, {"expect_true": _expect_true, "sym_eq": _same_sizes})):
+        package, _, last = name.rpartition(".")
+        if name not in sys.modules and package in sys.modules:
+            sys.modules[name] = _Postponed(name, words)
+            setattr(sys.modules[package], last, sys.modules[name])
 
 
 class _Postponed(types.ModuleType):
-    """What is asked of the compiler outside compiled code; whatever else is asked is asked of the compiler."""
+    """What is asked of a part of the compiler outside compiled code; whatever else is asked is asked of that part."""
 
-    @staticmethod
-    def graph_break(*_: Any, **__: Any) -> None:
-        """Nothing: there is no graph."""
-
-    @staticmethod
-    def disable(fn: Any = None, *_: Any, **__: Any) -> Any:
-        """The function as it is: nothing compiles it; without one a decorator of that kind."""
-        return _as_it_is if fn is None else fn
-
-    @staticmethod
-    def allow_in_graph(fn: Any) -> Any:
-        """The function as it is: nothing compiles it."""
-        return fn
+    def __init__(self, name: str, words: Mapping[str, Any]) -> None:
+        super().__init__(name)
+        vars(self).update(words)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__path__":  # who looks through all modules does not mean this one
+        of_package = name == "__path__" and self.__name__ == COMPILER  # the other one has no modules in it
+        if name.startswith("__") and not of_package:  # who looks through all modules does not mean this one
             raise AttributeError(name)
-        if sys.modules.get(COMPILER) is self:
-            del sys.modules[COMPILER]
-        if vars(torch).get("_dynamo") is self:
-            del torch._dynamo
-        return getattr(importlib.import_module(COMPILER), name)
+        return getattr(_real(self), name)
 
 
-def _as_it_is(fn: Any) -> Any:
-    return fn
+def _real(stand_in: types.ModuleType) -> types.ModuleType:
+    """The module itself, from now on where the stand-in was."""
+    name = stand_in.__name__
+    package, _, last = name.rpartition(".")
+    if sys.modules.get(name) is stand_in:
+        del sys.modules[name]
+    if vars(sys.modules[package]).get(last) is stand_in:
+        delattr(sys.modules[package], last)
+    return importlib.import_module(name)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Nothing: there is no graph."""
+
+
+def _as_it_is(fn: Any = None, *_: Any, **__: Any) -> Any:
+    """The function as it is: nothing compiles it; without one a decorator of that kind."""
+    return _as_it_is if fn is None else fn
+
+
+def _expect_true(found: Any, skip: int = 0) -> Any:
+    """A truth value as it is; of a symbol that is for the compiler to say."""
+    return found if type(found) is bool else _shapes().expect_true(found, skip + 1)
+
+
+def _same_sizes(some: Any, others: Any) -> Any:
+    """Whether two shapes of plain numbers are the same; of symbols that is for the compiler to say."""
+    if isinstance(some, torch.Size) and isinstance(others, torch.Size) and {*map(type, (*some, *others))} <= {int}:
+        return tuple(some) == tuple(others)
+    return _shapes().sym_eq(some, others)
+
+
+def _shapes() -> Any:
+    found = sys.modules[SHAPES]
+    return _real(found) if isinstance(found, _Postponed) else found

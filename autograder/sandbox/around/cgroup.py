@@ -1,11 +1,12 @@
 """A control group for a server and its workers: their memory and their processes, counted and held by the kernel.
 
 It is used where groups may be made below this process's own: in version 2 where it is alone in one that was handed
-over to it, as `systemd-run --user --scope -p Delegate=yes` does, or in a container; in version 1 where a user may
-write there. In version 2 it then moves into a group `grader`, for the kernel wants processes in leaves alone; those of
-others are never moved. Root may write in groups that somebody else watches, and one that is left behind keeps its
-parent from being removed: in version 1 root has none. Elsewhere staff set a group aside and name it in
-AUTOGRADER_CGROUP, relative to where the hierarchies are mounted; an empty name asks for none.
+over to it, as `systemd-run --user --scope -p Delegate=yes` does, or in a container, or where systemd gives it one when
+asked (see `scope`); in version 1 where a user may write there. In version 2 it then moves into a group `grader`, for
+the kernel wants processes in leaves alone; those of others are never moved. Root may write in groups that somebody else
+watches, and one that is left behind keeps its parent from being removed: in version 1 root has none. Elsewhere staff
+set a group aside and name it in AUTOGRADER_CGROUP, relative to where the hierarchies are mounted; an empty name asks
+for none.
 
 Every server gets a group `server-<grader's process>-<number>`, which goes with it; those of graders that were killed go
 when the next one starts. Version 2 has one hierarchy, version 1 one for each controller. Source: the kernel's
@@ -22,6 +23,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from autograder.sandbox.around.scope import ask_for_scope
 
 VARIABLE = "AUTOGRADER_CGROUP"
 MOUNTED = Path("/sys/fs/cgroup")
@@ -93,6 +96,8 @@ def parents(mounted: Path = MOUNTED) -> list[Path]:
     """The groups that were set aside, in every hierarchy that is needed; raises OSError where there is none."""
     named = os.environ.get(VARIABLE)
     one = (mounted / "cgroup.controllers").exists()
+    if named is None and one and not _is_its_own(mounted):
+        ask_for_scope(MEMBERSHIP)
     found = _own(mounted, one) if named is None else _set_aside(named.strip("/"), mounted, one)
     for path in found:
         if not os.access(path, os.W_OK | os.X_OK):
@@ -125,6 +130,16 @@ def _own(mounted: Path, one: bool) -> list[Path]:
         raise OSError(2, f"this process is in no control group of {' and '.join(missing) or 'version 2'}")
     found = [mounted / name / groups[name].strip("/") for name in wanted]
     return [path.parent if one and path.name == LEAF else path for path in found]
+
+
+def _is_its_own(mounted: Path) -> bool:
+    """Whether this process may divide its group of version 2, and shares it with nobody."""
+    try:
+        (group,) = _own(mounted, one=True)
+        inside = [int(pid) for pid in (group / "cgroup.procs").read_text(encoding="ascii").split()]
+    except OSError:
+        return False
+    return os.access(group, os.W_OK | os.X_OK) and all(map(_is_ours, inside))
 
 
 def _leave(group: Path) -> None:

@@ -1,0 +1,100 @@
+"""What an assignment lacks still: a handout of the solution as it is now, hints of its own, hidden cases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from autograder.authoring.beginning.entries import HINTS
+from autograder.authoring.exam.contract import README, docstrings, read_contract, unquoted
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.handout.release import COPIES, handout_files
+from autograder.authoring.proofreading.fault import likely
+from autograder.grading.items import Assignment
+from autograder.vocabulary.errors import ReleaseError
+from autograder.vocabulary.folders import is_ignored
+
+
+def stale_handout(assignment: Assignment) -> list[str]:
+    """A complaint where the handout is not what `release` would make now; the copies in it need not be there at all."""
+    try:
+        files = handout_files(assignment)
+    except ReleaseError as error:
+        return [str(error)]
+    absent = tuple(f"{name}/" for name in COPIES if not (assignment.handout / name).exists())
+    files = {name: data for name, data in files.items() if not name.startswith(absent)}
+    stale = [name for name, data in files.items() if _bytes(assignment.handout / name) != data]
+    more = _unexpected(assignment.handout, files)
+    if not stale and not more:
+        return []
+    return [f"The handout is not what release makes ({_some([*stale, *more])}): run `autograder release`."]
+
+
+def _unexpected(folder: Path, files: dict[str, bytes]) -> list[str]:
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    names = (path.as_posix() for path in found if not any(is_ignored(part) for part in path.parts))
+    return sorted(name for name in names if name not in files)
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def missing(assignment: Assignment, known: Iterable[str]) -> list[str]:
+    """What an addition to the assignment may still lack: nothing that grades wrongly, but what a course would miss.
+
+    known   the functions that a mistake is known of
+    """
+    text = readme_of(assignment)
+    explained = set(known)
+    functions = assignment.functions
+    return [
+        *_another_title(assignment, text),
+        *(
+            f"No mistake is known of {name}: nobody who gets it wrong is told why."
+            for name in functions
+            if name not in explained
+        ),
+        *(f"The assignment's text does not name {name}." for name in functions if name not in text),
+        *(f"{item.id} has no public case: students cannot check it." for item in assignment.items if not item.public),
+        *(f"{item.id} has no hidden case: its public outputs earn it." for item in assignment.items if not item.hidden),
+        *_first_hints(assignment),
+    ]
+
+
+def _first_hints(assignment: Assignment) -> list[str]:
+    """How many items have the hint that `new` wrote, which fits all and helps with none."""
+    several = [item.id for item in assignment.items if item.hint in HINTS.values()]
+    have = "has" if len(several) == 1 else "have"
+    told = f"{len(several)} of {len(assignment.items)} items {have} the hint of `autograder new` still"
+    return [f"{told}, which says nothing of the task: {', '.join(several)}."] if several else []
+
+
+def contract_slips(assignment: Assignment, slugs: Collection[str]) -> list[str]:
+    """What the contract quotes and stands nowhere, and the other way round; mistakes of it that are not `slugs`."""
+    contract = read_contract(assignment)
+    if contract is None:
+        return []
+    quotes = unquoted(contract, docstrings(solution_source(assignment), assignment.functions), readme_of(assignment))
+    named = [(clause, name) for clause in contract.clauses for name in clause.mistakes if ":" not in name]
+    unknown = [(clause, name) for clause, name in named if name not in slugs]
+    return [*quotes, *(f"{contract.place(clause)} names {name!r}; {likely(name, slugs)}." for clause, name in unknown)]
+
+
+def readme_of(assignment: Assignment) -> str:
+    """The assignment's text; "" where there is none."""
+    path = assignment.solution / README
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _another_title(assignment: Assignment, text: str) -> list[str]:
+    """That the text is headed by another title than items.toml says; either may be the longer one."""
+    heading = next((line.removeprefix("# ").strip() for line in text.splitlines() if line.startswith("# ")), "")
+    if not heading or heading.startswith(assignment.title) or assignment.title.startswith(heading):
+        return []
+    return [f"The assignment's text is headed {heading!r}, and items.toml says {assignment.title!r}."]

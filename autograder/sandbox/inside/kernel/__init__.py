@@ -1,0 +1,1 @@
+"""What a worker may ask of the kernel: which system calls, and of the paths in them which."""

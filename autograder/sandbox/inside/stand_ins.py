@@ -1,0 +1,103 @@
+"""Stand-ins for what student code calls: put where it looks for a function, and taken away again.
+
+Only the standard library: this runs beside student code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+
+@contextlib.contextmanager
+def standing_in(modules: Sequence[ModuleType], stand_ins: Mapping[str, Any]) -> Iterator[None]:
+    """Put stand-ins where student code looks: into the submission, which comes first, and where others have the name.
+
+    Also those that the submission lacks: it is not to blame for them. And where the submission has bound a function
+    under another name before, as an alias, a default or the first part of a functools.partial: it means the same one.
+    """
+    nothing = object()
+    places = [(one, name) for one in modules for name in stand_ins if one is modules[0] or hasattr(one, name)]
+    before = [(module, name, getattr(module, name, nothing)) for module, name in places]
+    meant = {id(value): stand_ins[name] for _, name, value in before if callable(value)}
+    bound = _bound_early(modules[0], meant, stand_ins)
+    try:
+        for module, name in places:
+            setattr(module, name, stand_ins[name])
+        for put, instead, _ in bound:
+            put(instead)
+        yield
+    finally:
+        for put, _, value in bound:
+            put(value)
+        for module, name, value in before:
+            if value is nothing:
+                vars(module).pop(name, None)
+            else:
+                setattr(module, name, value)
+
+
+Bound = tuple[Callable[[Any], None], Any, Any]  # what puts a value into its place, the one to put there, the one before
+
+
+def _bound_early(module: ModuleType, meant: Mapping[int, Any], names: Container[str]) -> list[Bound]:
+    """Where else in a module the functions stand that are meant, by identity: all but its names that are replaced."""
+    found: list[Bound] = []
+
+    def look(value: Any, put: Callable[[Any], None]) -> None:
+        instead = _in_place_of(value, meant)
+        if instead is not value:
+            found.append((put, instead, value))
+
+    for name, value in vars(module).items():
+        if name not in names and not name.startswith("__"):
+            look(value, functools.partial(setattr, module, name))
+    for function in _functions(module):
+        for kind in ("__defaults__", "__kwdefaults__"):
+            look(getattr(function, kind), functools.partial(setattr, function, kind))
+        for cell in _filled_cells(function):
+            look(cell.cell_contents, functools.partial(setattr, cell, "cell_contents"))
+    return found
+
+
+def _in_place_of(value: Any, meant: Mapping[int, Any]) -> Any:
+    """The value with stand-ins in it; itself where there is none to put."""
+    if id(value) in meant:
+        return meant[id(value)]
+    if type(value) is functools.partial and id(value.func) in meant:
+        return functools.partial(meant[id(value.func)], *value.args, **value.keywords)
+    if type(value) is tuple:
+        parts = tuple(_in_place_of(one, meant) for one in value)
+        return value if all(one is other for one, other in zip(parts, value, strict=True)) else parts
+    if type(value) is dict:
+        entries = {key: _in_place_of(one, meant) for key, one in value.items()}
+        return value if all(entries[key] is one for key, one in value.items()) else entries
+    return value
+
+
+def _functions(module: ModuleType) -> list[FunctionType]:
+    """The module's own functions: of its names, of its classes, and those that one of them holds on to."""
+    found: dict[int, FunctionType] = {}
+    waiting = list(vars(module).values())
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, type) and one.__module__ == module.__name__:
+            waiting += vars(one).values()
+        one = getattr(one, "__func__", one) if isinstance(one, staticmethod | classmethod) else one
+        if isinstance(one, FunctionType) and one.__globals__ is vars(module) and id(one) not in found:
+            found[id(one)] = one
+            waiting += [cell.cell_contents for cell in _filled_cells(one)]
+    return list(found.values())
+
+
+def _filled_cells(function: FunctionType) -> list[CellType]:
+    def is_filled(cell: CellType) -> bool:
+        try:
+            return cell.cell_contents is not cell
+        except ValueError:
+            return False
+
+    return [cell for cell in function.__closure__ or () if is_filled(cell)]

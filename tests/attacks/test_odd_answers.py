@@ -1,0 +1,101 @@
+"""Answers as no library would give them: whatever a worker says, each item gets a verdict, and the page can be made."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from all_assignments import each_assignment, fixtures_of
+from lengths import in_short
+
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.grading.cases import Case
+from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment
+from autograder.pages.student_page import feedback_page
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.observation import Array, Observation, Returned
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import to_bytes
+
+Oddity = Callable[[Array], Array]
+ODD: Mapping[str, Oddity] = {
+    "as they should be": lambda array: array,
+    "enormous": lambda array: np.full(array.shape, 1e308),
+    "enormous in part": lambda array: np.where(
+        np.arange(array.size).reshape(array.shape) % 2, 1e300, array.astype(float)
+    ),
+    "next to nothing": lambda array: np.full(array.shape, 5e-324),
+    "no numbers": lambda array: np.full(array.shape, np.nan),
+    "without end": lambda array: np.full(array.shape, -np.inf),
+    "the largest whole numbers": lambda array: np.full(array.shape, 2**64 - 1, np.uint64),
+    "truth values": lambda array: array.astype(bool),
+    "empty": lambda array: np.zeros((0,) * 16, array.dtype),
+    "of sixteen axes": lambda array: np.zeros((1,) * 16, array.dtype),
+    "flat": lambda array: array.reshape(-1),
+}
+FACTS: Mapping[str, Any] = {
+    "as they should be": None,
+    "a number of 4,000 digits": 10**4000,
+    "a fraction beyond all": 1.7e308,
+    "nested": [[[[{"types": [[None]]}]]]],
+    "an error without a type": {"types": [], "message": None},
+    "an error of odd types": {"types": ["<b>", "\x1b[31m"], "message": "{expected}{observed.__class__}%s\u202e"},
+    "text": "{0.__class__} <script>alert(1)</script>",
+}
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Answers each call with what is right, spoilt."""
+
+    cases: Mapping[int, Case]
+    odd: Oddity
+    fact: Any
+    layers: tuple[str, ...] = ("process",)
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        return [Outcome("observed", self._answer(self.cases[id(request)])) for request in requests]
+
+    def _answer(self, case: Case) -> Observation:
+        arrays = {one.name: np.asarray(self.odd(one.array)) for one in case.expected if one.array is not None}
+        returned = {
+            name: Returned("tensor", "Tensor", array.dtype.name, array.shape, True, array)
+            for name, array in arrays.items()
+        }
+        named = [one for one in case.expected if one.kind in ("fact", "error")]
+        return Observation(returned, {one.name: one.value if self.fact is None else self.fact for one in named})
+
+
+def answered(assignment: Assignment, odd: str, fact: str) -> str:
+    """The verdicts of an assignment of which everything is answered so, after its page was made."""
+    fixtures = fixtures_of(assignment.name)
+    cases = {case.id: case for case in (*fixtures.cases, *fixtures.curves)}
+    asked = fixtures.requests(assignment.items, assignment.curves)
+    runner = Answering({id(request): cases[name] for name, request in asked.items()}, ODD[odd], FACTS[fact])
+    grader = Grader.of(assignment, fixtures, counterexamples=False)
+    submission = Submission("mallory", "mallory/module.py", "0" * 64, solution_source(assignment), "", "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report, shown = grader.grade_and_show(submission, runner)
+    page = feedback_page(report, (), shown)
+    to_bytes(report)
+    assert "<script>alert" not in page
+    assert not {"\x1b", "\u202e"} & set(page)
+    return " ".join(sorted({item.verdict for item in report.items}))
+
+
+@pytest.mark.parametrize("odd", in_short(list(ODD)[1:], 3))
+@each_assignment
+def test_odd_values_are_judged_and_warn_nobody(assignment: Assignment, odd: str) -> None:
+    assert answered(assignment, odd, "as they should be") in ("failed", "failed passed")
+
+
+@pytest.mark.parametrize("fact", in_short(list(FACTS)[1:], 2))
+@each_assignment
+def test_odd_facts_are_judged_and_warn_nobody(assignment: Assignment, fact: str) -> None:
+    assert answered(assignment, "as they should be", fact) in ("failed", "failed passed", "failed missing passed")

@@ -1,0 +1,150 @@
+"""What a public case calls, as a student would type it; of a hidden case nothing."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from example_course import example_course
+
+from autograder.authoring.calls import Calls, Drawn, Formula, Number, Whole
+from autograder.checking.checker import Checker
+from autograder.grading.assignments import find_assignment
+from autograder.grading.cases import Case
+from autograder.grading.counterexamples.typed import CALLED, call_lines, calls_of, short_call, with_calls
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.pages.student_page import feedback_page
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import CaseResult, ItemResult, Verdict, Visibility
+
+ARGUMENTS: dict[str, Any] = {
+    "logits": Drawn("state action", (2, 3)),
+    "chosen": Drawn("state", (2,), "whole", 0, 2),
+    "f": Formula("x", "x * x - 2"),
+    "temperature": Number(0.5, 3.0),
+    "steps": Whole(2, 9),
+    "side": "left",
+}
+
+
+def case(values: Any = "torch", visibility: Visibility = "public", arguments: Any = None, **more: Any) -> Case:
+    calls = Calls("secret", None, ModuleType("oracle"), values)
+    draft = calls.case("g-small", "…", "g", arguments or ARGUMENTS, "state", **more)
+    return Case("g-small", "g-values", "g", "…", visibility, "call", draft.params, draft.inputs, (), {})
+
+
+def pasted(one: Case) -> dict[str, Any]:
+    """What the function gets where the lines are run as they stand."""
+    names = list(one.params["arguments"])
+    got: dict[str, Any] = {}
+
+    def g(*arguments: Any, **named: Any) -> None:
+        got.update(dict(zip(names, arguments, strict=False)) | named)
+
+    exec("\n".join(call_lines(one)), {"g": g, "np": np, "torch": torch, **vars(math)})
+    return got
+
+
+@pytest.mark.parametrize("values", ["torch", "numpy", "python"])
+def test_the_lines_make_the_call_of_the_case(values: str) -> None:
+    one = case(values, by_name=["side"])
+    got = pasted(one)
+    assert list(got) == list(ARGUMENTS)
+    for name, array in one.inputs.items():
+        assert type(got[name]) is {"torch": torch.Tensor, "numpy": np.ndarray, "python": list}[values]
+        assert np.allclose(np.asarray(got[name]), array, rtol=1e-5)
+        assert values == "python" or np.asarray(got[name]).dtype == array.dtype
+    assert {name: got[name] for name in one.params["given"]} == one.params["given"]
+    assert got["f"](3.0) == 7.0
+    assert call_lines(one)[-1].endswith("side='left')")
+
+
+def test_what_has_a_gradient_says_so_and_a_matrix_that_is_wide_stands_row_below_row() -> None:
+    one = case(arguments={"x": Drawn("row column", (3, 6))}, leaves=["x"])
+    lines = call_lines(one)
+    assert len(lines) == 4
+    assert lines[2].endswith("]], dtype=torch.float64, requires_grad=True)")
+    assert {line.index("[", 16) for line in lines[1:3]} == {lines[0].index("[[") + 1}
+    assert pasted(one)["x"].requires_grad
+
+
+def test_what_is_long_or_hidden_or_another_probes_or_made_of_other_arguments_is_not_shown() -> None:
+    assert short_call(case())
+    assert short_call(case(visibility="hidden")) == ""
+    assert short_call(case(arguments={"x": Drawn("row column", (7, 6))})) == ""
+    assert short_call(case(arguments={"word": "w" * 200})) == ""
+    assert short_call(replace(case(), probe="trace")) == ""
+    assert short_call(replace(case(), params={**case().params, "arguments": ["logits", "model"]})) == ""
+    assert short_call(replace(case(), params={**case().params, "aliases": {"chosen": {"of": "logits"}}})) == ""
+
+
+def item(*cases: tuple[Visibility, Verdict], hint: str = "", counterexample: str = "") -> ItemResult:
+    results = tuple(CaseResult("g-small", seen, verdict, "wrong") for seen, verdict in cases)
+    return ItemResult("g-values", "g", "", 0.0, 4.0, "failed", (), "wrong", hint, 0.0, results, counterexample)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_shown"),
+    [
+        (item(("public", "failed")), True),
+        (item(("public", "raised"), ("hidden", "failed")), True),
+        (item(("public", "passed"), ("hidden", "failed")), False),
+        (item(("public", "missing")), False),
+        (item(("public", "failed"), hint="g-shapes fails too: start there."), False),
+        (item(("public", "failed"), counterexample="g(1)"), False),
+    ],
+)
+def test_the_call_stands_below_the_message_where_it_helps(result: ItemResult, is_shown: bool) -> None:
+    (shown,) = with_calls([result], [case()])
+    call = "\n".join(f"  {line}" for line in call_lines(case()))
+    assert shown.message == (f"wrong\n{CALLED}\n{call}" if is_shown else "wrong")
+
+
+def test_of_a_hidden_case_that_fails_no_call_is_made_up_from_the_name() -> None:
+    assert calls_of([item(("public", "failed"))], [case(visibility="hidden")]) == {}
+
+
+# From a student's folder to the page
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made, _ = example_course(tmp_path_factory)
+    course = shutil.copytree(made, tmp_path_factory.mktemp("typed") / "course")
+    solution = (course / "solution/three_functions/three_functions.py").read_text()
+    wrong = solution.replace("scaled = logits / temperature", "scaled = logits * temperature ** 1.5")
+    assert wrong != solution
+    (course / "work").mkdir()
+    (course / "work/three_functions.py").write_text(wrong)
+    return course
+
+
+def test_check_shows_what_a_public_case_that_fails_calls(course: Path) -> None:
+    public = next(one for one in read_fixtures(find_assignment(course)).cases if one.id == "softmax-case-small")
+    with Checker(course / "work") as checker:
+        message = checker.result("softmax-values").message
+    assert CALLED in message
+    assert "  logits = np.array([[" in message
+    assert message.endswith(f"  softmax(logits=logits, temperature={public.params['given']['temperature']!r})")
+
+
+def test_the_page_shows_it_and_the_report_is_what_it_was(course: Path, sandbox: Sandbox) -> None:
+    assignment = find_assignment(course)
+    source = (course / "work/three_functions.py").read_text()
+    grader = Grader.of(assignment, read_fixtures(assignment))
+    report, details = grader.grade_and_show(Submission("ada", "ada.py", "", source), sandbox)
+    assert details.calls.keys() == {"softmax-values"}
+    assert not any(CALLED in one.message for one in report.items)
+    page = feedback_page(report, (), details)
+    assert page.count(CALLED) == 1
+    assert "softmax(logits=logits, " in page
+    assert CALLED not in feedback_page(report)
