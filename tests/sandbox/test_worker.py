@@ -383,8 +383,9 @@ def test_whatever_earlier_code_left_behind_a_call_starts_from_the_usual_state(
     source = f"import numpy, random, torch\ndef answer():\n    {pollution}\n"
     if place == "import":
         source += "answer()\ndef answer():\n    pass\n"
-    torch_rng = torch.Generator().manual_seed(0)
-    numbers = [random.Random(0).random(), np.random.RandomState(0).rand(), torch.rand((), generator=torch_rng).item()]
+    torch_rng = torch.Generator().manual_seed(worker.FRESH_SEED)
+    draws = random.Random(worker.FRESH_SEED).random(), np.random.RandomState(worker.FRESH_SEED % 2**32).rand()
+    numbers = [*draws, torch.rand((), generator=torch_rng).item()]
     for answer in converse(source, *[{"probe": "draws"}] * 3)[1:]:
         assert isinstance(answer, Observation)
         assert answer.facts == {"numbers": numbers, "strict": False}

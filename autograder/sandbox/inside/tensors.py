@@ -101,14 +101,14 @@ def _keep_nothing(seed: int) -> None:
     """As for a device that is not there."""
 
 
-def set_usual_state() -> None:
+def set_usual_state(seed: int) -> None:
     """The state that a fresh interpreter would have, whatever an earlier call left behind."""
     torch._C._set_grad_enabled(True)  # what `torch.set_grad_enabled` is beside a context
     if torch.get_default_dtype() is not torch.float32:  # to set it takes as long as all the others
         torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
     torch.set_deterministic_debug_mode("default")  # as use_deterministic_algorithms(False), which loads the compiler
-    GENERATOR.manual_seed(0)
+    GENERATOR.manual_seed(seed)
 
 
 @contextlib.contextmanager

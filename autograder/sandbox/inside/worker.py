@@ -47,6 +47,7 @@ FORMATS = {  # what safetensors calls the numbers that are sent
 } | {numpy.dtype("bool"): "BOOL"}
 TENSORS = "autograder.sandbox.inside.tensors"
 PROBES = "probes"
+FRESH_SEED = 67_280_421_310_721  # torch's own in a fresh interpreter: whoever leaves out a seed of 0 must not have it
 CALL = calling.call  # imported before isolation: what most probes take over
 GIVEN: dict[str, str] = {}  # by name, what this process has run already
 COMPILED: dict[tuple[str, str], types.CodeType] = {}  # by file name and source: by the text itself, not its name alone
@@ -176,9 +177,9 @@ def _define(module: types.ModuleType, source: str, filename: str, *, listed: boo
 def _set_usual_state() -> None:
     """Set the state that a fresh interpreter would have, whatever an earlier call left behind."""
     if torch_side := _torch_side():
-        torch_side.set_usual_state()
-    numpy.random.seed(0)
-    random.seed(0)
+        torch_side.set_usual_state(FRESH_SEED)
+    numpy.random.seed(FRESH_SEED % 2**32)
+    random.seed(FRESH_SEED)
 
 
 @contextlib.contextmanager
