@@ -44,6 +44,7 @@ from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Submission
+from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_json, read_report, to_json
 from autograder.vocabulary.report_text import NOTHING_SMALL, SMALLER, item_lines, report_text
 
@@ -228,6 +229,16 @@ def test_most_trials_have_an_answer(assignment: Assignment) -> None:
     for item in drawn_items(assignment):
         answered = [trial for trial in trials_of(assignment, item) if trial.as_case(item) is not None]
         assert len(answered) > DRAWN * 2 // 3, item.id
+
+
+def test_an_oracle_that_fails_at_a_trial_costs_the_example_and_nothing_else() -> None:
+    def failing(inputs: Any, params: Any) -> Any:
+        raise TypeError("an argument is missing")
+
+    item = next(iter(drawn_items(ASSIGNMENT)))
+    trial = replace(next(iter(trials_of(ASSIGNMENT, item))), answer=failing)
+    with pytest.raises(GraderFault, match="fails at a drawn call of compute_reward: an argument is missing"):
+        trial.as_case(item)
 
 
 # What is pasted

@@ -14,6 +14,7 @@ from autograder.grading.cases import Case, Expectation
 from autograder.grading.items import Item
 from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
 from autograder.sandbox.observation import Array
+from autograder.vocabulary.errors import GraderFault
 
 Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
 
@@ -44,7 +45,10 @@ class Trial:
     allowed: Callable[[Mapping[str, Array]], bool] = lambda inputs: True
 
     def as_case(self, item: Item) -> Case | None:
-        """The case that the sandbox runs and the comparison judges; None where no answer can be held."""
+        """The case that the sandbox runs and the comparison judges; None where no answer can be held.
+
+        Raises GraderFault where the oracle fails otherwise than at numbers that it has no answer for.
+        """
         if not self.allowed(self.inputs):
             return None
         try:
@@ -52,6 +56,8 @@ class Trial:
                 expected = tuple(self.answer(self.inputs, self.params))
         except (ArithmeticError, IndexError, KeyError, ValueError):
             return None
+        except Exception as error:
+            raise GraderFault(f"The oracle fails at a drawn call of {item.function}: {error}.") from error
         if not all(_is_held(one) for one in expected if one.kind in ("value", "gradient")):
             return None
         call = self.probe, self.params, self.inputs
