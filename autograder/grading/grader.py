@@ -31,6 +31,7 @@ from autograder.grading.remarks.reasons import explain, explains
 from autograder.grading.remarks.updates import about_updates
 from autograder.grading.remarks.wording import which_case
 from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.observation import Observation
 from autograder.submissions.submission import Submission
 from autograder.submissions.syntax import written
 from autograder.vocabulary.errors import GraderFault
@@ -57,6 +58,7 @@ class Grader:
 
     drawing   draws counterexamples where a hidden case fails; None where none are looked for
     rows      probes whose answers are by rows, to which public cases are cut where there are no hidden ones
+    right     for each case the last right answers: see `Judge`
     """
 
     assignment: Assignment
@@ -65,6 +67,7 @@ class Grader:
     probes: str
     drawing: Drawing | None = None
     rows: Mapping[str, Any] = field(default_factory=dict)
+    right: dict[str, list[Observation]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assignment: Assignment, fixtures: Fixtures, *, counterexamples: bool = True) -> Grader:
@@ -117,7 +120,7 @@ class Grader:
             return [self._nothing_to_grade(item) for item in items], submission.problem, shown
         outcomes = self._run(submission, sandbox, items, curves)
         module = self.assignment.module
-        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
+        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())), self.right)
         judged = {item.id: self._judged(item, outcomes, judge) for item in items}
         names = self._names(items, outcomes, judged)
         texts = self.assignment.untouched_source(), submission.source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from autograder.grading.cases import Case
 from autograder.grading.compare import Mismatch, compare
@@ -11,9 +11,11 @@ from autograder.grading.items import Item
 from autograder.grading.remarks.hints import VALUES, is_of_numbers, may_share_a_cause, same_kind
 from autograder.grading.remarks.wording import about_exception, about_mismatch, about_outcome, is_unfinished
 from autograder.sandbox.calls import Outcome
+from autograder.sandbox.observation import Observation
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, Verdict
 
+RIGHT_KEPT = 8  # answers that are known to be right, for each case: other orders of the same sums
 NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
 
 
@@ -36,18 +38,25 @@ class Judge:
     """What every case of a submission is judged with.
 
     load_failure   why the module could not be imported; "" where it could
+    right          case's id → the last few answers in which nothing was wrong, of whichever submissions: what comes
+                   again as the same object is judged once
     """
 
     module: str
     submission: Submission
     load_failure: str = ""
+    right: dict[str, list[Observation]] = field(default_factory=dict)
 
     def judge(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
         """The verdict on a case that ran, or was to run."""
         if outcome.observation is None:
             return self._without_answer(case, outcome, timeout)
+        right = self.right.get(case.id, [])
+        if any(outcome.observation is one for one in right):
+            return _judged(case, "passed", "")
         mismatch = compare(case.expected, outcome.observation)
         if mismatch is None:
+            self.right[case.id] = [outcome.observation, *right][:RIGHT_KEPT]
             return _judged(case, "passed", "")
         if mismatch.rung == "error" and _is_stub(mismatch.observed):
             return self._missing(case, f"{case.function} is not implemented yet.")

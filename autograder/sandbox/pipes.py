@@ -22,11 +22,14 @@ CLOSE_SECONDS = 1.0
 
 
 class Answer(NamedTuple):
-    """A frame from a worker, with the clock and the bytes that had been printed when it came."""
+    """A frame from a worker, with the clock and the bytes that had been printed when it came.
+
+    encoded   the header as it came
+    """
 
     header: dict[str, Any]
     blob: bytes
-    header_size: int
+    encoded: bytes
     seconds: float
     written: int
 
@@ -107,7 +110,7 @@ class Polled:
             self._drain()
             if parts is not None:
                 header = frames.parse_header(parts[0])
-                return Answer(header, parts[1], len(parts[0]), time.perf_counter(), self.written)
+                return Answer(header, parts[1], parts[0], time.perf_counter(), self.written)
         except frames.FrameError:
             self._drain()
         return ENDED
@@ -225,7 +228,7 @@ class Threaded:
         with contextlib.suppress(frames.FrameError, OSError), answers:
             while (parts := frames.read_parts(answers, frames.MAX_ANSWER)) is not None:
                 header, blob = frames.parse_header(parts[0]), parts[1]
-                self._inbox.put(Answer(header, blob, len(parts[0]), time.perf_counter(), self.written))
+                self._inbox.put(Answer(header, blob, parts[0], time.perf_counter(), self.written))
         self._inbox.put(ENDED)
 
     def _drain(self, output: BinaryIO) -> None:

@@ -129,8 +129,7 @@ class Worker:
             seconds = heard.seconds - began
             if heard.header.get("n") != question.number or type(heard.header["n"]) is not int:
                 return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
-            size = heard.header_size, len(heard.blob)
-            return read_answer((heard.header, heard.blob), seconds, question.answers, size)
+            return read_answer((heard.header, heard.blob), seconds, question.answers, heard.encoded)
         seconds = time.perf_counter() - began
         if isinstance(heard, Ended):
             return Outcome("crashed", detail=self._ending(), seconds=seconds)
