@@ -31,7 +31,7 @@ from benchmarks.counterexamples import counterexample_costs
 from benchmarks.floor import Floor
 from benchmarks.measure import CommandFailed, Measured, run, side_by_side
 from benchmarks.overhead import interleaved
-from benchmarks.sizes import HANGING, catalogue_of, cost_by_size, mixed
+from benchmarks.sizes import HANG_BEFORE, HANGING, catalogue_of, cost_by_size, mixed
 from benchmarks.student import WATCH, waiting_times
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
@@ -176,6 +176,8 @@ def test_the_growing_class_is_of_mixed_quality(workshop: Workshop, fixtures: Fix
     assert verdicts["right"] == {"passed"}
     assert "missing" in verdicts["unfinished"]
     assert "timed_out" in verdicts["hangs"]
+    assert "while True" in mixed(workshop, catalogue, HANG_BEFORE - 100 + HANGING)
+    assert "while True" not in mixed(workshop, catalogue, HANG_BEFORE + HANGING)
     assert "passed" in verdicts["mistaken"]
     assert verdicts["mistaken"] & {"failed", "raised"}
 
