@@ -31,11 +31,11 @@ from autograder.authoring.proofreading.text_files import (
     notebook_path,
     readme_faults,
 )
-from autograder.authoring.proofreading.time_limit import EndlessError
 from autograder.grading.items import Assignment, assignment_of, load_assignment
 from autograder.sandbox.apart import apart
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError, KitError
+from autograder.vocabulary.time_limit import OutOfTimeError
 
 R = TypeVar("R")
 
@@ -82,11 +82,11 @@ def proofread(folder: Path, sandbox: Sandbox | None = None) -> list[Fault]:
     folder = folder.resolve()
     try:
         return _proofread(folder, sandbox)
-    except EndlessError as error:  # what else is wrong would be looked for with code that does not end
+    except OutOfTimeError as error:  # what else is wrong would be looked for with code that does not end
         return [endless_fault(error, folder)]
 
 
-def endless_fault(error: EndlessError, folder: Path) -> Fault:
+def endless_fault(error: OutOfTimeError, folder: Path) -> Fault:
     """The line at which their code was when its time was over."""
     found = fault_of(error, folder.resolve(), (folder.resolve() / "cases.py", 1), "a loop that ends")
     return Fault(found.path, found.line, str(error), found.right)

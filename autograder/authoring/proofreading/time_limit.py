@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 from autograder.authoring.declarations import Draft
+from autograder.vocabulary.time_limit import time_limit
 
 END = object()  # what comes after the last draft
-MOST_SECONDS = 60.0  # of processor time, of one answer or one draft: a busy machine counts for nothing
+MOST_SECONDS = 60.0  # of processor time, of one answer or one draft
 
 
-class EndlessError(BaseException):
-    """Raised inside code that has not ended in time; no `Exception`, which whoever tries other inputs would catch."""
-
-
-@contextmanager
-def time_limit(what: str) -> Iterator[None]:
-    """Raise EndlessError in the block where it takes MOST_SECONDS; without effect where there are no such timers."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: object) -> None:
-        raise EndlessError(f"{what} has not ended after {MOST_SECONDS:g} s of processor time")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+def in_time(what: str) -> AbstractContextManager[None]:
+    """Raise OutOfTimeError in the block where it takes MOST_SECONDS; `what` begins the sentence."""
+    return time_limit(MOST_SECONDS, what)
 
 
 def limited(draft: Draft) -> Draft:
@@ -43,7 +24,7 @@ def limited(draft: Draft) -> Draft:
     answer: Callable[..., Any] = draft.answer
 
     def within(*arguments: Any) -> Any:
-        with time_limit(f"the oracle of {draft.case}"):
+        with in_time(f"the oracle of {draft.case}"):
             return answer(*arguments)
 
     return replace(draft, answer=within) if callable(answer) else draft
@@ -53,7 +34,7 @@ def each_limited(drafts: Iterable[Any]) -> Iterator[Any]:
     """What yields drafts, with a limit for each."""
     running = iter(drafts)
     while True:
-        with time_limit("the next case"):
+        with in_time("the next case"):
             found = next(running, END)
         if found is END:
             return
