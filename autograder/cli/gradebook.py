@@ -30,7 +30,7 @@ from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.platforms.layouts import gathered
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number, visible
 
@@ -107,7 +107,7 @@ def similar(
     with gathered(paths, chosen.module, functions=chosen.functions) as class_:
         found = compare_class(chosen, class_.candidates, least / 100)
     with writing(out, "file with --out"):
-        write_atomically(out, page(found, chosen.title, chosen.name))
+        write_atomically(out, page(found, chosen.title, chosen.name), mode=PRIVATE)
     pairs = f"{len(found.pairs)} pair{'s' * (len(found.pairs) != 1)} to look at"
     print(f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {pairs}.")
     for pair in found.pairs[:MAX_TOLD]:

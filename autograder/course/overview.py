@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import base64
 import csv
+import functools
 import hashlib
 import io
+import operator
 import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ from autograder.gradebook.gradebook import name_cell, points_cell
 from autograder.pages import html
 from autograder.pages.html import render_page, script_and_policy
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, write_atomically, writing
+from autograder.vocabulary.files import READABLE, file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
@@ -157,8 +159,15 @@ def write_course(folder: Path, graded: Sequence[Graded]) -> None:
         means=_means(graded),
     )
     with writing(folder, ""):
-        write_atomically(folder / "index.html", page)
-        write_atomically(folder / "grades.csv", _to_csv(graded, students))
+        mode = _mode_of(folder)
+        write_atomically(folder / "index.html", page, mode=mode)
+        write_atomically(folder / "grades.csv", _to_csv(graded, students), mode=mode)
+
+
+def _mode_of(course: Path) -> int:
+    """The rights of what gathers several folders of grades: those that the most private of them gives."""
+    modes = (path.stat().st_mode for path in folders_of(course))
+    return functools.reduce(operator.and_, modes, READABLE)
 
 
 def folders_of(folder: Path) -> list[Path]:
