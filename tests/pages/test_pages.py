@@ -393,6 +393,40 @@ def test_one_sentence_says_what_to_start_with(items: list[ItemResult], said: str
     assert root.find("article", id=link.attributes["href"][1:])
 
 
+def losing(name: str, lost: float, function: str, hint: str = "") -> ItemResult:
+    return replace(item(name, function=function, hint=hint), points=20.0 - lost, max_points=20.0)
+
+
+@pytest.mark.parametrize(
+    ("items", "start"),
+    [
+        ([losing("a", 0.25, "f"), losing("b", 16.0, "g")], "b"),
+        ([losing("a", 3.9, "f"), losing("b", 16.0, "g")], "b"),
+        ([losing("a", 4.0, "f"), losing("b", 16.0, "g")], "a"),
+        ([losing("a", 2.0, "f"), losing("a2", 2.0, "f"), losing("b", 16.0, "g")], "a"),
+        ([losing("a", 0.25, "f"), losing("b", 5.0, "g"), losing("c", 16.0, "h")], "b"),
+        ([losing("a", 0.25, "f"), losing("a2", 6.0, "f")], "a2"),
+        ([replace(losing("a", 9.0, "f"), cases=UNSEEN), losing("a2", 0.25, "f")], "a2"),
+        ([losing("a", 0.25, "f"), losing("b", 16.0, "g", "a fails too: if you call f here, start there.")], "a"),
+    ],
+    ids=(
+        "a slip waits",
+        "less than a quarter waits",
+        "of comparable functions the first",
+        "a function is worth what all its items are",
+        "neither the first nor the greatest",
+        "of one function's items likewise",
+        "a public case before points",
+        "a function that is called is mended first",
+    ),
+)
+def test_what_is_worth_most_comes_next_and_of_comparable_functions_the_first(
+    items: list[ItemResult], start: str
+) -> None:
+    (told,) = tree(feedback_page(report("ada", *items))).find(class_="next")
+    assert told.find("a")[0].attributes["href"] == f"#item-{start}"
+
+
 def test_a_failed_item_has_a_text_to_paste_into_a_question() -> None:
     (ask,) = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0].find("details", class_="ask")
     assert "open" not in ask.attributes
