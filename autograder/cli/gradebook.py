@@ -227,7 +227,10 @@ def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) 
     most = {report.student: report.max_points for report in reports}
     worth = next((number(one.most) for name, one in finals.items() if one.most != most[name]), "")
     of = f", of {worth} points with those for questions," if worth else ""
-    print(f"{len(finals)} final grades{of} in {visible(str(out / 'grades.csv'))}, {len(changed)} of them changed:")
+    known = sum(one.points is not None for one in finals.values())
+    rest = f", none for {len(finals) - known} of {len(finals)} students" if known < len(finals) else ""
+    grades = f"{known} final grade{'s' * (known != 1)}{of}"
+    print(f"{grades} in {visible(str(out / 'grades.csv'))}{rest}; {len(changed)} changed:")
     for name in changed[:MAX_TOLD]:
         told = f"{_shown(before[name])} → {_shown(finals[name].points)}  {visible(finals[name].reasons, 160)}"
         print(f"  {visible(name, 40)}  {told}")

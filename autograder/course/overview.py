@@ -54,6 +54,16 @@ class Graded:
         return f"{_quoted(self.folder)}/feedback/{_quoted(file_stem(student))}.html"
 
     @property
+    def excused(self) -> int:
+        """How many handed in and are excused from the assignment, so that they count nowhere."""
+        return len(self.reports) - self.figures.students
+
+    @property
+    def not_graded(self) -> int:
+        """How many the grader failed on, of those who handed in and are not excused."""
+        return self.figures.students - self.figures.graded
+
+    @property
     def changed(self) -> int:
         """How many grades a course's rules have changed."""
         return sum(earned_of(report) != report.points for report in self.reports.values())
@@ -250,14 +260,15 @@ def _to_csv(graded: Sequence[Graded], students: Sequence[str]) -> str:
 
 
 def told(graded: Sequence[Graded]) -> list[str]:
-    """A line for each assignment: how many were graded, and the mean."""
+    """A line for each assignment: how many handed in, what became of their work, as on the page, and the mean."""
     width = max(len(visible(one.title, 60)) for one in graded)
     lines = []
     for one in graded:
         figures = one.figures
         mean = "–" if figures.mean is None else f"{figures.mean:.1f} of {figures.max_points:g}"
-        counts = f"{figures.graded:>5} of {figures.students} graded"
-        lines.append(f"  {visible(one.title, 60):<{width}}  {counts}, mean {mean}")
+        counted = {"graded": figures.graded, "not graded": one.not_graded, "excused": one.excused}
+        became = ", ".join(f"{count} {what}" for what, count in counted.items() if count)
+        lines.append(f"  {visible(one.title, 60):<{width}}  {len(one.reports):>5} handed in: {became}, mean {mean}")
     return lines
 
 
