@@ -259,6 +259,12 @@ def test_what_students_did_instead_stands_beside_each_item() -> None:
     assert said(row.find("td", class_="instead")[0]) == "population-std 2 another wrong answer 1"
 
 
+def test_several_names_that_fit_one_answer_stand_there_whole() -> None:
+    names = ("penalty-against-old-policy", "reference-is-the-model", "reference-scores-from-model")
+    row = section(index_page([report("ada", item(mistakes=names))], RUN), "items").find("tr")[1]
+    assert said(row.find("td", class_="instead")[0]) == f"{' or '.join(names)} 1"
+
+
 def test_submissions_that_did_not_run_stand_apart() -> None:
     stub = report("stub", item("a", "missing", 0.0, message="compute_deltas is not implemented yet."))
     items = section(index_page([report("ada", passed("a")), stub], RUN), "items")

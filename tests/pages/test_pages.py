@@ -111,9 +111,10 @@ def pages_with(text: str) -> list[str]:
     changes = [Change(name, 1.0, 2.0), Change(name, text, ABSENT)]
     final = Final(1.0, (Adjustment("override", "", 2.0, 1.0, text),), 2)
     known = Background({text: text}, {"compute_deltas": text}, lambda student, function: text, text)
-    shared = {name: {"unnamed": "1"}, "ada": {"unnamed": "1"}}
+    last = "\U0001d51eda"  # after all hostile names, and after a harmless one
+    shared = {name: {"unnamed": "1"}, last: {"unnamed": "1"}}
     unnamed = replace(hostile, item="unnamed", mistakes=())
-    two = [replace(one, items=(*one.items, unnamed)), report("ada", *report().items, replace(item(), item="unnamed"))]
+    two = [replace(one, items=(*one.items, unnamed)), report(last, *report().items, replace(item(), item="unnamed"))]
     return [feedback_page(one, notes=[text], title=text), index_page(two, run, changes, {name: final}, shared, known)]
 
 
@@ -552,6 +553,23 @@ def test_a_fault_of_the_grader_is_told_loudly_and_costs_nothing() -> None:
     assert "This item could not be graded. That is not your fault" in card.text
     assert "– / 6" in card.find(class_="head")[0].text
     assert not card.find(class_="again")
+
+
+def test_what_one_fault_of_the_grader_took_from_a_function_is_told_once() -> None:
+    def lost(name: str, message: str) -> ItemResult:
+        return item(name, "not_graded", None, function="f", message=message, hint="")
+
+    root = tree(feedback_page(report("ada", lost("a", "No memory."), lost("b", "No memory."), lost("c", "No disk."))))
+    both, other = root.find("article")
+    assert [one.attributes["id"] for one in both.find("li")] == ["item-a", "item-b"]
+    assert [" ".join(one.text.split()) for one in both.find("li")] == ["title of a a – / 6", "title of b b – / 6"]
+    assert "These items could not be graded. That is not your fault" in both.text
+    assert "– / 12" in both.find(class_="head")[0].text
+    assert [one.text.strip() for one in both.find("pre")] == ["No memory."]
+    assert not both.find(class_="again")
+    assert other.attributes["id"] == "item-c"
+    links = [link.attributes["href"] for link in root.find("section", class_="fault-box")[0].find("a")]
+    assert links == ["#item-a", "#item-b", "#item-c"]
 
 
 def test_full_marks_are_said_in_a_sentence() -> None:
