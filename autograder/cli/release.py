@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from autograder.authoring.fixtures.variants import Variants
+from autograder.authoring.handout.independence import not_independent, refuse_release
 from autograder.authoring.handout.release import (
     Files,
     handout_files,
@@ -16,7 +17,6 @@ from autograder.authoring.handout.release import (
     write_student_zips,
     zip_bytes,
 )
-from autograder.authoring.independence import not_independent, refuse_release
 from autograder.authoring.proofreading.proofread import refuse_faults
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants
 from autograder.cli.options import AssignmentOption, FixturesOption, HiddenCases, HiddenOption, VariantByOption, course

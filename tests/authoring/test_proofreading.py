@@ -14,9 +14,9 @@ from places import KIT
 from toy_kit import ITEMS as ITEMS_TEXT
 from toy_kit import autograder, change
 
+from autograder.authoring.fixtures import time_limit
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.masking import without_hidden
-from autograder.authoring.proofreading import time_limit
 from autograder.authoring.proofreading.fault import Fault, Faults
 from autograder.authoring.proofreading.proofread import explained, proofread, reading_faults, refuse_faults
 from autograder.authoring.proofreading.toml_files import read_toml

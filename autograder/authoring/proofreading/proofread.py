@@ -21,7 +21,8 @@ from autograder.authoring.proofreading.catalogue_files import catalogue_faults, 
 from autograder.authoring.proofreading.exam_files import exam_faults
 from autograder.authoring.proofreading.example_files import example_faults
 from autograder.authoring.proofreading.fault import Fault, Faults, fault_of
-from autograder.authoring.proofreading.items_file import ItemsFile, item_faults, read_items, repaired
+from autograder.authoring.proofreading.item_entries import item_faults
+from autograder.authoring.proofreading.items_file import ItemsFile, read_items, repaired
 from autograder.authoring.proofreading.names import Known, known_names
 from autograder.authoring.proofreading.python_files import Sources, imported
 from autograder.authoring.proofreading.text_files import (
