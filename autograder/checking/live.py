@@ -14,9 +14,7 @@ import contextlib
 import functools
 import inspect
 import io
-import signal
 import sys
-import threading
 import time
 import types
 import warnings
@@ -34,17 +32,12 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import ItemResult
 from autograder.vocabulary.report_text import item_lines
+from autograder.vocabulary.time_limit import OutOfTimeError, time_limit
 
 AGAIN = "run this cell"
 WIDTH = 82  # nbgrader cuts what it shows of a longer line
-TICK = 0.1  # seconds between two looks at the clock
-PATIENCE = 3  # a busy machine may take so many times as long by the clock on the wall
 EXPLAINED = ("failed", "raised")
 NOT_AGAIN = "an earlier case had not finished in time"
-
-
-class OutOfTime(BaseException):
-    """Raised inside a function that has not returned in time; no `Exception`, which it might catch."""
 
 
 def score(assignment: str, item_id: str) -> float | None:
@@ -139,9 +132,9 @@ def _call(run: Callable[..., tuple[dict[str, Any], bytes]], request: Request) ->
     header = {"function": request.function, "probe": request.probe, "params": dict(request.params)}
     started = time.perf_counter()
     try:
-        with _silence(), _deadline(request.timeout):
-            frame = run(header, request.inputs, stopped_by=(OutOfTime, KeyboardInterrupt))
-    except OutOfTime:
+        with _silence(), time_limit(request.timeout):
+            frame = run(header, request.inputs, stopped_by=(OutOfTimeError, KeyboardInterrupt))
+    except OutOfTimeError:
         return Outcome("timed_out", detail=f"no answer in {request.timeout:g} s", seconds=request.timeout)
     return read_answer(frame, time.perf_counter() - started, ("observed", "raised", "missing"))
 
@@ -162,28 +155,3 @@ def _silence() -> Iterator[None]:
     with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-@contextlib.contextmanager
-def _deadline(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime in the block once it has worked for `seconds`, and again if it catches that.
-
-    Where the platform has no such timer, the student interrupts the kernel.
-    """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    busy, began = time.process_time(), time.monotonic()
-
-    def look(number: int, frame: types.FrameType | None) -> None:
-        if time.process_time() - busy > seconds or time.monotonic() - began > PATIENCE * seconds:
-            raise OutOfTime
-
-    before = signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

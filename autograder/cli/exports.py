@@ -1,59 +1,36 @@
-"""The verbs `export` and `bundle`: grades in the formats of other platforms, and what those platforms grade with."""
+"""The verb `export`: grades in the formats of other platforms, for their owner alone: they are students'."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from autograder.authoring.handout.release import Files, zip_bytes
 from autograder.checking import classroom
-from autograder.cli.options import AssignmentOption, FixturesOption, course
+from autograder.cli.options import AssignmentOption, HiddenCases, HiddenOption, RosterOption, course
 from autograder.gradebook.class_reports import named, read_grades, to_json
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.grading.assignments import find_assignment
 from autograder.platforms import canvas, moodle, plain, prairielearn
-from autograder.platforms.containers import bundles
 from autograder.platforms.gradebooks import blackboard, brightspace
 from autograder.platforms.gradebooks.upload import Upload
 from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault
-from autograder.vocabulary.files import file_stem, write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import read_table
 from autograder.vocabulary.text import number, visible
 
 export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")
-bundle_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="What to upload to a platform so that it grades by itself."
-)
-
-
-class HiddenCases(StrEnum):
-    """When Gradescope shows how hidden cases went."""
-
-    visible = "visible"
-    after_due_date = "after_due_date"
-    after_published = "after_published"
-    hidden = "hidden"
-
-
 GradesArgument = Annotated[
     Path, typer.Argument(metavar="GRADES_DIR", readable=False, help="The folder that `grade --out` wrote.")
 ]
 FileOption = Annotated[Path, typer.Option("--out", readable=False, help="The file to write.")]
 FolderOption = Annotated[Path, typer.Option("--out", readable=False, help="The folder for a file per student.")]
-RosterOption = Annotated[
-    Path | None, typer.Option("--roster", readable=False, help="A CSV file: which id or address is which student.")
-]
-ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
-SEEN = "When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
-HiddenOption = Annotated[HiddenCases, typer.Option("--hidden-cases", help=SEEN)]
 
 UploadOption = Annotated[
     Path, typer.Option("--gradebook", readable=False, help="What the platform exported: its grades, as they are.")
@@ -211,40 +188,6 @@ def export_nbgrader(
         raise SystemExit(3)
 
 
-@bundle_app.command("gradescope")
-def bundle_gradescope(
-    zip_file: ZipOption,
-    hidden_cases: HiddenOption = HiddenCases.visible,
-    fixtures: FixturesOption = None,
-    assignment: AssignmentOption = None,
-) -> None:
-    """The autograder to upload: hidden cases are in it, for Gradescope's container alone."""
-    chosen = find_assignment(course(), assignment)
-    _write_bundle(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases.value), "")
-    print(f"The assignment in Gradescope is worth {chosen.max_points:g} points, on the base image Ubuntu 24.04.")
-
-
-@bundle_app.command("prairielearn")
-def bundle_prairielearn(
-    zip_file: ZipOption,
-    image: Annotated[str, typer.Option("--image", help="The image that you build from tests/Dockerfile.")],
-    fixtures: FixturesOption = None,
-    assignment: AssignmentOption = None,
-) -> None:
-    """A question directory: hidden cases are in its tests/, which PrairieLearn shows to nobody."""
-    chosen = find_assignment(course(), assignment)
-    _write_bundle(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name)
-
-
-@bundle_app.command("classroom", hidden=True)
-@bundle_app.command("github")
-def bundle_github(zip_file: ZipOption, assignment: AssignmentOption = None) -> None:
-    """A template repository on GitHub: the handout and a workflow. No hidden case is in it."""
-    chosen = find_assignment(course(), assignment)
-    _write_bundle(zip_file, bundles.github_files(chosen), chosen.name)
-    print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
-
-
 def _grades(folder: Path) -> list[Report]:
     """The reports in a folder of grades; says whose final grade is above the maximum."""
     reports = read_grades(folder)
@@ -286,15 +229,10 @@ def _write_upload(made: Upload, out: Path, gradebook: Path) -> None:
 def _write_results(folder: Path, results: Mapping[str, Mapping[str, Any]]) -> None:
     with writing(folder):
         for student, found in results.items():
-            write_atomically(folder / f"{file_stem(student)}.json", to_json(found))
+            write_atomically(folder / f"{file_stem(student)}.json", to_json(found), mode=PRIVATE)
     print(f"{folder}{os.sep}: {len(results)} results.")
 
 
 def _write(path: Path, content: str | bytes, option: str = "--out") -> None:
     with writing(path, f"file with {option}"):
-        write_atomically(path, content)
-
-
-def _write_bundle(path: Path, files: Files, folder: str) -> None:
-    _write(path, zip_bytes(files, folder), "--zip")
-    print(f"{path}: {path.stat().st_size:,} bytes.")
+        write_atomically(path, content, mode=PRIVATE)

@@ -18,7 +18,7 @@ from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made, Term, read_s
 from autograder.authoring.fixtures.variants import OWN, Variants, read_variants
 from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_open_into, regenerate_term_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
-from autograder.authoring.independence import not_independent
+from autograder.authoring.handout.independence import not_independent
 from autograder.authoring.proofreading.proofread import authored
 from autograder.checking.terminal import width
 from autograder.cli.console import print_json

@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from autograder.cli.console import print_json, progress_bar, standard_output
-from autograder.cli.exports import RosterOption
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants
 from autograder.cli.gradebook import (
     ClassOnPagesOption,
@@ -35,6 +34,7 @@ from autograder.cli.options import (
     JobsOption,
     JsonOption,
     QuietOption,
+    RosterOption,
     VariantByOption,
     course,
 )

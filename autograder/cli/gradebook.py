@@ -30,7 +30,7 @@ from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.platforms.layouts import gathered
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number, visible
 
@@ -107,7 +107,7 @@ def similar(
     with gathered(paths, chosen.module, functions=chosen.functions) as class_:
         found = compare_class(chosen, class_.candidates, least / 100)
     with writing(out, "file with --out"):
-        write_atomically(out, page(found, chosen.title, chosen.name))
+        write_atomically(out, page(found, chosen.title, chosen.name), mode=PRIVATE)
     pairs = f"{len(found.pairs)} pair{'s' * (len(found.pairs) != 1)} to look at"
     print(f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {pairs}.")
     for pair in found.pairs[:MAX_TOLD]:
@@ -227,7 +227,10 @@ def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) 
     most = {report.student: report.max_points for report in reports}
     worth = next((number(one.most) for name, one in finals.items() if one.most != most[name]), "")
     of = f", of {worth} points with those for questions," if worth else ""
-    print(f"{len(finals)} final grades{of} in {visible(str(out / 'grades.csv'))}, {len(changed)} of them changed:")
+    known = sum(one.points is not None for one in finals.values())
+    rest = f", none for {len(finals) - known} of {len(finals)} students" if known < len(finals) else ""
+    grades = f"{known} final grade{'s' * (known != 1)}{of}"
+    print(f"{grades} in {visible(str(out / 'grades.csv'))}{rest}; {len(changed)} changed:")
     for name in changed[:MAX_TOLD]:
         told = f"{_shown(before[name])} → {_shown(finals[name].points)}  {visible(finals[name].reasons, 160)}"
         print(f"  {visible(name, 40)}  {told}")

@@ -18,7 +18,7 @@ from autograder.checking.watch import watch as watch_folder
 from autograder.cli.authoring import items, new, rename
 from autograder.cli.console import standard_output
 from autograder.cli.doctor import examine
-from autograder.cli.exports import bundle_app, export_app
+from autograder.cli.exports import export_app
 from autograder.cli.fixtures import fixtures_app
 from autograder.cli.grade import grade
 from autograder.cli.gradebook import gradebook, serve, similar
@@ -32,7 +32,7 @@ from autograder.cli.options import (
     name_course,
     root_for,
 )
-from autograder.cli.release import release
+from autograder.cli.release import bundle_app, release
 from autograder.cli.selfcheck import selfcheck
 from autograder.cli.tables import doctor_table
 from autograder.grading.assignments import find_assignments, unreadable

@@ -28,7 +28,9 @@ CourseOption = Annotated[
     typer.Option(COURSE, readable=False, help="The course's folder; else found upwards from here. May stand anywhere."),
 ]
 
-
+RosterOption = Annotated[
+    Path | None, typer.Option("--roster", readable=False, help="A CSV file: which id or address is which student.")
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
 
@@ -37,6 +39,19 @@ class VariantBy(StrEnum):
     """Whose own public cases a submission is held against."""
 
     student = "student"
+
+
+class HiddenCases(StrEnum):
+    """When Gradescope shows how hidden cases went."""
+
+    visible = "visible"
+    after_due_date = "after_due_date"
+    after_published = "after_published"
+    hidden = "hidden"
+
+
+SEEN = "When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
+HiddenOption = Annotated[HiddenCases, typer.Option("--hidden-cases", help=SEEN)]
 
 
 CORES = max(1, os.cpu_count() or 1)

@@ -1,4 +1,4 @@
-"""The verb `release`: solution → handout."""
+"""The verbs `release` and `bundle`: solution → handout, and what other platforms grade with by themselves."""
 
 from __future__ import annotations
 
@@ -8,22 +8,30 @@ from typing import Annotated
 import typer
 
 from autograder.authoring.fixtures.variants import Variants
+from autograder.authoring.handout.independence import not_independent, refuse_release
 from autograder.authoring.handout.release import (
+    Files,
     handout_files,
     write_handout,
     write_source_notebook,
     write_student_zips,
     zip_bytes,
 )
-from autograder.authoring.independence import not_independent, refuse_release
 from autograder.authoring.proofreading.proofread import refuse_faults
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants
-from autograder.cli.options import AssignmentOption, FixturesOption, VariantByOption, course
+from autograder.cli.options import AssignmentOption, FixturesOption, HiddenCases, HiddenOption, VariantByOption, course
 from autograder.gradebook.roster import read_roster
+from autograder.grading.assignments import find_assignment
 from autograder.grading.choice import assignment_of_fixtures, assignments_to_release
 from autograder.grading.items import Assignment
+from autograder.platforms.containers import bundles
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, READABLE, write_atomically, writing
+
+bundle_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="What to upload to a platform so that it grades by itself."
+)
+ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
 
 
 def release(
@@ -73,9 +81,7 @@ def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None) -
     if names := not_independent(chosen):
         print(f"A DRAFT, not for students: the oracle of {', '.join(names)} is the solution itself.")
     if zip_file is not None:
-        with writing(zip_file, "file with --zip"):
-            write_atomically(zip_file, zip_bytes(files, chosen.name))
-        print(f"{zip_file}: {zip_file.stat().st_size:,} bytes. Students need it and nothing else.")
+        _write_zip(zip_file, files, chosen.name, more=" Students need it and nothing else.")
 
 
 def _release_variants(variants: Variants, roster: Path | None, out: Path | None) -> None:
@@ -85,3 +91,43 @@ def _release_variants(variants: Variants, roster: Path | None, out: Path | None)
     with writing(out):
         count = write_student_zips(variants, students, out)
     print(f"{out}: {count} zips, each with the public cases of one of {variants.count} variants.")
+
+
+@bundle_app.command("gradescope")
+def bundle_gradescope(
+    zip_file: ZipOption,
+    hidden_cases: HiddenOption = HiddenCases.visible,
+    fixtures: FixturesOption = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """The autograder to upload: hidden cases are in it, for Gradescope's container alone."""
+    chosen = find_assignment(course(), assignment)
+    _write_zip(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases.value), "", PRIVATE)
+    print(f"The assignment in Gradescope is worth {chosen.max_points:g} points, on the base image Ubuntu 24.04.")
+
+
+@bundle_app.command("prairielearn")
+def bundle_prairielearn(
+    zip_file: ZipOption,
+    image: Annotated[str, typer.Option("--image", help="The image that you build from tests/Dockerfile.")],
+    fixtures: FixturesOption = None,
+    assignment: AssignmentOption = None,
+) -> None:
+    """A question directory: hidden cases are in its tests/, which PrairieLearn shows to nobody."""
+    chosen = find_assignment(course(), assignment)
+    _write_zip(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name, PRIVATE)
+
+
+@bundle_app.command("classroom", hidden=True)
+@bundle_app.command("github")
+def bundle_github(zip_file: ZipOption, assignment: AssignmentOption = None) -> None:
+    """A template repository on GitHub: the handout and a workflow. No hidden case is in it."""
+    chosen = find_assignment(course(), assignment)
+    _write_zip(zip_file, bundles.github_files(chosen), chosen.name)
+    print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
+
+
+def _write_zip(path: Path, files: Files, folder: str, mode: int = READABLE, *, more: str = "") -> None:
+    with writing(path, "file with --zip"):
+        write_atomically(path, zip_bytes(files, folder), mode=mode)
+    print(f"{path}: {path.stat().st_size:,} bytes.{more}")

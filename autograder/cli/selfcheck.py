@@ -12,7 +12,7 @@ from rich.markup import escape
 from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.exam import selfcheck as examine_grader
 from autograder.authoring.exam.mutants import EQUIVALENT, equivalent_entry
-from autograder.authoring.independence import not_independent
+from autograder.authoring.handout.independence import not_independent
 from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.cli.console import print_json, progress_bar, standard_output
 from autograder.cli.options import CORES, AssignmentOption, JobsOption, JsonOption, QuietOption, course

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self
 
-from autograder.grading.grader import Grader, not_graded
+from autograder.grading.grader import Grader
+from autograder.grading.judging import not_graded
 from autograder.grading.remarks.details import Details
 from autograder.sandbox.sandbox import Isolation
 from autograder.submissions.submission import Submission

@@ -120,8 +120,9 @@ def _clauses(assignment: Assignment) -> dict[str, str]:
 
 
 def _quotable(sentence: str) -> str:
-    """A sentence of a docstring as one quotes it: without marks of code, and no colon or semicolon at its end."""
-    return " ".join(sentence.replace("`", "").split()).rstrip(":; ")
+    """A sentence of a docstring as one quotes it: no marks of code, commas between columns, no colon at its end."""
+    columns = re.sub(r"(?<=\S) {3,}(?=\S)", ", ", sentence.replace("`", ""))
+    return " ".join(columns.split()).rstrip(":; ")
 
 
 def _sections(assignment: Assignment) -> dict[str, str]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import base64
 import csv
+import functools
 import hashlib
 import io
+import operator
 import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ from autograder.gradebook.gradebook import name_cell, points_cell
 from autograder.pages import html
 from autograder.pages.html import render_page, script_and_policy
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, write_atomically, writing
+from autograder.vocabulary.files import READABLE, file_stem, write_atomically, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
@@ -50,6 +52,16 @@ class Graded:
     def feedback(self, student: str) -> str:
         """The address of a student's page."""
         return f"{_quoted(self.folder)}/feedback/{_quoted(file_stem(student))}.html"
+
+    @property
+    def excused(self) -> int:
+        """How many handed in and are excused from the assignment, so that they count nowhere."""
+        return len(self.reports) - self.figures.students
+
+    @property
+    def not_graded(self) -> int:
+        """How many the grader failed on, of those who handed in and are not excused."""
+        return self.figures.students - self.figures.graded
 
     @property
     def changed(self) -> int:
@@ -157,8 +169,15 @@ def write_course(folder: Path, graded: Sequence[Graded]) -> None:
         means=_means(graded),
     )
     with writing(folder, ""):
-        write_atomically(folder / "index.html", page)
-        write_atomically(folder / "grades.csv", _to_csv(graded, students))
+        mode = _mode_of(folder)
+        write_atomically(folder / "index.html", page, mode=mode)
+        write_atomically(folder / "grades.csv", _to_csv(graded, students), mode=mode)
+
+
+def _mode_of(course: Path) -> int:
+    """The rights of what gathers several folders of grades: those that the most private of them gives."""
+    modes = (path.stat().st_mode for path in folders_of(course))
+    return functools.reduce(operator.and_, modes, READABLE)
 
 
 def folders_of(folder: Path) -> list[Path]:
@@ -241,14 +260,15 @@ def _to_csv(graded: Sequence[Graded], students: Sequence[str]) -> str:
 
 
 def told(graded: Sequence[Graded]) -> list[str]:
-    """A line for each assignment: how many were graded, and the mean."""
+    """A line for each assignment: how many handed in, what became of their work, as on the page, and the mean."""
     width = max(len(visible(one.title, 60)) for one in graded)
     lines = []
     for one in graded:
         figures = one.figures
         mean = "–" if figures.mean is None else f"{figures.mean:.1f} of {figures.max_points:g}"
-        counts = f"{figures.graded:>5} of {figures.students} graded"
-        lines.append(f"  {visible(one.title, 60):<{width}}  {counts}, mean {mean}")
+        counted = {"graded": figures.graded, "not graded": one.not_graded, "excused": one.excused}
+        became = ", ".join(f"{count} {what}" for what, count in counted.items() if count)
+        lines.append(f"  {visible(one.title, 60):<{width}}  {len(one.reports):>5} handed in: {became}, mean {mean}")
     return lines
 
 

@@ -31,7 +31,7 @@ from autograder.grading.remarks.details import Details, read_details, write_deta
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import WRITING, file_stem, replacing, write_atomically, writing
+from autograder.vocabulary.files import WRITING, file_stem, private_folder, replacing, write_atomically, writing
 from autograder.vocabulary.report import Report, from_bytes, read_report, to_bytes
 from autograder.vocabulary.rows import table_of
 from autograder.vocabulary.text import visible
@@ -70,10 +70,14 @@ class Results:
         self._began = ""
 
     def __enter__(self) -> Self:
-        """Make the folders, rid them of what a killed run left half written, and read the last run's gradebook."""
+        """Make the folders, rid them of what a killed run left half written, and read the last run's gradebook.
+
+        A folder that is new is its owner's alone.
+        """
         with self._lock, writing(self._out):
+            private_folder(self._out)
             for name in FOLDERS:
-                (self._out / name).mkdir(parents=True, exist_ok=True)
+                (self._out / name).mkdir(exist_ok=True)
             self._lock.enter_context(alone(self._out))
             for folder in (self._out, *(self._out / name for name in FOLDERS)):
                 for path in folder.glob(f"{WRITING}*"):

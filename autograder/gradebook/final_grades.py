@@ -71,6 +71,10 @@ def final_of(report: Report, rules: Rules) -> Final:
             working.question(override, override.on_top)
         elif override.item:
             working.override(override)
+    if report.student in rules.policy.excused:  # no other rule has anything to say of them
+        points = _decided(own, working.total(), working.adjustments)
+        working.adjustments.append(Adjustment("excused", "", points, None, "excused from this assignment"))
+        return Final(None, tuple(working.adjustments), most_of(report, rules))
     if not rules.policy.extra_credit:
         working.unmarked({item: worth for item, worth in rules.questions.items() if item not in marked})
     most = most_of(report, rules)
@@ -80,16 +84,19 @@ def final_of(report: Report, rules: Rules) -> Final:
     points = working.total()
     if rules.policy.late:
         points = _after_late(rules.policy.late, report, rules.times or {}, points, most, working.adjustments)
+    points = _decided(own, points, working.adjustments)
+    return Final(points, tuple(working.adjustments), most)
+
+
+def _decided(own: Iterable[Override], points: float | None, adjustments: list[Adjustment]) -> float | None:
+    """What decisions on a student's whole grade make of it, each noted in `adjustments`."""
     for override in own:
         if not override.item:
             after = points if override.points is None else override.points
             rule = "comment" if override.points is None else "override"
-            working.adjustments.append(Adjustment(rule, "", points, after, override.comment))
+            adjustments.append(Adjustment(rule, "", points, after, override.comment))
             points = after
-    if report.student in rules.policy.excused:
-        working.adjustments.append(Adjustment("excused", "", points, None, "excused from this assignment"))
-        points = None
-    return Final(points, tuple(working.adjustments), most)
+    return points
 
 
 def most_of(report: Report, rules: Rules) -> float:

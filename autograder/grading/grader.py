@@ -15,30 +15,16 @@ from autograder.grading.counterexamples.search import Search, with_counterexampl
 from autograder.grading.counterexamples.typed import calls_of
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
-from autograder.grading.judging import NOTHING_READ, Judge, Judged, called_item, load_failure, simpler_item
+from autograder.grading.judging import ItemJudge, Judge, Judged, load_failure, not_graded, nothing_to_grade
 from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
 from autograder.grading.remarks.details import Details
-from autograder.grading.remarks.hints import (
-    hint_of_called,
-    hint_of_defaults,
-    hint_of_failure,
-    hint_of_hidden,
-    hint_of_names,
-    is_of_form,
-)
 from autograder.grading.remarks.pictures import curve_of, picture_of
-from autograder.grading.remarks.reasons import explain, explains
-from autograder.grading.remarks.updates import about_updates
-from autograder.grading.remarks.wording import which_case
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Observation
 from autograder.submissions.submission import Submission
 from autograder.submissions.syntax import written
 from autograder.vocabulary.errors import GraderFault
-from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
-
-NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
-NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
+from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo
 
 
 class Runner(Protocol):
@@ -117,14 +103,15 @@ class Grader:
         if submission.fault:
             return [not_graded(item, submission.fault) for item in items], "", shown
         if submission.problem:
-            return [self._nothing_to_grade(item) for item in items], submission.problem, shown
+            return [nothing_to_grade(item, self.fixtures.of_item(item.id)) for item in items], submission.problem, shown
         outcomes = self._run(submission, sandbox, items, curves)
         module = self.assignment.module
         judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())), self.right)
         judged = {item.id: self._judged(item, outcomes, judge) for item in items}
         names = self._names(items, outcomes, judged)
         texts = self.assignment.untouched_source(), submission.source
-        results = [self._item_result(item, judged, outcomes, names.get(item.id, ()), texts) for item in items]
+        told = ItemJudge(self.assignment.items, self.fixtures, judged, outcomes, texts)
+        results = [told.result(item, names.get(item.id, ())) for item in items]
         results = self._with_counterexamples(results, items, submission, sandbox)
         cause = judge.causes([one for found in judged.values() for one in found])
         return results, cause, self._details(results, curves, outcomes, judge, shown)
@@ -183,65 +170,8 @@ class Grader:
         }
         return {item: fingerprint(cases) for item, cases in seen.items()}
 
-    def _nothing_to_grade(self, item: Item) -> ItemResult:
-        cases = tuple(
-            CaseResult(case.id, case.visibility, "missing", NOTHING_READ) for case in self.fixtures.of_item(item.id)
-        )
-        return _result(item, 0.0, "missing", NOTHING_READ, "", cases)
-
     def _judged(self, item: Item, outcomes: Mapping[str, Outcome], judge: Judge) -> list[Judged]:
         return [judge.judge(case, outcomes[case.id], item.timeout) for case in self.fixtures.of_item(item.id)]
-
-    def _item_result(
-        self,
-        item: Item,
-        judged: Mapping[str, Sequence[Judged]],
-        outcomes: Mapping[str, Outcome],
-        names: tuple[str, ...],
-        texts: tuple[str, str],
-    ) -> ItemResult:
-        own = judged[item.id]
-        results = tuple(one.result for one in own)
-        points = round(item.points * sum(one.passed for one in own) / len(own), 2)
-        seconds = round(sum(outcomes[one.case.id].seconds for one in own), 4)
-        before = next((index for index, one in enumerate(own) if not one.passed), len(own))
-        if before == len(own):
-            return _result(item, points, "passed", "", "", results, seconds=seconds)
-        first = own[before]
-        verdict, message, hint = _worst(results), first.result.message, ""
-        listed = self.assignment.items
-        simpler = simpler_item(listed, item, judged, first.mismatch)
-        slugs = names if first.result.verdict in NAMED else ()
-        updates = _of_updates(first, outcomes)
-        message = f"{message}\n{updates}" if updates else message
-        if slugs:
-            hint = hint_of_names(slugs, self.fixtures.hints)
-        elif default := hint_of_defaults([one.case for one in own if not one.passed], *texts):
-            hint = default
-        elif called := called_item(listed, item, judged):
-            hint = hint_of_called(called)
-        elif first.result.visibility == "hidden" and first.result.verdict in NAMED:
-            elsewhere = simpler_item(listed, item, judged, first.mismatch, of_hidden=True)
-            hint = hint_of_hidden(item, first.mismatch, elsewhere, first.case.values)
-        elif first.mismatch is not None:
-            reason = self._reason(own, outcomes)
-            message = f"{message}\n{reason}" if reason else message
-            later, told = before > 0 or explains(reason), bool(updates)
-            hint = hint_of_failure(item, first.case, first.mismatch, simpler, later=later, told=told)
-        is_elsewhere = bool(simpler) and first.mismatch is not None and is_of_form(first.mismatch)
-        message = message if is_elsewhere else f"{which_case(first.case, before)}{message}"
-        results = tuple(replace(one, message=message) if one == first.result else one for one in results)
-        return _result(item, points, verdict, message, hint, results, slugs, seconds)
-
-    def _reason(self, judged: Sequence[Judged], outcomes: Mapping[str, Outcome]) -> str:
-        """What can be seen of a mistake that has no name."""
-        own, function = {one.case.id for one in judged}, judged[0].case.function
-        relatives = [case for case in self.fixtures.cases if case.function == function]
-        answers = [(case, outcomes[case.id].observation) for case in relatives if case.id in outcomes]
-        seen = [(case, found) for case, found in answers if found is not None]
-        of_item = [(case, found) for case, found in seen if case.id in own]
-        others = [(case, found) for case, found in seen if case.id not in own]
-        return explain(of_item, self.fixtures.hints, relatives, others)
 
     def _names(
         self, items: Sequence[Item], outcomes: Mapping[str, Outcome], judged: Mapping[str, Sequence[Judged]]
@@ -260,44 +190,3 @@ class Grader:
 def _answer_of(outcome: Outcome) -> Answer | None:
     """What there is to look at: what was returned, or the exception."""
     return outcome.observation if outcome.observation is not None else outcome.raised
-
-
-def _of_updates(first: Judged, outcomes: Mapping[str, Outcome]) -> str:
-    """What the weights of a public case's run say, update by update."""
-    seen = outcomes[first.case.id].observation if first.result.visibility == "public" else None
-    return "" if seen is None or first.mismatch is None else about_updates(first.case, seen)
-
-
-def _worst(results: Sequence[CaseResult]) -> Verdict:
-    verdicts = {result.verdict for result in results}
-    return next(verdict for verdict in NOT_RUN_ORDER if verdict in verdicts)
-
-
-def not_graded(item: Item, reason: str) -> ItemResult:
-    """The grader's own fault: no points and no zero."""
-    return _result(item, None, "not_graded", reason, "", ())
-
-
-def _result(
-    item: Item,
-    points: float | None,
-    verdict: Verdict,
-    message: str,
-    hint: str,
-    cases: tuple[CaseResult, ...],
-    mistakes: tuple[str, ...] = (),
-    seconds: float = 0.0,
-) -> ItemResult:
-    return ItemResult(
-        item=item.id,
-        function=item.function,
-        title=item.title,
-        points=points,
-        max_points=item.points,
-        verdict=verdict,
-        mistakes=mistakes,
-        message=message,
-        hint=hint,
-        seconds=seconds,
-        cases=cases,
-    )

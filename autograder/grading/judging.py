@@ -1,21 +1,43 @@
-"""One case and what became of it → a verdict and a message; what kept all from being reached; where to start."""
+"""What became of the cases → a verdict on each, a result of each item; what kept all from being reached."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from autograder.grading.cases import Case
 from autograder.grading.compare import Mismatch, compare
+from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Item
-from autograder.grading.remarks.hints import VALUES, is_of_numbers, may_share_a_cause, same_kind
-from autograder.grading.remarks.wording import about_exception, about_mismatch, about_outcome, is_unfinished
+from autograder.grading.remarks.hints import (
+    VALUES,
+    hint_of_called,
+    hint_of_defaults,
+    hint_of_failure,
+    hint_of_hidden,
+    hint_of_names,
+    is_of_form,
+    is_of_numbers,
+    may_share_a_cause,
+    same_kind,
+)
+from autograder.grading.remarks.reasons import explain, explains
+from autograder.grading.remarks.updates import about_updates
+from autograder.grading.remarks.wording import (
+    about_exception,
+    about_mismatch,
+    about_outcome,
+    is_unfinished,
+    which_case,
+)
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.observation import Observation
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.report import NOT_REACHED, CaseResult, Verdict
+from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Verdict
 
 RIGHT_KEPT = 8  # answers that are known to be right, for each case: other orders of the same sums
+NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
+NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
 NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
 
 
@@ -84,6 +106,67 @@ class Judge:
         if case.function in self.submission.unread:
             return _judged(case, "not_run", f"{NOT_REACHED}: its cell could not be read.")
         return _judged(case, "missing", message)
+
+
+@dataclass(frozen=True)
+class ItemJudge:
+    """What the items of a submission are told with.
+
+    judged     item → the verdicts on its cases
+    outcomes   case → what became of it
+    texts      the module as it was handed out, and the student's
+    """
+
+    items: Sequence[Item]
+    fixtures: Fixtures
+    judged: Mapping[str, Sequence[Judged]]
+    outcomes: Mapping[str, Outcome]
+    texts: tuple[str, str]
+
+    def result(self, item: Item, names: tuple[str, ...] = ()) -> ItemResult:
+        """Points, the first failure in words and what to think about; `names` are the known mistakes that it is."""
+        own = self.judged[item.id]
+        results = tuple(one.result for one in own)
+        points = round(item.points * sum(one.passed for one in own) / len(own), 2)
+        seconds = round(sum(self.outcomes[one.case.id].seconds for one in own), 4)
+        before = next((index for index, one in enumerate(own) if not one.passed), len(own))
+        if before == len(own):
+            return _result(item, points, "passed", "", "", results, seconds=seconds)
+        first = own[before]
+        verdict, message, hint = _worst(results), first.result.message, ""
+        listed = self.items
+        simpler = simpler_item(listed, item, self.judged, first.mismatch)
+        slugs = names if first.result.verdict in NAMED else ()
+        updates = _of_updates(first, self.outcomes)
+        message = f"{message}\n{updates}" if updates else message
+        if slugs:
+            hint = hint_of_names(slugs, self.fixtures.hints)
+        elif default := hint_of_defaults([one.case for one in own if not one.passed], *self.texts):
+            hint = default
+        elif called := called_item(listed, item, self.judged):
+            hint = hint_of_called(called)
+        elif first.result.visibility == "hidden" and first.result.verdict in NAMED:
+            elsewhere = simpler_item(listed, item, self.judged, first.mismatch, of_hidden=True)
+            hint = hint_of_hidden(item, first.mismatch, elsewhere, first.case.values)
+        elif first.mismatch is not None:
+            reason = self._reason(own)
+            message = f"{message}\n{reason}" if reason else message
+            later, told = before > 0 or explains(reason), bool(updates)
+            hint = hint_of_failure(item, first.case, first.mismatch, simpler, later=later, told=told)
+        is_elsewhere = bool(simpler) and first.mismatch is not None and is_of_form(first.mismatch)
+        message = message if is_elsewhere else f"{which_case(first.case, before)}{message}"
+        results = tuple(replace(one, message=message) if one == first.result else one for one in results)
+        return _result(item, points, verdict, message, hint, results, slugs, seconds)
+
+    def _reason(self, judged: Sequence[Judged]) -> str:
+        """What can be seen of a mistake that has no name."""
+        own, function = {one.case.id for one in judged}, judged[0].case.function
+        relatives = [case for case in self.fixtures.cases if case.function == function]
+        answers = [(case, self.outcomes[case.id].observation) for case in relatives if case.id in self.outcomes]
+        seen = [(case, found) for case, found in answers if found is not None]
+        of_item = [(case, found) for case, found in seen if case.id in own]
+        others = [(case, found) for case, found in seen if case.id not in own]
+        return explain(of_item, self.fixtures.hints, relatives, others)
 
 
 def simpler_item(
@@ -155,3 +238,50 @@ def _is_stub(error: object) -> bool:
     """Whether an error that a probe caught is the stub's own."""
     types = error.get("types") if isinstance(error, dict) else None
     return isinstance(types, list) and types[:1] == ["NotImplementedError"]
+
+
+def not_graded(item: Item, reason: str) -> ItemResult:
+    """The grader's own fault: no points and no zero."""
+    return _result(item, None, "not_graded", reason, "", ())
+
+
+def nothing_to_grade(item: Item, cases: Iterable[Case]) -> ItemResult:
+    """A zero, for nothing could be read."""
+    lost = tuple(CaseResult(case.id, case.visibility, "missing", NOTHING_READ) for case in cases)
+    return _result(item, 0.0, "missing", NOTHING_READ, "", lost)
+
+
+def _of_updates(first: Judged, outcomes: Mapping[str, Outcome]) -> str:
+    """What the weights of a public case's run say, update by update."""
+    seen = outcomes[first.case.id].observation if first.result.visibility == "public" else None
+    return "" if seen is None or first.mismatch is None else about_updates(first.case, seen)
+
+
+def _worst(results: Sequence[CaseResult]) -> Verdict:
+    verdicts = {result.verdict for result in results}
+    return next(verdict for verdict in NOT_RUN_ORDER if verdict in verdicts)
+
+
+def _result(
+    item: Item,
+    points: float | None,
+    verdict: Verdict,
+    message: str,
+    hint: str,
+    cases: tuple[CaseResult, ...],
+    mistakes: tuple[str, ...] = (),
+    seconds: float = 0.0,
+) -> ItemResult:
+    return ItemResult(
+        item=item.id,
+        function=item.function,
+        title=item.title,
+        points=points,
+        max_points=item.points,
+        verdict=verdict,
+        mistakes=mistakes,
+        message=message,
+        hint=hint,
+        seconds=seconds,
+        cases=cases,
+    )

@@ -99,7 +99,6 @@ class ClassPage:
         figures, known = self.summary(), background or Background()
         script, policy = script_and_policy()
         columns, mistakes = columns_of(figures), costliest_first(figures)
-        status = figures.excused > 0 or figures.scored < figures.students
         isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
         names = [one.mistake for one in mistakes]
         return page_template("index.html").generate(
@@ -108,7 +107,6 @@ class ClassPage:
             assignment=str(run.get("assignment") or self._assignment or "No submissions"),
             figures=figures,
             finals=finals is not None,
-            status=status,
             smallest=SMALLEST_CLASS,
             flagged=[item for item in figures.items if item.flags],
             background=known,
@@ -119,7 +117,7 @@ class ClassPage:
             histogram=histogram(figures),
             verdicts=_verdicts_seen(figures),
             columns=columns,
-            first_columns=first_columns(columns, finals=finals is not None, status=status),
+            first_columns=first_columns(columns),
             rows=rows_of(reports, finals, columns, names) if self._count else (),
             run=run,
             times=self._times(run),

@@ -17,7 +17,7 @@ from autograder.gradebook.final_grades import Final
 from autograder.vocabulary.report import ItemResult, Report, Verdict
 from autograder.vocabulary.text import VERDICT_WORDS, number, visible
 
-LEADING = 2  # columns before the first function: student and points; final grade and status are more
+LEADING = 2  # columns before the first function: student and points, or the final grade
 MOST_NOTE, MOST_NAMES = 80, 2  # characters of what stands out; names and verdicts in it
 _ABSENT = Markup('<td class="absent">not in this report</td>')
 
@@ -32,11 +32,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A student's row; `mistakes` are their places in the class's list, `status` is "" for who is graded as usual."""
+    """A student's row; `mistakes` are their places in the class's list.
+
+    points   the final grade where rules apply
+    earned   what the grader gave, where that is another number
+    status   "" for who is graded as usual
+    """
 
     student: str
-    final: float | None
     points: float | None
+    earned: float | None
     status: str
     mistakes: str
     cells: Markup
@@ -52,11 +57,10 @@ def columns_of(figures: Summary) -> list[Column]:
     return [column for own in by_function.values() for column in own]
 
 
-def first_columns(columns: Sequence[Column], *, finals: bool, status: bool) -> list[int]:
+def first_columns(columns: Sequence[Column]) -> list[int]:
     """The places, from 1, of the table's columns where functions begin, and of the one after the last item."""
-    before = LEADING + finals + status
-    begins = [before + place for place, column in enumerate(columns, start=1) if column.is_function]
-    return [*begins, before + len(columns) + 1]
+    begins = [LEADING + place for place, column in enumerate(columns, start=1) if column.is_function]
+    return [*begins, LEADING + len(columns) + 1]
 
 
 def rows_of(
@@ -69,8 +73,8 @@ def rows_of(
         made = dict.fromkeys(name for item in report.items for name in item.mistakes if name in places)
         yield Row(
             student=report.student,
-            final=None if final is None else final.points,
-            points=report.points,
+            points=report.points if final is None else final.points,
+            earned=None if final is None or final.is_excused or final.points == report.points else report.points,
             status=_status(report, final),
             mistakes=" ".join(places[name] for name in made),
             cells=_cells(report, columns),

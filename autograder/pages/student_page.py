@@ -34,8 +34,8 @@ class Grading:
 class FunctionGroup:
     """The items of one function; points is None where the grader failed on one of them.
 
-    together    items that lost points or were not graded: those with the same known mistakes side by side, and those
-                that one missing piece of code left without any point
+    together    items that lost points or were not graded: those with the same known mistakes side by side, those that
+                one missing piece of code left without any point, and those that one fault of the grader did
     passed      those that earned all of theirs
     unreached   those that something outside them kept from being reached
     """
@@ -152,10 +152,10 @@ def _group(function: str, items: tuple[ItemResult, ...]) -> FunctionGroup:
 
 
 def _together(items: Iterable[ItemResult]) -> tuple[tuple[ItemResult, ...], ...]:
-    """Items in order, beside the first of them those with the same known mistakes, or with nothing written for them."""
+    """Items in order, beside the first of them those with the same mistakes, nothing written, or one fault of ours."""
     groups: dict[object, list[ItemResult]] = {}
     for item in items:
-        groups.setdefault(item.mistakes or _unwritten(item) or item.item, []).append(item)
+        groups.setdefault(item.mistakes or _unwritten(item) or _lost(item) or item.item, []).append(item)
     return tuple(map(tuple, groups.values()))
 
 
@@ -163,3 +163,8 @@ def _unwritten(item: ItemResult) -> tuple[str, str] | None:
     """What items share that earned nothing since nothing is written there; None where more is known of one."""
     says_more = item.points or item.hint or item.counterexample
     return ("missing", item.message) if item.verdict == "missing" and not says_more else None
+
+
+def _lost(item: ItemResult) -> tuple[str, str] | None:
+    """What items share that one fault of the grader kept from being graded; None where none did."""
+    return (item.verdict, item.message) if item.verdict == "not_graded" else None

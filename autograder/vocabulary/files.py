@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import re
+import stat
 import tempfile
 import urllib.parse
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import BinaryIO, TextIO
 from autograder.vocabulary.errors import UsageError
 
 WRITING = ".writing-"
+READABLE, PRIVATE = 0o644, 0o600  # what is for everyone, and what holds students' work or grades
 RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)  # devices to Windows
 
 
@@ -44,23 +46,31 @@ def file_stem(student: str) -> str:
 # Writing
 
 
+def private_folder(path: Path) -> None:
+    """Make a folder, and those above it that are lacking, for its owner alone; one that is there keeps its mode."""
+    if not path.exists():
+        private_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
 @contextlib.contextmanager
-def replacing(path: Path, *, lasting: bool = True) -> Iterator[TextIO]:
+def replacing(path: Path, *, lasting: bool = True, mode: int = READABLE) -> Iterator[TextIO]:
     """A stream (UTF-8) for what is to stand at `path`: a reader sees the old file or the whole new one, never a part.
 
     Where the writer is killed, a file beside `path` stays behind whose name begins with `WRITING`.
 
     lasting   wait until the disk has it; without, a power cut soon after may leave a file that is empty
+    mode      the rights of a file that is new, in folders that are its owner's alone where it is; others keep theirs
     """
-    with _taking_the_place_of(path, lasting=lasting) as stream:
+    with _taking_the_place_of(path, lasting=lasting, mode=mode) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         yield text
         text.detach()  # writes what it still holds, and leaves the stream open
 
 
-def write_atomically(path: Path, content: str | bytes, *, lasting: bool = True) -> None:
+def write_atomically(path: Path, content: str | bytes, *, lasting: bool = True, mode: int = READABLE) -> None:
     """Write `content` as `replacing` does."""
-    with _taking_the_place_of(path, lasting=lasting) as stream:
+    with _taking_the_place_of(path, lasting=lasting, mode=mode) as stream:
         stream.write(content.encode() if isinstance(content, str) else content)
 
 
@@ -78,8 +88,11 @@ def writing(path: Path, other: str = "folder with --out") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _taking_the_place_of(path: Path, *, lasting: bool) -> Iterator[BinaryIO]:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _taking_the_place_of(path: Path, *, lasting: bool, mode: int) -> Iterator[BinaryIO]:
+    if mode == PRIVATE:
+        private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING)
     temporary = Path(name)
     try:
@@ -88,8 +101,16 @@ def _taking_the_place_of(path: Path, *, lasting: bool) -> Iterator[BinaryIO]:
             stream.flush()
             if lasting:
                 os.fsync(stream.fileno())
-        temporary.chmod(0o644)
+        temporary.chmod(_mode_of(path, mode))
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _mode_of(path: Path, otherwise: int) -> int:
+    """The rights that a file has; `otherwise` where it is not there."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return otherwise

@@ -23,7 +23,7 @@ from autograder.authoring.beginning.texts import mistakes_text
 from autograder.authoring.catalogue import Correct
 from autograder.authoring.exam import mutants
 from autograder.authoring.exam.contract import read_contract
-from autograder.authoring.independence import not_independent
+from autograder.authoring.handout.independence import not_independent
 from autograder.authoring.proofreading.proofread import reading_faults
 from autograder.authoring.renaming import renaming
 from autograder.cli.authoring import _asked, _asked_what_it_answers

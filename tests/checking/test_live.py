@@ -132,8 +132,8 @@ def test_a_hang_is_stopped_though_it_catches_exceptions(
 ) -> None:
     hang = "    while True:\n        try:\n            while True: pass\n        except Exception: pass\n    log_ratio"
     kernel(lambda text: text.replace("    log_ratio", hang, 1))
-    original = live._deadline
-    monkeypatch.setattr(live, "_deadline", lambda seconds: original(0.2))
+    original = live.time_limit
+    monkeypatch.setattr(live, "time_limit", lambda seconds: original(0.2))
     found = live.result_of(NAME, "kl-values")
     assert found.verdict == "timed_out"
     assert "Is there a loop that never ends?" in found.message

@@ -85,6 +85,7 @@ def test_the_page_knows_the_contract_and_the_text_of_an_assignment(graded: Path)
     assert known.sections["compute_deltas"] == "compute_deltas"
     assert "standard deviation" in known.clauses["population-std"]
     assert not [one for one in known.clauses.values() if "`" in one or one.endswith((":", ";"))]
+    assert known.clauses["ratio-of-differences"].startswith("unclipped, loss = -mean(ratio * delta), ratio = exp(")
     assert known.code_of("dana", "compute_reward") == ""  # what is right is nobody's example
     assert known.code_of("nobody", "compute_reward") == ""
 
@@ -97,7 +98,9 @@ def test_rules_write_final_grades_into_the_page_and_their_end_takes_them_out(gra
     rewrite_class_page(graded, reports, ASSIGNMENT, finals)
     root = page(graded)
     rows = root.find("table", id="class")[0].find("tbody")[0].find("tr")
-    assert [row.find("td")[0].text for row in rows] == ["50.5", "50.5", "–", "50.5"]
+    told = [row.find("td")[0].text.split(", ")[0] for row in rows]
+    assert told == ["50.5", "50.5", "–", "50.5"]
+    assert [row.find("td")[0].text for row in rows][2] == "–, excused"
     assert "cyd" not in root.find("section", **{"aria-labelledby": "items"})[0].text
     rewrite_class_page(graded, reports, ASSIGNMENT, None)
     assert page_without_times((graded / "index.html").read_text()) == page_without_times(before)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from page_tree import tree
 from sample_reports import report
 from typer.testing import CliRunner
 
@@ -67,7 +68,7 @@ def test_a_course_has_a_column_for_each_assignment_and_a_total_where_every_grade
         ],
     )
     assert "3 students, 2 assignments:" in said
-    assert "1 of 2 graded, mean 1.5 of 3" in said
+    assert "2 handed in: 1 graded, 1 not graded, mean 1.5 of 3" in said
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert page.index('href="earlier/index.html">GRPO on') < page.index('href="first/index.html">Policy')
     assert 'href="first/feedback/ada.html"' in page
@@ -116,9 +117,13 @@ def test_who_is_excused_is_said_to_be_and_counts_nowhere(given: Given) -> None:
     path = folder / "first" / "reports" / "ada.json"
     excuse = {"final": None, "adjustments": [{"rule": "excused", "item": "", "reason": "excused from this assignment"}]}
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | excuse), encoding="utf-8")
-    assert gradebook(folder)[0] == 0
+    code, said = gradebook(folder)
+    assert code == 0
+    assert "2 handed in: 1 graded, 1 excused, mean 2 of 3" in said.replace("mean 2.0", "mean 2")
     assert rows_of(folder)[1] == ["ada", "1.5", "", "1.5"]
     page = (folder / "index.html").read_text(encoding="utf-8")
+    first = tree(page).find("table", class_="assignments")[0].find("tbody")[0].find("tr")[1]
+    assert [cell.text for cell in first.find("td")] == ["21 excused", "0", "2", "2", "3", "1"]
     assert page.count("excused</a>") == 1
     assert "not graded</a>" not in page
     assert '<td class="number">2</td><td class="number">2</td>' in page  # mean and median are bela's

@@ -20,7 +20,7 @@ from lengths import in_short
 from places import KIT
 from toy_kit import autograder, packages_without, toy_assignment
 
-from autograder.course.similarity import comparison
+from autograder.course.similarity import comparison, fingerprints
 from autograder.course.similarity.comparison import MAX_SOURCE, Similarity, compare_class, normalized
 from autograder.course.similarity.fingerprints import Pair, weighed
 from autograder.course.similarity.page import Line, lines_of, page, side_by_side
@@ -130,6 +130,24 @@ def test_a_handout_kept_around_a_copy_neither_hides_nor_inflates_it(
     (pair,) = compared(ada=stub + OWN, bela=stub + RENAMED, chidi=stub + OTHER).pairs
     assert pair.students == ("ada", "bela")
     assert min(pair.shares) > 0.8
+
+
+def test_a_text_that_is_too_slow_to_split_is_left_out_and_the_others_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    split = fingerprints._fingerprint
+
+    def splitting(text: str) -> object:
+        while text == "endless":
+            pass
+        return split(text)
+
+    monkeypatch.setattr(fingerprints, "_fingerprint", splitting)
+    monkeypatch.setattr(fingerprints, "SECONDS_EACH", 2)
+    monkeypatch.setattr(fingerprints.resource, "setrlimit", lambda *_: None)  # of this process
+    pairs, slow = fingerprints.pairs_of({"ada": OWN, "bela": "endless", "chidi": RENAMED}, (), 0.3)
+    assert slow == ["bela"]
+    assert [pair.students for pair in pairs] == [("ada", "chidi")]
 
 
 def test_a_run_that_is_repeated_within_one_submission_is_not_taken_for_the_handouts(

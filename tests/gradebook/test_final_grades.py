@@ -14,6 +14,7 @@ from places import KIT
 from sample_reports import write_report
 from toy_kit import autograder
 
+from autograder.cli.gradebook import apply_rules
 from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.class_reports import common_maximum, read_grades
 from autograder.gradebook.final_grades import Final, final_of
@@ -161,6 +162,32 @@ def test_an_excuse_is_no_zero_whether_of_an_item_or_of_the_whole() -> None:
     assert finals(report(b=None), Policy(excused_items={"ada": frozenset({"b"})})).points == 20
     found = finals(report(a=0.0), Policy(excused=frozenset({"ada"})), changed("", 20))
     assert (found.points, found.adjustments[-1].reason) == (None, "excused from this assignment")
+
+
+def test_of_who_is_excused_no_other_rule_says_anything_and_people_still_do() -> None:
+    policy = Policy(
+        late=Late(DEADLINE), drop_lowest=1, excused=frozenset({"ada"}), excused_items={"ada": frozenset({"b"})}
+    )
+    rules = Rules(policy, (changed("a", 1, "half"), changed("", None, "get well")), {"bela": at()})
+    found = final_of(report(a=0.0), rules)
+    assert (found.points, found.is_excused) == (None, True)
+    assert found.reasons == "a 0 → 1: half; get well; excused from this assignment"
+    assert found.most == 20
+
+
+@pytest.mark.parametrize(
+    ("policy", "line"),
+    [
+        ("[drop]\nlowest = 1\n", "2 final grades in {}/grades.csv; 2 changed:"),
+        ('[excused]\nstudents = ["ada"]\n', "1 final grade in {}/grades.csv, none for 1 of 2 students; 1 changed:"),
+    ],
+)
+def test_a_grade_that_nobody_has_is_not_counted_as_one(
+    out: Path, tmp_path: Path, assignment: Assignment, policy: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = read_rules(out, assignment, write(tmp_path / "p.toml", policy), None, None)
+    apply_rules(out, stored_reports(out), assignment, rules)
+    assert capsys.readouterr().out.splitlines()[0] == line.format(out)
 
 
 # Reading

@@ -22,7 +22,7 @@ from chromium import chromium
 from lengths import in_short
 from sample_reports import index_page
 
-from autograder.gradebook.final_grades import Final
+from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.grading.remarks.details import Curve, Details, Picture, Series
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
 from autograder.pages.guidance.teaching import Background
@@ -543,11 +543,11 @@ def test_names_and_points_stay_in_sight_however_far_one_scrolls(
     page = visit(index_page(reports, RUN, None, given), width).page
     page.eval_on_selector(".class-box", "box => { box.scrollLeft = 9999; box.scrollTop = 9999 }")
     boxes = page.eval_on_selector_all(
-        f"#class tbody tr:last-child > :nth-child(-n+{2 + finals})",
+        "#class tbody tr:last-child > :nth-child(-n+2)",
         "cells => cells.map(cell => { const own = cell.getBoundingClientRect(),"
         " box = cell.closest('.box').getBoundingClientRect(); return [own.left - box.left, own.right - box.left] })",
     )
-    assert len(boxes) == 2 + finals
+    assert len(boxes) == 2
     assert all(left >= -1 and right <= min(width, 320) for left, right in boxes)
     assert all(before[1] <= after[0] + 1 for before, after in itertools.pairwise(boxes))
     script = "head => head.getBoundingClientRect().top - head.closest('.box').getBoundingClientRect().top"
@@ -806,6 +806,28 @@ def test_where_there_is_room_what_stands_out_needs_no_scrolling(visit: Callable[
     page = visit(index_page(a_class(30), RUN), width).page
     assert page.eval_on_selector(".class-box", "box => box.scrollWidth - box.clientWidth") == 0
     assert page.eval_on_selector("#class thead .note", "head => head.getBoundingClientRect().width") >= 90
+
+
+@pytest.mark.parametrize("width", in_short([1440, 1600]))
+def test_final_grades_and_who_is_excused_take_no_room_from_it(visit: Callable[..., Seen], width: int) -> None:
+    reports = a_class(30)
+    excused = Final(None, (Adjustment("excused", "", 8.0, None, "excused from this assignment"),), 100)
+    finals = {one.student: Final(55.55, (), 100) for one in reports} | {reports[0].student: excused}
+    page = visit(index_page(reports, RUN, finals=finals), width).page
+    assert page.eval_on_selector(".class-box", "box => box.scrollWidth - box.clientWidth") == 0
+    assert page.eval_on_selector("#class thead .note", "head => head.getBoundingClientRect().width") >= 90
+
+
+def test_a_status_stands_whole_below_the_points_on_a_phone(visit: Callable[..., Seen]) -> None:
+    reports = a_class(3)
+    names = [one.student for one in reports]
+    excused = Final(None, (Adjustment("excused", "", 8.0, None, "excused from this assignment"),), 100)
+    withheld = Final(None, (Adjustment("no-time", "", 8.0, None, "when?"),), 100)
+    finals = {names[0]: excused, names[1]: withheld, names[2]: Final(55.55, (), 100)}
+    page = visit(index_page(reports, RUN, finals=finals), 390).page
+    told = page.locator("#class .grade small")
+    assert told.count() == 4  # excused; graded …, no final grade; graded …
+    assert all(one.evaluate("small => small.scrollWidth <= small.clientWidth") for one in told.all())
 
 
 @pytest.mark.parametrize("width", in_short([390, 1280, 1440]))

@@ -108,20 +108,23 @@ def test_the_class_is_titled_as_people_call_the_assignment_and_its_module_stands
 
 def test_a_status_is_told_only_where_it_differs() -> None:
     ada, bob = students(index_page([faulty(), report()], RUN))
-    assert cells_of(ada)[:3] == ["ada", "8", ""]
-    assert cells_of(bob)[:3] == ["bob", "–", "not graded"]
+    assert cells_of(ada)[:2] == ["ada", "8"]
+    assert cells_of(bob)[:2] == ["bob", "–, not graded"]
     assert bob.find("td", class_="not_graded")[0].text == "could not be graded"
     assert bob.find("td", class_="absent")[0].text == "not in this report"
-    assert "status" not in heads(index_page([report()], RUN))
+    assert heads(index_page([report()], RUN))[:2] == ["student", "points"]
 
 
-def test_final_grades_stand_first_where_rules_apply_and_who_is_excused_is_said_to_be() -> None:
+def test_final_grades_stand_where_rules_apply_with_what_was_earned_and_who_is_excused_is_said_to_be() -> None:
     excused = Final(None, (Adjustment("excused", "", 8.0, None, "excused from this assignment"),), 18)
-    page = index_page([report(), report("bob")], RUN, finals={"ada": Final(7.5, (), 18), "bob": excused})
+    finals = {"ada": Final(7.5, (), 18), "bob": excused}
+    page = index_page([report(), report("bob")], RUN, finals=finals)
     ada, bob = students(page)
-    assert heads(page)[:4] == ["student", "final", "points", "status"]
-    assert cells_of(ada)[:4] == ["ada", "7.5", "8", ""]
-    assert cells_of(bob)[:4] == ["bob", "–", "8", "excused"]
+    assert heads(page)[:3] == ["student", "final", "compute_reward"]
+    assert cells_of(ada)[:2] == ["ada", "7.5, graded 8"]
+    assert cells_of(bob)[:2] == ["bob", "–, excused"]
+    (same,) = students(index_page([report()], RUN, finals={"ada": Final(8, (), 18)}))
+    assert cells_of(same)[:2] == ["ada", "8"]
     facts = {fact.find("dt")[0].text: fact.find("dd")[0].text for fact in tree(page).find("dl")[0].find("div")}
     assert facts["mean final grade"] == "7.5 of 18"
     assert facts["student"] == "1"
@@ -132,7 +135,7 @@ def test_final_grades_stand_first_where_rules_apply_and_who_is_excused_is_said_t
 def test_a_grade_that_rules_withhold_is_no_fault_of_the_grader() -> None:
     withheld = Final(None, (Adjustment("no-time", "", 8.0, None, "when?"),), 18)
     page = index_page([report()], RUN, finals={"ada": withheld})
-    assert cells_of(students(page)[0])[:4] == ["ada", "–", "8", "no final grade"]
+    assert cells_of(students(page)[0])[:2] == ["ada", "–, graded 8, no final grade"]
     assert not tree(page).find("section", class_="fault-box")
 
 
@@ -254,6 +257,12 @@ def test_what_students_did_instead_stands_beside_each_item() -> None:
     made = [report(f"s{place}", item(mistakes=("population-std",) * (place < 2))) for place in range(3)]
     row = section(index_page(made, RUN), "items").find("tr")[1]
     assert said(row.find("td", class_="instead")[0]) == "population-std 2 another wrong answer 1"
+
+
+def test_several_names_that_fit_one_answer_stand_there_whole() -> None:
+    names = ("penalty-against-old-policy", "reference-is-the-model", "reference-scores-from-model")
+    row = section(index_page([report("ada", item(mistakes=names))], RUN), "items").find("tr")[1]
+    assert said(row.find("td", class_="instead")[0]) == f"{' or '.join(names)} 1"
 
 
 def test_submissions_that_did_not_run_stand_apart() -> None:

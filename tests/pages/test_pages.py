@@ -111,9 +111,10 @@ def pages_with(text: str) -> list[str]:
     changes = [Change(name, 1.0, 2.0), Change(name, text, ABSENT)]
     final = Final(1.0, (Adjustment("override", "", 2.0, 1.0, text),), 2)
     known = Background({text: text}, {"compute_deltas": text}, lambda student, function: text, text)
-    shared = {name: {"unnamed": "1"}, "ada": {"unnamed": "1"}}
+    last = "\U0001d51eda"  # after all hostile names, and after a harmless one
+    shared = {name: {"unnamed": "1"}, last: {"unnamed": "1"}}
     unnamed = replace(hostile, item="unnamed", mistakes=())
-    two = [replace(one, items=(*one.items, unnamed)), report("ada", *report().items, replace(item(), item="unnamed"))]
+    two = [replace(one, items=(*one.items, unnamed)), report(last, *report().items, replace(item(), item="unnamed"))]
     return [feedback_page(one, notes=[text], title=text), index_page(two, run, changes, {name: final}, shared, known)]
 
 
@@ -393,6 +394,40 @@ def test_one_sentence_says_what_to_start_with(items: list[ItemResult], said: str
     assert root.find("article", id=link.attributes["href"][1:])
 
 
+def losing(name: str, lost: float, function: str, hint: str = "") -> ItemResult:
+    return replace(item(name, function=function, hint=hint), points=20.0 - lost, max_points=20.0)
+
+
+@pytest.mark.parametrize(
+    ("items", "start"),
+    [
+        ([losing("a", 0.25, "f"), losing("b", 16.0, "g")], "b"),
+        ([losing("a", 3.9, "f"), losing("b", 16.0, "g")], "b"),
+        ([losing("a", 4.0, "f"), losing("b", 16.0, "g")], "a"),
+        ([losing("a", 2.0, "f"), losing("a2", 2.0, "f"), losing("b", 16.0, "g")], "a"),
+        ([losing("a", 0.25, "f"), losing("b", 5.0, "g"), losing("c", 16.0, "h")], "b"),
+        ([losing("a", 0.25, "f"), losing("a2", 6.0, "f")], "a2"),
+        ([replace(losing("a", 9.0, "f"), cases=UNSEEN), losing("a2", 0.25, "f")], "a2"),
+        ([losing("a", 0.25, "f"), losing("b", 16.0, "g", "a fails too: if you call f here, start there.")], "a"),
+    ],
+    ids=(
+        "a slip waits",
+        "less than a quarter waits",
+        "of comparable functions the first",
+        "a function is worth what all its items are",
+        "neither the first nor the greatest",
+        "of one function's items likewise",
+        "a public case before points",
+        "a function that is called is mended first",
+    ),
+)
+def test_what_is_worth_most_comes_next_and_of_comparable_functions_the_first(
+    items: list[ItemResult], start: str
+) -> None:
+    (told,) = tree(feedback_page(report("ada", *items))).find(class_="next")
+    assert told.find("a")[0].attributes["href"] == f"#item-{start}"
+
+
 def test_a_failed_item_has_a_text_to_paste_into_a_question() -> None:
     (ask,) = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0].find("details", class_="ask")
     assert "open" not in ask.attributes
@@ -518,6 +553,23 @@ def test_a_fault_of_the_grader_is_told_loudly_and_costs_nothing() -> None:
     assert "This item could not be graded. That is not your fault" in card.text
     assert "– / 6" in card.find(class_="head")[0].text
     assert not card.find(class_="again")
+
+
+def test_what_one_fault_of_the_grader_took_from_a_function_is_told_once() -> None:
+    def lost(name: str, message: str) -> ItemResult:
+        return item(name, "not_graded", None, function="f", message=message, hint="")
+
+    root = tree(feedback_page(report("ada", lost("a", "No memory."), lost("b", "No memory."), lost("c", "No disk."))))
+    both, other = root.find("article")
+    assert [one.attributes["id"] for one in both.find("li")] == ["item-a", "item-b"]
+    assert [" ".join(one.text.split()) for one in both.find("li")] == ["title of a a – / 6", "title of b b – / 6"]
+    assert "These items could not be graded. That is not your fault" in both.text
+    assert "– / 12" in both.find(class_="head")[0].text
+    assert [one.text.strip() for one in both.find("pre")] == ["No memory."]
+    assert not both.find(class_="again")
+    assert other.attributes["id"] == "item-c"
+    links = [link.attributes["href"] for link in root.find("section", class_="fault-box")[0].find("a")]
+    assert links == ["#item-a", "#item-b", "#item-c"]
 
 
 def test_full_marks_are_said_in_a_sentence() -> None:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, replacing, write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, file_stem, replacing, write_atomically, writing
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -157,6 +157,19 @@ def test_writing_keeps_the_text_as_it_is_and_replaces_what_was_there(tmp_path: P
 def test_what_is_written_can_be_read_by_others(tmp_path: Path) -> None:
     write_atomically(tmp_path / "page.html", "x")
     assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o644
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_what_is_private_is_written_into_folders_of_its_owner_and_what_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "below" / "grades.csv"
+    write_atomically(path, "x", mode=PRIVATE)
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (path.parents[1], path.parent, path)] == [0o700, 0o700, 0o600]
+    for one, mode in ((path.parent, 0o750), (path, 0o640)):
+        one.chmod(mode)
+    write_atomically(path, "y", mode=PRIVATE)
+    write_atomically(path, "z")
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (path.parent, path)] == [0o750, 0o640]
+    assert path.read_text() == "z"
 
 
 def test_a_text_that_cannot_be_written_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:

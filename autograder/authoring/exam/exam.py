@@ -32,7 +32,7 @@ from autograder.authoring.exam.refusals import (
 from autograder.authoring.exam.unfinished import missing, readme_of, stale_handout
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.fixtures.generator import import_generator
-from autograder.authoring.independence import not_independent
+from autograder.authoring.handout.independence import not_independent
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, load_assignment

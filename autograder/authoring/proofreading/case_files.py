@@ -15,11 +15,11 @@ import numpy as np
 
 from autograder.authoring.declarations import DTYPES, Draft, Refusal, check_draft
 from autograder.authoring.draws import Formula
+from autograder.authoring.fixtures.time_limit import END, in_time, limited
 from autograder.authoring.proofreading.fault import CASE, Fault, attempt, fault_of, likely
 from autograder.authoring.proofreading.items_file import ItemsFile, listed_in, listed_names
 from autograder.authoring.proofreading.names import Known, Slip, axis_slips, name_slips
 from autograder.authoring.proofreading.python_files import Sources
-from autograder.authoring.proofreading.time_limit import END, limited, time_limit
 from autograder.grading.cases import Expectation
 from autograder.vocabulary.errors import FixtureError
 
@@ -53,7 +53,7 @@ def placed_drafts(
     try:
         running = iter(drafts(secret, draw))
         while True:
-            with time_limit("the next case"):
+            with in_time("the next case"):
                 draft = next(running, END)
             if draft is END:
                 break

@@ -21,7 +21,8 @@ from autograder.authoring.proofreading.catalogue_files import catalogue_faults, 
 from autograder.authoring.proofreading.exam_files import exam_faults
 from autograder.authoring.proofreading.example_files import example_faults
 from autograder.authoring.proofreading.fault import Fault, Faults, fault_of
-from autograder.authoring.proofreading.items_file import ItemsFile, item_faults, read_items, repaired
+from autograder.authoring.proofreading.item_entries import item_faults
+from autograder.authoring.proofreading.items_file import ItemsFile, read_items, repaired
 from autograder.authoring.proofreading.names import Known, known_names
 from autograder.authoring.proofreading.python_files import Sources, imported
 from autograder.authoring.proofreading.text_files import (
@@ -31,11 +32,11 @@ from autograder.authoring.proofreading.text_files import (
     notebook_path,
     readme_faults,
 )
-from autograder.authoring.proofreading.time_limit import EndlessError
 from autograder.grading.items import Assignment, assignment_of, load_assignment
 from autograder.sandbox.apart import apart
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError, KitError
+from autograder.vocabulary.time_limit import OutOfTimeError
 
 R = TypeVar("R")
 
@@ -82,11 +83,11 @@ def proofread(folder: Path, sandbox: Sandbox | None = None) -> list[Fault]:
     folder = folder.resolve()
     try:
         return _proofread(folder, sandbox)
-    except EndlessError as error:  # what else is wrong would be looked for with code that does not end
+    except OutOfTimeError as error:  # what else is wrong would be looked for with code that does not end
         return [endless_fault(error, folder)]
 
 
-def endless_fault(error: EndlessError, folder: Path) -> Fault:
+def endless_fault(error: OutOfTimeError, folder: Path) -> Fault:
     """The line at which their code was when its time was over."""
     found = fault_of(error, folder.resolve(), (folder.resolve() / "cases.py", 1), "a loop that ends")
     return Fault(found.path, found.line, str(error), found.right)

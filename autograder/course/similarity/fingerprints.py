@@ -19,16 +19,16 @@ import io
 import itertools
 import math
 import resource
-import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.vocabulary.time_limit import OutOfTimeError, time_limit
+
 GRAM = 40  # characters, names shortened to one, of the shortest run that counts
 WINDOW = 1  # keep every run: which of several a wider window kept would depend on Python's seed for hashes
-SECONDS_EACH = 20  # to fingerprint one
+SECONDS_EACH = 20  # of processor time, to fingerprint one
 MEMORY = 4 * 2**30  # bytes of the process that does
 LEAST_COMMON = 40  # characters, weighed: less is a line or two
 RARE = 0.3  # a run that weighs as much is marked as one that few have
@@ -61,9 +61,9 @@ def pairs_of(texts: Mapping[str, str], handout: Sequence[str], least: float) -> 
     slow: list[str] = []
     for student, text in texts.items():
         try:
-            with _alarm(SECONDS_EACH):
+            with time_limit(SECONDS_EACH):
                 prints[student] = _only(_fingerprint(text), lambda gram: gram not in known)
-        except (TimeoutError, MemoryError, RecursionError):
+        except (OutOfTimeError, MemoryError, RecursionError):
             slow.append(student)
     counts = Counter(gram for found in prints.values() for gram in found.hashes)
     pairs = []
@@ -150,17 +150,3 @@ def _only(found: Any, wanted: Any) -> Any:
     kept.hashes = {gram for gram in found.hashes if wanted(gram)}
     kept.hash_idx = {gram: places for gram, places in found.hash_idx.items() if gram in kept.hashes}
     return kept
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    def late(number: int, frame: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

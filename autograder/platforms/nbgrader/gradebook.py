@@ -28,7 +28,7 @@ from autograder.platforms.nbgrader.shown_notebook import Handed, filled, written
 from autograder.submissions.reading import read, written_cells
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.files import PRIVATE, READABLE, write_atomically
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.moments import moment
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, read_report
@@ -189,7 +189,8 @@ class _Entry:
         self._comment(notebook, handed)
         self._gradebook.db.commit()
         self._penalize(submission, notebook)
-        write_atomically(self._shown, to_bytes(filled(template, self._report, handed)))
+        self._shown.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._shown, to_bytes(filled(template, self._report, handed)), mode=self._mode())
         self._pass_on()
         exported.students += 1
         if any(grade.needs_manual_grade for grade in notebook.grades):
@@ -213,7 +214,11 @@ class _Entry:
         """Put beside it what nbgrader's exchange knows a submission by: without these no feedback can be released."""
         for name in (TIMESTAMP, SECRET):
             with contextlib.suppress(OSError), open_regular(self._submitted / name) as stream:
-                write_atomically(self._shown.parent / name, stream.read(MAX_SECRET))
+                write_atomically(self._shown.parent / name, stream.read(MAX_SECRET), mode=self._mode())
+
+    def _mode(self) -> int:
+        """The rights of what is written: those that the folder of what was handed in gives."""
+        return self._submitted.stat().st_mode & READABLE if self._submitted.is_dir() else PRIVATE
 
     def _timestamp(self) -> datetime.datetime | None:
         """When the work was handed in, as the file beside it says: in UTC without saying so, as nbgrader keeps it."""
