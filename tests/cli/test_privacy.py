@@ -152,6 +152,17 @@ def test_the_page_of_a_course_is_as_private_as_the_most_private_of_its_folders(t
 
 
 @pytest.mark.usefixtures("open_umask")
+def test_a_terms_own_hidden_cases_are_their_owners_alone(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kit, out = toy_kit(tmp_path / "kit", tmp_path_factory), tmp_path / "terms" / "spring"
+    (kit / "secret").write_bytes(b"a secret of this course")
+    term = ("--term", "spring", "--secret-file", kit / "secret")
+    assert autograder(kit, "fixtures", "regenerate", *term, "--out", out).returncode == 0
+    assert (mode(out.parent), mode(out)) == (0o700, 0o700)
+
+
+@pytest.mark.usefixtures("open_umask")
 def test_what_is_made_for_students_can_be_read_by_them(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

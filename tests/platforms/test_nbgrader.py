@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import sqlite3
+import stat
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,12 +53,17 @@ FORGED = "def score(assignment, item):\n    return {'loss-clipped': 5.0}.get(ite
 pytestmark = pytest.mark.long  # nbgrader's whole road, by its own commands
 
 
+RIGHTS = {"ben": 0o700, "cleo": 0o750, "dov": 0o755}  # of the folders of what they handed in
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course after `generate_assignment`, with five submissions, graded by us and exported to nbgrader."""
     root = course(tmp_path_factory.mktemp("course") / "kit")
     nbgrader(root, "generate_assignment", NAME)
     class_of_five(root)
+    for student, rights in RIGHTS.items():
+        (root / "submitted" / student / NAME).chmod(rights)
     autograder(root, "grade", "submitted", "--out", "grades", "--jobs", "2")
     autograder(root, "export", "nbgrader", "grades", "--course", "solution")
     return root
@@ -150,6 +156,12 @@ def test_nbgraders_own_autograde_agrees_on_honest_work_item_by_item(
     assert any(0 < item.points < item.max_points for item in reports["dov"].items if item.points is not None)
     copied = {path.name for path in (other / "autograded" / "dov" / NAME).iterdir()}
     assert copied == {f"{NAME}.ipynb", "sorting_task.py"}
+
+
+def test_what_is_shown_of_a_submission_is_as_private_as_its_folder(root: Path) -> None:
+    for student, rights in RIGHTS.items():
+        written = [path for path in (root / "autograded" / student / NAME).iterdir() if path.is_file()]
+        assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {rights & 0o644}, student
 
 
 def test_an_answer_in_words_waits_for_a_person_and_a_missing_one_does_not(root: Path) -> None:
