@@ -82,7 +82,7 @@ def piped(kit: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def said(
     kit: Path, warm_pool: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[object, str]]:
-    """A function that runs the command line in this process, with the warm sandbox: its exit code and what it prints."""
+    """A function that runs the command line in this process, with the warm sandbox: exit code and what it prints."""
     monkeypatch.chdir(kit)
 
     def run(*arguments: str) -> tuple[object, str]:
