@@ -111,10 +111,8 @@ def test_the_parameters_of_every_function_get_other_names_once(assignment: Assig
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n# the end\n"])
 def test_an_operator_changes_one_line_of_a_function_or_method_and_nothing_round_it(end: str) -> None:
-    text = (
-        f"# first\n\nLIMIT = 1 + 1\n\n\nclass Kept:\n    most = 2 + 1\n\n    def g(self, y):\n        return y + 1{end}"
-    )
-    whole = f"{text[: text.index('class')]}def f(x):\n    return x * 2\n\n\n{text[text.index('class') :]}"
+    head = "# first\n\nLIMIT = 1 + 1\n\n\ndef f(x):\n    return x * 2\n\n\n"
+    whole = f"{head}class Kept:\n    most = 2 + 1\n\n    def g(self, y):\n        return y + 1{end}"
     made = list(mutated(whole, ["f", "g"]))
     for function, after in made:
         pairs = list(zip(whole.splitlines(), after.splitlines(), strict=True))

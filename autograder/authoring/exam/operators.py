@@ -24,8 +24,8 @@ def mutated(solution: str, functions: Collection[str]) -> Iterator[tuple[str, st
         function: Any = mutation.contained_by_top_level_function
         if isinstance(function, libcst.FunctionDef) and function.name.value in functions:
             statement, start, end = places[id(function)]
-            changed = module.code_for_node(deep_replace(statement, mutation.original_node, mutation.mutated_node))
-            after = solution[end:]
+            replaced: Any = deep_replace(statement, mutation.original_node, mutation.mutated_node)
+            changed, after = module.code_for_node(replaced), solution[end:]
             yield function.name.value, solution[:start] + (changed if after else _ended(changed, solution)) + after
 
 
