@@ -26,6 +26,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of hundreds of short 
 sys.dont_write_bytecode = False
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # of jsonschema: 39 grammars, compiled at import
 
+HERE = Path(__file__).resolve().parent
 MOST = 4  # processes: each of them may have warm servers of its own
 
 
@@ -43,8 +44,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known, and the solutions importable: `import sorting_task`; let Ctrl-C be Ctrl-C."""
     config.addinivalue_line("markers", "long: minutes of what shorter tests hold in part; run by `pytest -m long`")
     sys.path += [str(assignment.solution) for assignment in find_assignments(KIT)]
+    if worker := getattr(config, "workerinput", None):
+        _begin_elsewhere(config, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # which all that tests start inherits as the default
+
+
+def _begin_elsewhere(config: pytest.Config, number: int, of: int) -> None:
+    """Let each worker import another part of all tests first, so that what pytest makes of a file is made by one."""
+    if [Path(argument) for argument in config.args] in ([HERE], [HERE.relative_to(KIT)]):
+        parts = sorted({path.parent if path.parent != HERE else path for path in HERE.rglob("test_*.py")})
+        first = number * len(parts) // of
+        config.args = [str(part) for part in (*parts[first:], *parts[:first])]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -60,7 +71,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no file of which every test is long, unless somebody asks for long ones or for that file."""
-    asked = config.option.markexpr or any(Path(argument).suffix for argument in config.args)
+    asked = config.option.markexpr or any(Path(argument).suffix for argument in config.invocation_params.args)
     if asked or collection_path.suffix != ".py":
         return None
     return "\npytestmark = pytest.mark.long" in collection_path.read_text(encoding="utf-8") or None
@@ -72,9 +83,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     long = [item for item in items if item.get_closest_marker("long") and not (named or config.option.markexpr)]
     if long:
         config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in set(long)]
+        left_out = set(long)
+        items[:] = [item for item in items if item not in left_out]
     places = {f"{name}.py": place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
+    items.sort(key=lambda item: (places.get(item.path.name, len(LONGEST)), item.path))
 
 
 @pytest.fixture(scope="session")

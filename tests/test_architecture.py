@@ -55,11 +55,13 @@ def test_the_list_of_packages_is_the_folder() -> None:
     assert {path.name for path in ENGINE.glob("*.py")} == {"__init__.py", "__main__.py"}
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if package_of(name)])
-def test_imports_point_down_the_list_of_packages(module: str) -> None:
-    above = LEVEL[package_of(module)]
-    upward = [name for name in engine_imports(module) if LEVEL[package_of(name)] > above]
-    assert not upward, f"{module} imports {upward}"
+def test_imports_point_down_the_list_of_packages() -> None:
+    levels = {module: LEVEL[package_of(module)] for module in MODULES if package_of(module)}
+    upward = {
+        module: [name for name in engine_imports(module) if LEVEL[package_of(name)] > level]
+        for module, level in levels.items()
+    }
+    assert {module: names for module, names in upward.items() if names} == {}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -86,9 +88,9 @@ def test_only_the_warm_server_and_what_runs_in_a_notebook_import_the_worker() ->
     assert importers == ["checking.live", "sandbox.inside.server"]
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != TENSORS])
-def test_one_module_alone_knows_torch(module: str) -> None:
-    assert not {name.split(".")[0] for name in imported(module)} & HEAVY
+def test_one_module_alone_knows_torch() -> None:
+    knowing = [module for module in MODULES if {name.split(".")[0] for name in imported(module)} & HEAVY]
+    assert knowing == [TENSORS]
 
 
 @pytest.mark.long
@@ -128,9 +130,9 @@ def test_a_package_says_what_lives_there_in_a_few_lines(folder: Path) -> None:
     assert not [node for node in ast.parse(text).body if not isinstance(node, ast.Expr)], "a package is its docstring"
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_no_module_outgrows_its_noun(module: str) -> None:
-    assert len(source(module).splitlines()) <= MOST_LINES
+def test_no_module_outgrows_its_noun() -> None:
+    lines = {module: len(source(module).splitlines()) for module in MODULES}
+    assert {module: count for module, count in lines.items() if count > MOST_LINES} == {}
 
 
 def test_nine_functions_in_ten_stay_under_thirty_lines() -> None:

@@ -113,37 +113,41 @@ def test_a_verifier_that_looks_anywhere_can_be_had_without_an_answer(experiments
 # Figures
 
 
-def test_every_figure_is_drawn_from_the_stored_results_and_is_small(experiments: ModuleType, tmp_path: Path) -> None:
-    for name, result in RESULTS["studies"].items():
-        save_study(result, experiments.STUDIES[name].curves, tmp_path / f"study_{name}.png")
-    save_wrong(
-        RESULTS["wrong"],
-        {name: experiments.WRONG[name].curves for name in RESULTS["wrong"]},
-        tmp_path / "gone_wrong.png",
-    )
-    drawn = sorted(path.name for path in tmp_path.iterdir())
-    assert drawn == sorted(path.name for path in FOLDER.glob("*.png"))
-    for path in (*tmp_path.iterdir(), *FOLDER.glob("*.png")):
+@pytest.fixture(scope="module")
+def drawn(experiments: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Figure]]:
+    """The folder with every figure of the stored results, and those of the studies as matplotlib has them."""
+    folder, figures = tmp_path_factory.mktemp("figures"), []
+    save = Figure.savefig
+
+    def kept(figure: Figure, *where: Any, **options: Any) -> None:
+        figures.append(figure)
+        save(figure, *where, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Figure, "savefig", kept)
+        for name, result in RESULTS["studies"].items():
+            save_study(result, experiments.STUDIES[name].curves, folder / f"study_{name}.png")
+    curves = {name: experiments.WRONG[name].curves for name in RESULTS["wrong"]}
+    save_wrong(RESULTS["wrong"], curves, folder / "gone_wrong.png")
+    return folder, figures
+
+
+def test_every_figure_is_drawn_from_the_stored_results_and_is_small(drawn: tuple[Path, list[Figure]]) -> None:
+    folder, _ = drawn
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == sorted(path.name for path in FOLDER.glob("*.png"))
+    for path in (*folder.iterdir(), *FOLDER.glob("*.png")):
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < 70_000
         assert f"({path.name})" in TEXT
 
 
 def test_arms_and_seeds_are_told_apart_by_dashes_and_markers_and_every_axis_is_named(
-    experiments: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drawn: tuple[Path, list[Figure]],
 ) -> None:
-    drawn: list[Figure] = []
-    save = Figure.savefig
-
-    def kept(figure: Figure, *where: Any, **options: Any) -> None:
-        drawn.append(figure)
-        save(figure, *where, **options)
-
-    monkeypatch.setattr(Figure, "savefig", kept)
-    for name, result in RESULTS["studies"].items():
-        save_study(result, experiments.STUDIES[name].curves, tmp_path / "study.png")
-    panels = [panel for figure in drawn for panel in figure.axes]
-    assert len(drawn) == len(RESULTS["studies"])
+    _, figures = drawn
+    panels = [panel for figure in figures for panel in figure.axes]
+    assert len(figures) == len(RESULTS["studies"])
     for panel in panels:
         styles = [(line.get_linestyle(), line.get_marker()) for line in panel.get_lines()]
         assert len(set(styles)) == len(styles) > 1

@@ -71,6 +71,7 @@ ALL_THE_NEIGHBOUR = (*NEIGHBOURS_ITEMS, "loop-seed")  # and a run whose sampling
 SECRET = "canary-7c1f-of-another-student"
 MARK = f"attack-{os.getpid()}"
 PR_SET_CHILD_SUBREAPER = 36  # of prctl(2)
+REST = 4  # attacks after which a neighbour is graded at strict: it takes as long as an attack
 SLACK = PATIENCE  # seconds that starting workers may take besides
 ALL_WITNESSES = frozenset({"secret", "hidden inputs", "file", "tcp", "udp", "unix", "neighbour", "left"})
 
@@ -445,7 +446,7 @@ class Victim:
 
 
 class Arena:
-    """A sandbox, what stands around it, and a neighbour's submission that is graded after every attack."""
+    """A sandbox, what stands around it, and a neighbour's submission that is graded after attacks."""
 
     def __init__(self, isolation: Isolation, path: Path) -> None:
         self.isolation = isolation
@@ -457,8 +458,10 @@ class Arena:
         assert [item.mistakes for item in self.clean.items] == [("k2-estimate",), ()]
         self.wholly_clean = self.grade_neighbour(ALL_THE_NEIGHBOUR)
         self.held = held()
+        self.attacks = 0
 
     def grade(self, attack: Attack) -> Report:
+        self.attacks += 1
         grader = Grader.of(ASSIGNMENT, FIXTURES)
         items = tuple(replace(i, timeout=attack.seconds) if i.id == ITEMS[0] else i for i in ASSIGNMENT.items)
         load_timeout = attack.seconds if "import" in attack.name else ASSIGNMENT.load_timeout
@@ -646,9 +649,18 @@ def test_at_strict_an_attack_gets_nothing_and_changes_nothing(arena: Arena, atta
     assert re.search(attack.says, said, re.DOTALL), said
     assert earned(report) == (attack.points or deserved(report))
     assert noticed == set()
-    assert arena.grade_neighbour() == arena.clean
+    assert arena.attacks % REST or arena.grade_neighbour() == arena.clean
     assert all(now <= before for now, before in zip(held(), arena.held, strict=True))
     harmless_to_read(report, tmp_path)
+
+
+@pytest.mark.long
+@at_strict
+@each(ATTACKS)
+def test_after_each_attack_at_strict_a_neighbour_is_graded_as_before_it(arena: Arena, attack: Attack) -> None:
+    """After one in REST of them always: above."""
+    arena.grade(attack)
+    assert arena.grade_neighbour() == arena.clean
 
 
 @at_strict
@@ -797,8 +809,11 @@ def repeated_at_strict(names: Sequence[str], user: str, *more: str, before: Sequ
     more     other arguments of setpriv
     before   arguments of Python: what runs pytest there
     """
-    test = test_at_strict_an_attack_gets_nothing_and_changes_nothing.__name__
-    chosen = [f"{__file__}::{test}[{name}-strict]" for name in names]
+    tests = (
+        test_at_strict_an_attack_gets_nothing_and_changes_nothing,
+        test_after_each_attack_at_strict_a_neighbour_is_graded_as_before_it,
+    )
+    chosen = [f"{__file__}::{test.__name__}[{name}-strict]" for name in names for test in tests]
     with tempfile.TemporaryDirectory() as home:
         if user == "nobody":
             os.chown(home, 65534, 65534)
@@ -808,7 +823,7 @@ def repeated_at_strict(names: Sequence[str], user: str, *more: str, before: Sequ
         command = [*command_of(user, environment, *more), *(before or ("-m", "pytest")), *options]
         done = subprocess.run(command, env=environment, cwd=KIT, **QUIET)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) == len(names)
+    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) == len(chosen)
     assert "skipped" not in done.stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from all_assignments import each_assignment, fixtures_of
-from lengths import in_short
+from all_assignments import ASSIGNMENTS, fixtures_of
 
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.cases import Case
@@ -89,13 +89,21 @@ def answered(assignment: Assignment, odd: str, fact: str) -> str:
     return " ".join(sorted({item.verdict for item in report.items}))
 
 
-@pytest.mark.parametrize("odd", in_short(list(ODD)[1:], 3))
-@each_assignment
+def of_each(oddities: Sequence[str]) -> pytest.MarkDecorator:
+    """All of them with every assignment; in short the first, and with the smallest assignment all."""
+    smallest = min(ASSIGNMENTS, key=lambda one: len(one.items))
+    pairs = []
+    for assignment, odd in itertools.product(ASSIGNMENTS, oddities):
+        marks = () if assignment == smallest or odd == oddities[0] else pytest.mark.long
+        pairs.append(pytest.param(assignment, odd, id=f"{assignment.name}-{odd}", marks=marks))
+    return pytest.mark.parametrize(("assignment", "odd"), pairs)
+
+
+@of_each(list(ODD)[1:])
 def test_odd_values_are_judged_and_warn_nobody(assignment: Assignment, odd: str) -> None:
     assert answered(assignment, odd, "as they should be") in ("failed", "failed passed")
 
 
-@pytest.mark.parametrize("fact", in_short(list(FACTS)[1:], 2))
-@each_assignment
-def test_odd_facts_are_judged_and_warn_nobody(assignment: Assignment, fact: str) -> None:
-    assert answered(assignment, "as they should be", fact) in ("failed", "failed passed", "failed missing passed")
+@of_each(list(FACTS)[1:])
+def test_odd_facts_are_judged_and_warn_nobody(assignment: Assignment, odd: str) -> None:
+    assert answered(assignment, "as they should be", odd) in ("failed", "failed passed", "failed missing passed")

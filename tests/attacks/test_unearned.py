@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-import pytest
 from all_assignments import each_assignment, fixtures_of
 from places import KIT
 
@@ -20,12 +18,6 @@ from autograder.vocabulary.report import Report
 WORDS = "mode rewards mean std token sequence trial shape length mask group sum negative positive empty response"
 RAISING = f"raise ValueError({WORDS!r} + repr((arguments, named)))"
 NOTHING = "return None"
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(isolation="best") as made:
-        yield made
 
 
 def graded(assignment: Assignment, body: str, sandbox: Sandbox) -> Report:

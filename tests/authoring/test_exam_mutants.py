@@ -26,6 +26,7 @@ from autograder.authoring.exam.mutants import (
     generated_mutants,
     mutants_of,
 )
+from autograder.authoring.exam.operators import mutated
 from autograder.authoring.exam.refusals import differ_in_error_texts_alone, functions_whose_errors_are_read
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
@@ -106,6 +107,21 @@ def test_the_parameters_of_every_function_get_other_names_once(assignment: Assig
     changed = [one.function for one in generated(assignment.name) if one.name == "parameter:names-changed"]
     nodes = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
     assert changed == [node.name for node in nodes if node.name in assignment.functions and node.args.args]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n# the end\n"])
+def test_an_operator_changes_one_line_of_a_function_or_method_and_nothing_round_it(end: str) -> None:
+    head = "# first\n\nLIMIT = 1 + 1\n\n\ndef f(x):\n    return x * 2\n\n\n"
+    whole = f"{head}class Kept:\n    most = 2 + 1\n\n    def g(self, y):\n        return y + 1{end}"
+    made = list(mutated(whole, ["f", "g"]))
+    for function, after in made:
+        pairs = list(zip(whole.splitlines(), after.splitlines(), strict=True))
+        assert [before for before, line in pairs if before != line] == [
+            "    return x * 2" if function == "f" else "        return y + 1"
+        ]
+        assert after.endswith("\n") == whole.endswith("\n")
+    assert {("f", whole.replace("x * 2", "x / 2")), ("g", whole.replace("y + 1", "y - 1"))} <= set(made)
+    assert {function for function, _ in mutated(whole, ["g"])} == {"g"}
 
 
 def test_parameters_that_are_passed_by_name_get_other_names() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from example_course import example_course
+from in_process import autograder_in_process as run
 from places import KIT
 from toy_kit import toy_kit
 
@@ -75,13 +76,6 @@ def shouted(text: str):
     """Return the text in capitals."""
     return text.upper()
 '''
-
-
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
-    environment |= {"COLUMNS": "120", "PYTHONPATH": str(KIT)}
-    command = [sys.executable, "-m", "autograder", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")

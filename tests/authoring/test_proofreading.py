@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import pytest
 import toy_kit
+from in_process import autograder_in_process as autograder
 from places import KIT
 from toy_kit import ITEMS as ITEMS_TEXT
-from toy_kit import autograder, change
+from toy_kit import change
 
 from autograder.authoring.fixtures import time_limit
 from autograder.authoring.fixtures.verify import regenerate_into

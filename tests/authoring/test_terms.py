@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_kit
+from in_process import autograder_in_process as autograder
 from lengths import in_short
 from places import KIT
-from toy_kit import autograder, change, toy_assignment
+from toy_kit import change, toy_assignment
 
 from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.fixtures.agreement import solution_source

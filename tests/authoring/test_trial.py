@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,12 +30,6 @@ def averages(values, window):
     sums = np.concatenate([[0.0], np.cumsum(values)])
     return (sums[window:] - sums[:-window]) / window
 '''
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as opened:
-        yield opened
 
 
 def tried(source: str, sandbox: Sandbox, function: str = "") -> Tried:

@@ -25,7 +25,7 @@ def test_the_export_to_nbgrader_makes_nothing_before_it_refuses(
         command = [sys.executable, "-B", "-m", "autograder", *arguments]
         return subprocess.run(command, cwd=course, capture_output=True, text=True)
 
-    assert run("grade", "class", "--out", "grades").returncode == 0
+    assert run("grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
     before = sorted(course.rglob("*"))
     done = run("export", "nbgrader", "grades")
     assert done.returncode == 2

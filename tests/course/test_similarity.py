@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 import toy_kit
+from in_process import autograder_in_process
 from lengths import in_short
 from places import KIT
 from toy_kit import autograder, packages_without, toy_assignment
@@ -326,9 +327,7 @@ def test_neither_indentation_nor_a_bracket_at_the_end_of_a_run_is_marked() -> No
 
 def test_the_sample_class_is_compared_and_the_pairs_are_called_something_to_look_at(tmp_path: Path) -> None:
     command = ["similar", REAL.folder / "submissions", "--out", tmp_path / "similar.html"]
-    done = subprocess.run(
-        [sys.executable, "-m", "autograder", *map(str, command)], cwd=KIT, capture_output=True, text=True
-    )
+    done = autograder_in_process(KIT, *command)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("15 submissions compared, 0 left out: ")
@@ -342,9 +341,7 @@ def test_one_who_handed_in_twice_is_named_and_keeps_nobody_else_from_being_compa
     shutil.copytree(REAL.folder / "submissions" / "luca", tmp_path / "class" / "ada")
     shutil.copy(REAL.folder / "submissions" / "ada" / f"{REAL.module}.py", tmp_path / "class" / "ada.py")
     command = ["similar", tmp_path / "class", "--out", tmp_path / "similar.html"]
-    done = subprocess.run(
-        [sys.executable, "-m", "autograder", *map(str, command)], cwd=KIT, capture_output=True, text=True
-    )
+    done = autograder_in_process(KIT, *command)
     assert done.returncode == 0, done.stderr
     assert "NOT COMPARED: ada handed in twice" in done.stderr
     assert done.stdout.startswith("2 submissions compared, 0 left out")

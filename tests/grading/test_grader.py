@@ -416,10 +416,11 @@ def test_a_hang_costs_its_own_function_only(sandbox: Sandbox) -> None:
 
 def test_a_hang_in_one_mode_costs_the_items_of_that_mode(sandbox: Sandbox) -> None:
     hang = """
+import time
 right = compute_deltas
 def compute_deltas(rewards, mode):
     while mode == "max_rewards":
-        pass
+        time.sleep(0.1)
     return right(rewards, mode)
 """
     report = grader_with(0.5, "compute_deltas").grade(submission(with_more(hang)), sandbox)

@@ -142,7 +142,7 @@ def _generated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family
 
 
 def _operated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family, str, str, str]]:
-    yield from (("operator", "", function, text) for function, text in mutated(solution) if function in functions)
+    yield from (("operator", "", function, text) for function, text in mutated(solution, functions))
 
 
 def _distinct(solution: str, changes: Iterable[tuple[Family, str, str, str]]) -> list[Mutant]:
@@ -177,8 +177,7 @@ def changed_lines(before: str, after: str) -> tuple[str, str]:
     With the lines between them too, where they are few.
     """
     one, other = before.splitlines(), after.splitlines()
-    codes = difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    changes = [code[1:] for code in codes if code[0] != "equal"]
+    changes = _differences(one, other)
     if changes[-1][1] - changes[0][0] <= MOST_LINES:
         changes = [(changes[0][0], changes[-1][1], changes[0][2], changes[-1][3])]
     start, end, to, until = changes[0]
@@ -188,6 +187,20 @@ def changed_lines(before: str, after: str) -> tuple[str, str]:
     removed = [line for start, end, _, _ in changes for line in one[start:end]]
     added = [line for _, _, start, end in changes for line in other[start:end]]
     return _joined(removed), _joined(added)
+
+
+def _differences(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Start and end of each difference, in one and in the other; what they begin and end with alike is not searched."""
+    shorter = min(len(one), len(other))
+    begin = next((k for k in range(shorter) if one[k] != other[k]), shorter)
+    alike = next((k for k in range(shorter - begin) if one[-1 - k] != other[-1 - k]), shorter - begin)
+    inner = one[begin : len(one) - alike], other[begin : len(other) - alike]
+    codes = difflib.SequenceMatcher(None, *inner, autojunk=False).get_opcodes()
+    return [
+        (begin + start, begin + end, begin + to, begin + until)
+        for tag, start, end, to, until in codes
+        if tag != "equal"
+    ]
 
 
 def equivalent_entry(mutant: Mutant) -> str:
