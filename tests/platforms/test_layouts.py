@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
+import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -733,3 +735,37 @@ def test_a_dotted_name_is_named_and_a_tools_is_not(tmp_path: Path) -> None:
     assert found.refused == (
         ".eve is not graded, since its name begins with a dot: rename it if it is somebody's work.",
     )
+
+
+@contextlib.contextmanager
+def as_an_ordinary_user() -> Iterator[None]:
+    """Root may look everywhere: while this lasts, whoever runs the tests may not."""
+    if os.name != "posix":
+        pytest.skip("files have no modes")
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(was)
+
+
+@pytest.mark.parametrize("loose", [(), (PY,), (IPYNB, "bela.py")], ids=["folders alone", "a module", "others"])
+def test_a_closed_folder_is_one_hand_in_that_cannot_be_read_whatever_lies_beside_it(loose: Sequence[str]) -> None:
+    """Also one with the names of Submitty's folders; each layout looks into every folder for what it knows."""
+    with tempfile.TemporaryDirectory() as place:
+        top = Path(place)
+        top.chmod(0o755)
+        put(top, *loose, f"ada/{PY}", f"chidi/{PY}", f"dana/{PY}", f"emeka/{PY}")
+        closed = [top / "chidi", top / "dana"]
+        try:
+            for folder in closed:
+                folder.chmod(0)
+            with as_an_ordinary_user():
+                _, found = gather(top)
+        finally:
+            for folder in closed:
+                folder.chmod(0o755)
+    assert found["ada"].problem == found["ada"].fault == ""
+    assert {name for name, one in found.items() if "Permission denied" in one.fault} == {"chidi", "dana"}
