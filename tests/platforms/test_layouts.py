@@ -506,6 +506,18 @@ def test_an_entry_outside_the_zip_of_a_class_is_refused(tmp_path: Path, name: st
     assert not (tmp_path / f"a_1_5_{PY}").exists()
 
 
+@pytest.mark.parametrize("first", [("bela", f"bela/{PY}"), (f"bela/{PY}", f"bela/{PY}/{PY}")])
+def test_a_file_and_a_folder_of_one_name_in_the_zip_of_a_class_cost_nobody_else(
+    tmp_path: Path, first: tuple[str, str]
+) -> None:
+    path = zipped(tmp_path / "c.zip", dict.fromkeys([*first, f"ada/{PY}", f"chidi/{PY}"], CODE))
+    unpacked = downloads.unpack(path, tmp_path / "target")
+    assert list(unpacked.lost) == ["bela"]
+    with gathered([path], MODULE, class_zip=True) as found:
+        read_ = {one.student: read(one, MODULE) for one in found.candidates}
+    assert {name for name, one in read_.items() if one.source and not one.fault} >= {"ada", "chidi"}
+
+
 def test_work_under_another_suffix_comes_out_of_the_zip_of_a_class_and_data_does_not(tmp_path: Path) -> None:
     work = "def f():\n    return 1\n"
     members = {
