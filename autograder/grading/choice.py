@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import stat
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -20,6 +19,7 @@ from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.folders import entries_of, open_regular
+from autograder.vocabulary.zips import opened_zip
 
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 8
@@ -166,9 +166,9 @@ def _members(path: Path) -> Iterator[PurePosixPath]:
     if path.suffix.lower() != ".zip":
         return
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as stream, opened_zip(stream) as archive:
             yield from (PurePosixPath(name) for name in archive.namelist()[:MAX_ENTRIES])
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except Exception:  # zipfile raises a dozen types on damaged input
         return
 
 

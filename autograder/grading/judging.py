@@ -215,11 +215,17 @@ def called_item(items: Sequence[Item], item: Item, judged: Mapping[str, Sequence
 
 
 def load_failure(module: str, submission: Submission, outcomes: Sequence[Outcome]) -> str:
-    """What kept the module from loading; "" where it loaded."""
+    """What kept the module from loading; "" where it loaded.
+
+    Where it loaded once, and not again after a process had ended, nothing is told that its code chose: it may say by
+    the clock what a hidden case was asked before.
+    """
     failed = next((outcome for outcome in outcomes if outcome.loading), None)
     if failed is None:
         return ""
     name = f"{module}.py"
+    if not outcomes[0].loading:
+        return f"{name} was imported, and could not be imported again after a call had ended its process."
     if failed.raised is not None:
         how = about_exception("Importing it", failed.raised, submission.place)
         return f"{name} could not be imported. {how}"

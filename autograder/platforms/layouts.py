@@ -48,7 +48,7 @@ from autograder.submissions.names import parts_of
 from autograder.submissions.student_folders import holds_work as folder_holds_work
 from autograder.submissions.submission import Candidate, quoted
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import entries_of, is_ignored
+from autograder.vocabulary.folders import entries_of, is_folder_at, is_ignored
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Opened:
             return ""
         names = one.path.relative_to(self.path).parts[:2]  # students' own folders may lie in the platform's
         lost, skipped = (_first(names, known) for known in (self.unpacked.lost, self.unpacked.skipped))
-        needed = not (one.path.is_dir() and folder_holds_work(one.path, module))
+        needed = not (is_folder_at(one.path) and folder_holds_work(one.path, module))
         return lost or (skipped if needed else "")
 
 

@@ -25,6 +25,7 @@ class Program:
 
     torch      whether it is warm with torch; without, arrays come in and go out
     packages   what the module may import beside the standard library and what it is given; None where that is any
+    patience   seconds of wall clock that all calls together may take; what is left then is not run
     """
 
     module: str
@@ -33,6 +34,7 @@ class Program:
     probes: str
     torch: bool = True
     packages: tuple[str, ...] | None = None
+    patience: float = math.inf
 
 
 @dataclass(frozen=True)

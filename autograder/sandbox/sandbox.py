@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -35,6 +36,7 @@ WARMED_ON_DEMAND = {  # a word in a submission → a module that is then importe
 }
 KEPT = (2 * 2**20, 64 * 2**20)  # bytes of headers and of tensors that the answers of one submission may have in all
 TOO_MUCH = Outcome("crashed", detail="its answers were together larger than a submission's may be")
+TOO_LONG = Outcome("not_run", detail="all calls together had taken too long")
 NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item hung, crashed or ran out of memory")
 
 
@@ -100,12 +102,13 @@ class Sandbox:
 
         After a worker is lost the rest of that item is `not_run`; whatever else is left gets a new worker. One that ran
         out of memory is replaced at once: what fills it may still be there. Where the program cannot be loaded, every
-        request shares that outcome. Once lost workers have used `fault_budget` seconds, the rest is `not_run`.
+        request shares that outcome. Once lost workers have used `fault_budget` seconds, or all calls the program's
+        patience, the rest is `not_run`.
         Raises SandboxError where no worker could be started: that is the grader's fault.
         """
         outcomes: list[Outcome] = []
         lost: set[str] = set()
-        spent = 0.0
+        spent, deadline = 0.0, time.monotonic() + program.patience
         loading = _budget_of_loading(requests, load_timeout)
         seconds = loading.cpu + sum(request.cpu for request in requests)
         while len(outcomes) < len(requests):
@@ -119,15 +122,17 @@ class Sandbox:
                     rest = requests[len(outcomes) :] if not outcomes else _same_item(requests, len(outcomes))
                     outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (len(rest) - 1)]
                 else:
-                    self._run_until_lost(worker, requests, outcomes, lost)
+                    self._run_until_lost(worker, requests, outcomes, lost, deadline)
                     spent += worker.loading_seconds + outcomes[-1].seconds if _lost(outcomes[-1]) else 0.0
             if spent > fault_budget:
                 missing = len(requests) - len(outcomes)
                 outcomes += [Outcome("not_run", detail="the submission had used up its time")] * missing
+            if time.monotonic() > deadline:
+                outcomes += [TOO_LONG] * (len(requests) - len(outcomes))
         return outcomes
 
     def _run_until_lost(
-        self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str]
+        self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str], deadline: float
     ) -> None:
         kept = [sum(one.size[k] for one in outcomes) for k in range(len(KEPT))]
         for _, group in itertools.groupby(requests[len(outcomes) :], key=lambda request: request.hidden):
@@ -140,7 +145,8 @@ class Sandbox:
                 kept = [held + more for held, more in zip(kept, outcomes[-1].size, strict=True)]
                 if _lost(outcomes[-1]):
                     lost.add(request.item)
-                if _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory":
+                over = _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory"
+                if over or time.monotonic() > deadline:
                     return
 
     @contextlib.contextmanager

@@ -7,6 +7,7 @@ unpacked costs the one entry at the top that it lies in, which is one student's,
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import stat
 import zipfile
@@ -120,7 +121,8 @@ def _note(noted: dict[str, str], folder: Path, parts: Sequence[str], below: int,
     if suffix_of(parts[-1]) in CAPS:
         noted.setdefault(_short(parts[min(below, len(parts) - 1)]), reason)
     if len(parts) > below + 1:
-        folder.joinpath(*map(_short, parts[: below + 1])).mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # a file of that name lies there
+            folder.joinpath(*map(_short, parts[: below + 1])).mkdir(parents=True, exist_ok=True)
 
 
 def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path, most: int) -> int:

@@ -20,7 +20,15 @@ from autograder.submissions.names import stem_of, suffix_of
 from autograder.submissions.student_folders import is_students_own
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import LEFT_BEHIND, entries_of, is_of_tools, open_regular
+from autograder.vocabulary.folders import (
+    LEFT_BEHIND,
+    entries_of,
+    is_file_at,
+    is_folder_at,
+    is_of_tools,
+    is_there,
+    open_regular,
+)
 
 RUN, RESULTS = "run.json", ("reports", "feedback", "details")  # what every run of `grade` writes: see course.results
 
@@ -157,7 +165,7 @@ def _class_at(path: Path, real: Path, entries: Sequence[os.DirEntry[str]], modul
     results = [entry for entry in entries if _is_results(entry, module, out, written_here=written_here)]
     kept = tuple(entry for entry in entries if entry not in results)
     named = [entry.name for entry in results if not _is_out(entry, out) or holds_work(entry, module)]
-    named += [name for name in LEFT_BEHIND if (real / name).exists()]
+    named += [name for name in LEFT_BEHIND if is_there(real / name)]
     return Place(path, real, True, kept, tuple(sorted(named)), written_here or bool(results))
 
 
@@ -193,7 +201,7 @@ def _is_of_results(folder: Path, out: Path | None, depth: int = 2) -> bool:
 
 def _has_results(folder: Path) -> bool:
     """Whether a run of `grade` ended here."""
-    return (folder / RUN).is_file() and (folder / RESULTS[0]).is_dir()
+    return is_file_at(folder / RUN) and is_folder_at(folder / RESULTS[0])
 
 
 def hidden_entries(place: Place, module: str) -> list[os.DirEntry[str]]:

@@ -26,7 +26,7 @@ _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, getattr(ast, "TypeAlia
 _DEFINING = (*DEFINITIONS, *IMPORTS, *_ASSIGNMENTS, ast.If, ast.Try, ast.TryStar, ast.With)
 _CELL_MAGIC = re.compile(r"\s*(%%(\w*)[^\n]*)")
 _TIMING_MAGICS = ("time", "timeit", "capture")
-_WRITTEN = re.compile(r"%%(?:writefile|file)(?:[ \t]+(?:-a|--append))?[ \t]+(\S.*?)[ \t]*")
+_WRITTEN = re.compile(r"%%(?:writefile|file)(?:[ \t]+(?:-a|--append))?[ \t]+(\S.*)")
 _IPYTHON_LINE = re.compile(r"""[ \t]*+(?:[%!?]|(?:pip|conda)[ ]|[^#'"]*\?[ \t]*$|[\w.,\[\] \t]++=[ \t]*+[%!](?!=))""")
 _OPENING = re.compile(r"""#.*|"{3}|'{3}|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[(\[{]|[)\]}]|\\$""")
 JOINT = re.compile(r"(?:[ \t;]|\\\n)*")  # what can stand between two statements on one line
@@ -103,7 +103,9 @@ def statements_of(number: int, code: str, module: str) -> list[Statement] | Left
 def _is_module(magic: str, module: str) -> bool:
     """Whether a magic writes its cell to the module's file: the cell is what the module would be."""
     found = _WRITTEN.fullmatch(magic)
-    return found is not None and PurePosixPath(found[1].strip("\"'").replace("\\", "/")).name == f"{module}.py"
+    if found is None:
+        return False
+    return PurePosixPath(found[1].strip(" \t").strip("\"'").replace("\\", "/")).name == f"{module}.py"
 
 
 def _without_ipython(code: str) -> str:

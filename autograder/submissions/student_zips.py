@@ -25,6 +25,7 @@ from autograder.submissions.names import (
 from autograder.submissions.submission import quoted
 from autograder.vocabulary.folders import is_ignored, open_regular
 from autograder.vocabulary.text import visible
+from autograder.vocabulary.zips import opened_zip
 
 MAX_ZIP_ENTRIES = 2_000
 MAX_ZIPS_IN_ZIPS = 2  # what is packed once more by a browser or by Windows, and once by the student
@@ -56,7 +57,7 @@ def from_zip(
 def holds_work(path: Path, module: str) -> bool:
     """Whether the zip at `path` has a file to grade; one that cannot be looked into may."""
     try:
-        with open_regular(path) as stream, zipfile.ZipFile(stream) as opened:
+        with open_regular(path) as stream, opened_zip(stream) as opened:
             return any(_parts(name)[-1:] == (wanted,) for name in opened.namelist() for wanted in names_of(module))
     except Exception:  # as above
         return True

@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import subprocess
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping
 
 MAX_CODE = 256 * 1024  # characters of code in a whole notebook
+MAX_UNTRIED = 32 * 1024  # characters that are parsed here at once: what takes long grows with the square of them
+SECONDS = 3  # of processor time, to parse what is longer
+MEMORY = 1_536 * 2**20  # bytes
 MAX_WRITTEN = 4_000  # characters of one function, as an example
 MAX_STATEMENTS = 20_000
 MAX_SCOPES = 4_000  # functions, classes, comprehensions: Python compares the code of each with that of all others
@@ -23,6 +28,23 @@ SCOPES = (
     ast.DictComp,
     ast.GeneratorExp,
 )
+TRIAL = """
+import ast, sys, warnings
+warnings.simplefilter("ignore")
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]),) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]),) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (ImportError, ValueError):
+    pass
+try:
+    compile(ast.parse(sys.stdin.buffer.read().decode("utf-8", "surrogatepass")), "<cell>", "exec", dont_inherit=True)
+except MemoryError:
+    raise
+except Exception:
+    pass
+"""
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what ast, compile and symtable raise
 
 
@@ -33,13 +55,38 @@ def parsed(text: str) -> ast.Module:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an odd escape in a string is the student's, not the grader's
-        tree = ast.parse(text)
+        tree = tree_of(text)
         kinds = Counter(map(type, ast.walk(tree)))
         statements = sum(count for kind, count in kinds.items() if issubclass(kind, ast.stmt))
         if statements > MAX_STATEMENTS or sum(kinds[kind] for kind in SCOPES) > MAX_SCOPES:
             raise ValueError("more than anybody writes")
         compile(tree, "<cell>", "exec", dont_inherit=True)
     return tree
+
+
+def tree_of(text: str) -> ast.Module:
+    """The syntax tree of `text`; raises one of UNPARSABLE, ValueError also where to parse it takes too much.
+
+    Some kinds of text take Python time and memory with the square of their length: a name of many parts that is
+    imported (a quarter of a megabyte of it takes 15 GB), a long f-string, a call with thousands of keywords.
+    """
+    if len(text) > MAX_UNTRIED and not _is_cheap(text):
+        raise ValueError("more than anybody writes")
+    return ast.parse(text)
+
+
+@functools.lru_cache(maxsize=8)
+def _is_cheap(text: str) -> bool:
+    """Whether a process of its own, which may take so much and no more, parses and compiles it or says why not."""
+    command = [sys.executable, "-I", "-S", "-c", TRIAL, str(SECONDS), str(MEMORY)]
+    encoded = text.encode("utf-8", "surrogatepass")
+    try:
+        done = subprocess.run(command, input=encoded, capture_output=True, timeout=20 * SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    except OSError:  # the machine has no process left for it, which is no fault of the text
+        return True
+    return done.returncode == 0
 
 
 def is_stub(node: ast.AST) -> bool:

@@ -33,6 +33,21 @@ def entries_of(folder: Path) -> list[os.DirEntry[str]]:
     return sorted(entries, key=lambda entry: entry.name)
 
 
+def is_there(path: Path) -> bool:
+    """Whether anything lies there, as far as this user may look: below a closed folder nothing does."""
+    return os.path.exists(path)  # noqa: PTH110 (which raises PermissionError in some versions of Python)
+
+
+def is_file_at(path: Path) -> bool:
+    """Whether a regular file lies there, or a link to one, as far as this user may look."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder_at(path: Path) -> bool:
+    """Whether a folder lies there, or a link to one, as far as this user may look."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def open_regular(path: Path) -> BinaryIO:
     """The bytes of the regular file at `path`. Raises OSError for anything else: no link is followed, no pipe awaited.
 

@@ -61,6 +61,39 @@ def test_no_hidden_case_asks_for_the_answers_of_a_public_one_in_its_order(assign
         assert not [row for row in hidden if row in shown], item.id
 
 
+MOST_BY_FACTS = {
+    "grpo_language_model": 5.0,
+    "grpo_in_practice": 2.0,
+    "policy_gradient": 1.0,
+}  # of 100; of others nothing
+
+
+@each_assignment
+def test_whoever_forges_facts_and_tells_those_of_public_cases_again_gains_no_more_than_is_written_down(
+    assignment: Assignment,
+) -> None:
+    """Hidden cases that ask for nothing but facts which a public case of the same item asks for as well."""
+    gained = 0.0
+    for item in assignment.items:
+        cases = fixtures_of(assignment.name).of_item(item.id)
+        shown = [fact for case in cases if case.visibility == "public" for fact in told(case)]
+        hidden = [case for case in cases if case.visibility == "hidden"]
+        free = [case for case in hidden if is_of_facts(case) and all(fact in shown for fact in told(case))]
+        gained += item.points * len(free) / len(cases)
+    assert gained <= MOST_BY_FACTS.get(assignment.name, 0.0)
+
+
+def told(case: Case) -> list[tuple[str, object]]:
+    """The facts that a case asks for, and the errors."""
+    kinds = ("fact", "error")
+    return [(one.name, one.value) for one in case.expected if one.kind in kinds and not one.diagnosis]
+
+
+def is_of_facts(case: Case) -> bool:
+    """Whether it asks for no number that is not given: inputs that stay as they are can be told by whoever has them."""
+    return {one.kind for one in case.expected if not one.diagnosis} <= {"fact", "error", "unchanged"}
+
+
 BY_COUNTING = """
 import itertools
 calls = itertools.count()

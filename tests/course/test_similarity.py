@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
@@ -363,3 +364,12 @@ def test_without_the_package_a_sentence_says_how_to_get_it(tmp_path: Path, assig
     done = autograder(kit, "similar", "fixtures", "--out", "s.html", packages=packages)
     assert (done.returncode, done.stdout) == (2, "")
     assert "takes the package copydetect: `pip install -e '.[similarity]'`" in done.stderr
+
+
+def test_a_line_of_nothing_but_spaces_takes_no_time_to_lay_beside_another() -> None:
+    text = "x = [1, 2, 3] + [4, 5, 6]\n" * 20 + f"y ={' ' * 190_000}1  # one\n"
+    pair = Pair(("ada", "bela"), (1.0, 1.0), 100.0, (((0, len(text)),), ((0, len(text)),)))
+    started = time.process_time()
+    shown = page(Similarity({"ada": text, "bela": text}, (pair,), {}), "class")
+    assert time.process_time() - started < 5
+    assert "# one" in shown

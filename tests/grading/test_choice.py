@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from autograder.grading.choice import (
     assignment_of_submissions,
     assignments_to_release,
 )
+from autograder.submissions.student_zips import holds_work
 from autograder.vocabulary.errors import UsageError
 
 ALL = find_assignments(KIT)
@@ -130,3 +133,24 @@ def test_stored_fixtures_are_of_the_assignment_that_their_manifest_names(tmp_pat
     assert assignment_of_fixtures(KIT, [tmp_path], NAMES[0]).name == NAMES[0]
     with pytest.raises(UsageError, match="several assignments"):
         assignment_of_fixtures(KIT, [])
+
+
+def test_a_zip_whose_directory_is_longer_than_any_is_not_taken_into_memory(tmp_path: Path) -> None:
+    """Of a zip that says of itself that it lists a terabyte of names, and of one that does."""
+    put(tmp_path / "class" / "ada" / "bandits.py")
+    for name, size in (("bela", 2**40), ("chidi", 2**27)):
+        (tmp_path / "class" / name).mkdir()
+        with (tmp_path / "class" / name / "bandits.zip").open("wb") as file:
+            file.truncate(size)
+            file.seek(size)
+            file.write(struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, 9, 9, size, 0))
+            file.write(struct.pack("<4sIQI", b"PK\6\7", 0, size, 1))
+            file.write(struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 65_535, 65_535, 2**32 - 1, 2**32 - 1, 0))
+    tracemalloc.start()
+    assert assignment_of_submissions(KIT, [tmp_path / "class"]).name == "bandits"
+    assert [holds_work(tmp_path / "class" / name / "bandits.zip", "bandits") for name in ("bela", "chidi")] == [
+        True
+    ] * 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 * 2**20

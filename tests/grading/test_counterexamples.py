@@ -91,15 +91,18 @@ def search(source: str, runner: Any, assignment: Assignment = ASSIGNMENT, key: s
 
 @dataclass
 class Counted:
-    """A sandbox that counts: runs, and the calls in them."""
+    """A sandbox that counts: runs, the calls in them, and the answers."""
 
     sandbox: Sandbox
     runs: list[int] = field(default_factory=list)
+    answered: int = 0
     layers: tuple[str, ...] = ()
 
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
         self.runs.append(len(requests))
-        return self.sandbox.run(program, requests, load_timeout=load_timeout)
+        outcomes = self.sandbox.run(program, requests, load_timeout=load_timeout)
+        self.answered += sum(outcome.status in ("observed", "raised") for outcome in outcomes)
+        return outcomes
 
 
 def trials_of(assignment: Assignment, item: Item, key: str = "any", every: int = 1) -> list[Trial]:
@@ -403,6 +406,27 @@ def test_a_call_that_never_ends_ends_the_search(sandbox: Sandbox) -> None:
     assert one.counterexamples([quick]) == {}
     assert len(counted.runs) == 1
     assert one.calls < CALLS - 50
+
+
+SLOW = """
+import time
+def compute_deltas(rewards, mode):
+    time.sleep(0.4)
+    return solved_deltas(rewards, mode) + 1
+"""
+
+
+def test_calls_that_each_wait_as_long_as_they_may_take_no_longer_together_than_the_search_may(sandbox: Sandbox) -> None:
+    """None of them is lost: 600 of nearly 5 s would take most of an hour."""
+    slow = altered(SLOW)
+    items = [item for item in ASSIGNMENT.items if item.function == "compute_deltas"]
+    found = search(slow, counted := Counted(sandbox))
+    found.seconds = 2.0
+    assert found.counterexamples(items) == {}
+    assert found.seconds == 0.0
+    assert sum(counted.runs) > DRAWN
+    assert counted.answered <= 2.0 / 0.4 + 1
+    assert search(slow.replace("0.4", "0.0"), sandbox).counterexamples(items[:1])
 
 
 def test_an_answer_that_depends_on_earlier_calls_is_not_shown(sandbox: Sandbox) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -88,6 +89,38 @@ def test_two_submissions_that_say_different_things_about_a_hidden_input_get_the_
     failed = [case for item in nothing for case in item.cases if case.verdict != "passed"]
     assert len(failed) > 1
     assert {case.visibility for case in failed} == {"hidden"}
+
+
+AGAIN = """
+import os, time
+
+if time.time() > {until}:
+    raise RuntimeError(f"it is {{time.time()}}")
+right = compute_deltas
+
+def compute_deltas(rewards, mode):
+    if rewards.shape in PUBLIC:
+        return right(rewards, mode)
+    time.sleep(max(0.0, {until} + {bit} - time.time()))
+    os._exit(1)
+"""
+
+
+def test_the_second_import_of_a_file_tells_nothing_that_a_hidden_case_has_waited_for(sandbox: Sandbox) -> None:
+    """What hidden cases were asked could be told by when their process ends: the next one reads the clock."""
+    shapes = {
+        tuple(case.inputs["rewards"].shape) for case in FIXTURES.cases if "rewards" in case.inputs and is_public(case)
+    }
+    grader = Grader.of(ASSIGNMENT, FIXTURES, counterexamples=False)
+    items = [item for item in ITEMS if item.id in ("deltas-max", "deltas-centered")]
+    grader.grade(Submission("ada", "", "0" * 64, SOLUTION), sandbox, items)  # after which all is warm
+    told = []
+    for bit in (0.0, 0.4):
+        source = f"{SOLUTION}\n\nPUBLIC = {shapes}\n{AGAIN.format(until=time.time() + 3, bit=bit)}"
+        report = grader.grade(Submission("ada", "", "0" * 64, source), sandbox, items)
+        told.append((report.cause, tuple(replace(item, seconds=0.0) for item in report.items)))
+    assert told[0] == told[1]
+    assert "could not be imported again" in told[0][0]
 
 
 REMEMBERS = """

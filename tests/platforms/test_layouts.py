@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
+import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -504,6 +506,18 @@ def test_an_entry_outside_the_zip_of_a_class_is_refused(tmp_path: Path, name: st
     assert not (tmp_path / f"a_1_5_{PY}").exists()
 
 
+@pytest.mark.parametrize("first", [("bela", f"bela/{PY}"), (f"bela/{PY}", f"bela/{PY}/{PY}")])
+def test_a_file_and_a_folder_of_one_name_in_the_zip_of_a_class_cost_nobody_else(
+    tmp_path: Path, first: tuple[str, str]
+) -> None:
+    path = zipped(tmp_path / "c.zip", dict.fromkeys([*first, f"ada/{PY}", f"chidi/{PY}"], CODE))
+    unpacked = downloads.unpack(path, tmp_path / "target")
+    assert list(unpacked.lost) == ["bela"]
+    with gathered([path], MODULE, class_zip=True) as found:
+        read_ = {one.student: read(one, MODULE) for one in found.candidates}
+    assert {name for name, one in read_.items() if one.source and not one.fault} >= {"ada", "chidi"}
+
+
 def test_work_under_another_suffix_comes_out_of_the_zip_of_a_class_and_data_does_not(tmp_path: Path) -> None:
     work = "def f():\n    return 1\n"
     members = {
@@ -733,3 +747,37 @@ def test_a_dotted_name_is_named_and_a_tools_is_not(tmp_path: Path) -> None:
     assert found.refused == (
         ".eve is not graded, since its name begins with a dot: rename it if it is somebody's work.",
     )
+
+
+@contextlib.contextmanager
+def as_an_ordinary_user() -> Iterator[None]:
+    """Root may look everywhere: while this lasts, whoever runs the tests may not."""
+    if os.name != "posix":
+        pytest.skip("files have no modes")
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(was)
+
+
+@pytest.mark.parametrize("loose", [(), (PY,), (IPYNB, "bela.py")], ids=["folders alone", "a module", "others"])
+def test_a_closed_folder_is_one_hand_in_that_cannot_be_read_whatever_lies_beside_it(loose: Sequence[str]) -> None:
+    """Also one with the names of Submitty's folders; each layout looks into every folder for what it knows."""
+    with tempfile.TemporaryDirectory() as place:
+        top = Path(place)
+        top.chmod(0o755)
+        put(top, *loose, f"ada/{PY}", f"chidi/{PY}", f"dana/{PY}", f"emeka/{PY}")
+        closed = [top / "chidi", top / "dana"]
+        try:
+            for folder in closed:
+                folder.chmod(0)
+            with as_an_ordinary_user():
+                _, found = gather(top)
+        finally:
+            for folder in closed:
+                folder.chmod(0o755)
+    assert found["ada"].problem == found["ada"].fault == ""
+    assert {name for name, one in found.items() if "Permission denied" in one.fault} == {"chidi", "dana"}

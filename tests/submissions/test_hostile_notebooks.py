@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.notebook import cells_in
 from autograder.submissions.reading import read, written_cells
+from autograder.submissions.statements import LeftOut, statements_of
 from autograder.vocabulary.report import Report
 
 Edit = Callable[[Notebook], Any]
@@ -235,3 +237,13 @@ def test_answers_in_words_are_capped_and_found_by_their_name(assignment: Assignm
     assert words["question-spread"] == "The standard deviation.?"
     assert len(words["question-loss-curves"]) == 20_000
     assert "compute_loss" not in words
+
+
+def test_the_name_of_a_file_to_write_is_found_in_no_time_whatever_stands_before_it() -> None:
+    started = time.process_time()
+    found = statements_of(1, f"%%writefile a{' ' * 250_000}b\nx = 1\n", "bandits")
+    assert time.process_time() - started < 1
+    assert isinstance(found, LeftOut)
+    assert not found.is_python
+    for named in ("%%writefile bandits.py", "%%file -a 'bandits.py'  ", '%%writefile --append "a b/bandits.py"\t'):
+        assert isinstance(statements_of(1, f"{named}\nx = 1\n", "bandits"), list)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from autograder.submissions.syntax import MAX_SCOPES, MAX_STATEMENTS, MAX_WRITTEN, defaults_of, parsed, written
+from autograder.submissions.syntax import (
+    MAX_SCOPES,
+    MAX_STATEMENTS,
+    MAX_UNTRIED,
+    MAX_WRITTEN,
+    defaults_of,
+    parsed,
+    written,
+)
 
 TEXT = '''import torch
 
@@ -75,3 +85,35 @@ def test_what_python_would_read_for_many_seconds_is_not_read(line: str, most: in
     assert len(parsed(line * (most // 100)).body) == most // 100
     with pytest.raises(ValueError, match="more than anybody writes"):
         parsed(line * (most + 1))
+
+
+LENGTH = 250_000  # characters, which a file may have
+COSTLY = {
+    "a name of many parts": "import " + ".".join(["a"] * (LENGTH // 2)),
+    "a name of many parts, line by line": "import a" + ".\\\na" * (LENGTH // 4),
+    "a long f-string": 'x = f"' + "{a}" * (LENGTH // 3) + '"',
+    "a call with many keywords": "f(" + ", ".join(f"a{k}=1" for k in range(LENGTH // 10)) + ")",
+}
+
+
+@pytest.mark.parametrize("text", COSTLY.values(), ids=COSTLY.keys())
+def test_what_takes_python_long_to_parse_or_gigabytes_is_refused_in_time(text: str) -> None:
+    """In a process of its own: parsed here, the first took 15 GB and more than a minute, the third 10 s a time."""
+    resource = pytest.importorskip("resource", reason="Windows has no limits of memory")
+    started = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match="more than anybody writes"):
+        parsed(text)
+    assert time.process_time() - started[0] < 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < started[1] + 100_000
+    assert defaults_of(text) == written(text, {"f"}) == {}
+
+
+def test_a_long_text_like_any_other_is_parsed() -> None:
+    text = "def f(a=1):\n    return [a + 1, a * 2, str(a)]\n\n\n" * (LENGTH // 100)
+    assert len(text) > MAX_UNTRIED
+    assert defaults_of(text) == {"f": {"a": "1"}}
+    with pytest.raises(SyntaxError):
+        parsed(f"{text}\nx = = 1")
+    broken = f"{text}\n\ud800"
+    with pytest.raises(ValueError, match="surrogates"):
+        parsed(broken)

@@ -22,7 +22,7 @@ MAX_LINES = 400  # of one submission that are laid beside another's
 Mark = Literal["", "usual", "few"]
 MARKS: tuple[Mark, ...] = ("", "usual", "few")
 WORD = re.compile(r"\w+")
-COMMENT = re.compile(r"\s*#.*")
+COMMENT = re.compile(r"#.*")
 
 
 @dataclass(frozen=True)

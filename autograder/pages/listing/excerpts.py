@@ -17,7 +17,7 @@ from autograder.pages.listing.marks import line_of_cause, marked_lines
 from autograder.pages.listing.wrong_expressions import Known
 from autograder.submissions.statements import MAX_CODE_LINE
 from autograder.submissions.submission import Submission
-from autograder.submissions.syntax import MAX_CODE, UNPARSABLE
+from autograder.submissions.syntax import MAX_CODE, UNPARSABLE, tree_of
 from autograder.vocabulary.report import ItemResult, Report
 
 MAX_BYTES = 56_000  # of all listings of a page, as HTML
@@ -157,7 +157,7 @@ def _defined(source: str, lines: Sequence[str], functions: Sequence[str]) -> dic
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            body = ast.parse(source).body
+            body = tree_of(source).body
     except UNPARSABLE:
         return {}
     return {node.name: node for node in body if isinstance(node, Function) and node.name in functions}

@@ -19,13 +19,14 @@ from autograder.gradebook.roster import Roster
 from autograder.platforms.hand_in import HandIn, is_folder
 from autograder.submissions.names import PART, likeness
 from autograder.submissions.submission import shown_name
+from autograder.vocabulary.folders import is_there
 
 DOWNLOADED = re.compile(r"-submissions|_submissions_\d{4}_\d\d_\d\d_T_\d\d_\d\d_\d\d")  # behind the assignment's name
 
 
 def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
     """The repositories among these."""
-    return [entry for entry in entries if is_folder(entry) and (Path(entry.path) / ".git").exists()]
+    return [entry for entry in entries if is_folder(entry) and is_there(Path(entry.path) / ".git")]
 
 
 def hand_ins(

@@ -32,7 +32,7 @@ from typing import Any
 from autograder.platforms.hand_in import HandIn, Wanted, is_folder
 from autograder.submissions.class_zips import MAX_SETTINGS, SETTINGS, SUBMISSIONS, VERSIONED
 from autograder.submissions.submission import shown_name
-from autograder.vocabulary.folders import entries_of, open_regular
+from autograder.vocabulary.folders import entries_of, is_file_at, is_folder_at, is_there, open_regular
 from autograder.vocabulary.moments import moment_or_none
 from autograder.vocabulary.text import visible
 
@@ -48,7 +48,7 @@ def recognised(entries: Entries) -> list[os.DirEntry[str]]:
     """The folders of students, or those that hold them, that are among these."""
     if _is_whole(entries):
         return [entry for entry in entries if is_folder(entry)]
-    return [entry for entry in entries if is_folder(entry) and (_submissions_of(entry) / SETTINGS).is_file()]
+    return [entry for entry in entries if is_folder(entry) and is_file_at(_submissions_of(entry) / SETTINGS)]
 
 
 def _submissions_of(entry: os.DirEntry[str]) -> Path:
@@ -68,7 +68,7 @@ def _is_whole(entries: Entries) -> bool:
     if SUBMISSIONS not in folders or not set(folders) <= VERSIONED:
         return False
     students = _folders_in(Path(folders[SUBMISSIONS].path))
-    described = [one for one in students if (one / SETTINGS).is_file()]
+    described = [one for one in students if is_file_at(one / SETTINGS)]
     return bool(students) and (len(folders) > 1 or len(described) * 2 > len(students))
 
 
@@ -99,9 +99,9 @@ def _on_server(entry: os.DirEntry[str]) -> HandIn:
 
 def _is_gradeable(folder: Path) -> bool:
     """Whether a folder is not a student's but holds those of students."""
-    if (folder / SETTINGS).exists():
+    if is_there(folder / SETTINGS):
         return False
-    return any((one / SETTINGS).is_file() for one in _folders_in(folder))
+    return any(is_file_at(one / SETTINGS) for one in _folders_in(folder))
 
 
 def _not_a_student(folder: Path) -> HandIn:
@@ -112,7 +112,7 @@ def _not_a_student(folder: Path) -> HandIn:
 
 def _of_student(folder: Path, checkouts: Sequence[Path]) -> HandIn:
     owner, shown = ((folder.name,),), shown_name(folder.name)
-    if not (folder / SETTINGS).exists():  # only the version that counts was downloaded
+    if not is_there(folder / SETTINGS):  # only the version that counts was downloaded
         return HandIn(owner, (*checkouts, folder)[0], shown)
     chosen = _settings(folder)
     if chosen is None:
@@ -134,10 +134,13 @@ def _of_student(folder: Path, checkouts: Sequence[Path]) -> HandIn:
 
 def _not_pulled(work: Path) -> str:
     """Why there is no work in a version that was handed in by git; "" where there is some."""
-    names = [entry.name for entry in entries_of(work)]
+    try:
+        names = [entry.name for entry in entries_of(work)]
+    except OSError:  # whoever reads it says so
+        return ""
     if failed := next((name for name in names if NOT_CLONED.fullmatch(name)), ""):
         return f"Submitty could not pull the repository ({failed})"
-    return "it was handed in by git, and what was pulled is not there" if (work / BY_GIT).exists() else ""
+    return "it was handed in by git, and what was pulled is not there" if is_there(work / BY_GIT) else ""
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,7 @@ def _folders_in(folder: Path) -> list[Path]:
 
 
 def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+    return is_folder_at(path) and not path.is_symlink()
 
 
 def _is_number(name: str) -> bool:
