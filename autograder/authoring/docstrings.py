@@ -190,6 +190,7 @@ def _read(name: str, lines: list[str]) -> tuple[Axes, Kind | None]:
     for word, kind in (
         ("function", "function"),
         ("callable", "function"),
+        ("Callable", "function"),
         ("int", "whole"),
         ("float", "number"),
         ("number", "number"),

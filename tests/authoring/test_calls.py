@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from autograder.authoring.calls import Calls, Drawn, Formula, Number, Whole
-from autograder.authoring.declarations import Draft, Misnamed, check_draft
+from autograder.authoring.declarations import Draft, Misnamed
+from autograder.authoring.drafts.gradable import check_draft
 from autograder.grading.compare import compare
 from autograder.sandbox.inside import calling
 from autograder.sandbox.inside.parameters import call_by_name

@@ -19,7 +19,7 @@ from autograder.authoring.handout.masking import without_hidden
 from autograder.authoring.proofreading import time_limit
 from autograder.authoring.proofreading.fault import Fault, Faults
 from autograder.authoring.proofreading.proofread import explained, proofread, reading_faults, refuse_faults
-from autograder.authoring.proofreading.toml_files import read_toml
+from autograder.authoring.proofreading.text_files import read_toml
 from autograder.grading.assignments import find_assignments
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
@@ -88,7 +88,7 @@ MISTAKES = (
 """
 
 
-FORMULA = '__import__("autograder.authoring.draws").authoring.draws.Formula("x", "x")'
+FORMULA = '__import__("autograder.authoring.drafts.draws").authoring.drafts.draws.Formula("x", "x")'
 FORMULA_TOLD = r"stored: raises\.none\.f is Formula; a Formula among the arguments of the call"
 
 

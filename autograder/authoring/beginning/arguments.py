@@ -12,13 +12,12 @@ import numpy as np
 
 from autograder.authoring.beginning.signatures import Argument, Function
 from autograder.authoring.calls import Drawn, Formula, Number, Whole
+from autograder.authoring.drafts import callbacks
 
 SIZES = ((3, 4, 2, 5), (5, 7, 6, 8), (9, 11, 10, 12))  # of axes in the order of their names: no two in a case the same
 RANGES = ("real", "positive", "probabilities", "whole")
 NUMBERS = (Number(0.5, 3.0), Number(0.1, 0.9), Number(-2.0, 2.0), Number(2.0, 9.0))
 WHOLES = (2, 3, 1, 10)
-FORMULAS = (Formula("x", "x * x - 2"), Formula("x", "2 * x"))  # the second is the first one's derivative
-OTHER_FORMULA = Formula("x", "x * x - 3")
 TRIES = 96
 SPAN, MOST_DRAWS = 3, 256  # from a whole number to the greatest drawn in its place; combinations of such
 
@@ -42,8 +41,12 @@ def _values(named: Sequence[Argument], low: str, numbers: Mapping[str, int], axe
     arguments = {one.name: _value(one, low, numbers.get(one.name, 0), axes or ("entry",)) for one in named}
     for place, name in enumerate(one.name for one in named if _is_free(one)):
         arguments[name] += place  # no two the same: else nobody saw which is which
-    functions = (one.name for one in named if one.kind == "function" and not one.optional)
-    return arguments | dict(zip(functions, itertools.cycle(FORMULAS), strict=False))
+    functions = (one for one in named if one.kind == "function" and not one.optional)
+    return arguments | {one.name: _formulas(one)[place % 2] for place, one in enumerate(functions)}
+
+
+def _formulas(argument: Argument) -> Sequence[Formula]:
+    return callbacks.formulas(argument.takes, argument.text)
 
 
 def _value(argument: Argument, low: str, number: int, axes: tuple[str, ...]) -> Any:
@@ -64,7 +67,7 @@ def _value(argument: Argument, low: str, number: int, axes: tuple[str, ...]) -> 
                 return _whole(argument.range, number)
             return int(argument.default)
         case "function":
-            return FORMULAS[0]
+            return _formulas(argument)[0]
         case "flag":
             return bool(argument.default)
         case _:
@@ -156,7 +159,8 @@ def others(argument: Argument, value: Any) -> Sequence[Any]:
         return tuple(more for more in (value + 1, value + 2, value - 1) if _is_within(argument.range, more))
     if isinstance(value, float):
         return tuple(other for other in (0.5 * value + 0.25, value + 1.0) if other != value)
-    return (OTHER_FORMULA,) if value == FORMULAS[0] else ()
+    first, _, other = _formulas(argument) if isinstance(value, Formula) else ("", "", value)
+    return (other,) if value == first else ()
 
 
 def worded(function: Function, arguments: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -185,7 +189,7 @@ def unanswered(function: Function, arguments: Mapping[str, Any], seed: int, said
     return (
         f"{function.name} answers nothing that was tried: {said}. It was called with {_in_a_row(arguments, seed)}. Say "
         f"in its docstring what each argument is, one line each, and between which bounds: {', '.join(rows)}; or "
-        "`x   float[row column]`, `k   int[row]   below column`, `n   int   from 1 to 9`, `f   function`, "
+        "`x   float[row column]`, `k   int[row]   below column`, `n   int   from 1 to 9`, `f   function of x and y`, "
         '`side   "up" or "down"`.'
     )
 
@@ -208,7 +212,8 @@ def _row_of(argument: Argument) -> str:
         case "text":
             return " or ".join(f'"{word}"' for word in argument.words or ("text",))
         case kind:
-            return {"flag": "True or False", "function": "function"}[kind]
+            of = f" of {' and '.join(argument.takes)}" if argument.takes else ""
+            return {"flag": "True or False", "function": f"function{of}"}[kind]
 
 
 def _in_a_row(arguments: Mapping[str, Any], seed: int) -> str:

@@ -165,8 +165,10 @@ def _call(
     more += [f"by_name={_shown(by_name)}"] if by_name else []
     axes = {name: arguments[name].axes for name in leaves}
     more += [f"leaves={_shown(axes)}", "only_gradients=True"] if leaves else []
+    more += [f"gradients_of={_shown(list(tried.gradients_of))}"] if leaves and len(tried.parts) > 1 else []
     more += [f"kind={_shown(tried.kind)}"] if tried.kind and not leaves else []
     more += ['square="two axes are of one size"'] if tried.square else []
+    more += ['infinite="so does the solution"'] if tried.infinite else []
     tiny = [a.name for a in tried.function.arguments if isinstance(a.default, float) and abs(a.default) < TINY]
     free = list(dict.fromkeys([*free, *tiny]))  # a tolerance: how much it matters is the method's own business
     more += [f"free={_shown(list(free))}"] if free else []

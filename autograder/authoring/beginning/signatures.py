@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from autograder.authoring import docstrings
 from autograder.authoring.docstrings import Kind, sentences
+from autograder.authoring.drafts import callbacks
 from autograder.authoring.exam.parameters import words_compared
 from autograder.authoring.handout.source_notebook import BEGIN, END
 from autograder.vocabulary.errors import UsageError
@@ -44,6 +45,8 @@ class Argument:
     optional  whether None is its default, and nothing says what else it may be
     by_name   whether it is passed by name alone
     by_place  whether it is passed by its place alone
+    takes     of a function the names of its arguments; () where nothing says how many these are
+    text      what the docstring says of it
     """
 
     name: str
@@ -58,6 +61,8 @@ class Argument:
     optional: bool = False
     by_name: bool = False
     by_place: bool = False
+    takes: tuple[str, ...] = ()
+    text: str = ""
 
     @property
     def is_needed(self) -> bool:
@@ -220,6 +225,9 @@ def _arguments(node: ast.FunctionDef, docstring: str) -> Iterator[Argument]:
         compared = sorted(words_compared(node).get(one.arg, ()))
         said = docstrings.words(one.arg, docstring) or tuple(compared)
         found = replace(found, by_name=one in by_name, by_place=one in node.args.posonlyargs)
+        if found.kind == "function":
+            annotation = ast.unparse(one.annotation) if one.annotation else ""
+            found = replace(found, takes=callbacks.takes(one.arg, found.text, annotation, node))
         yield replace(found, words=said) if found.kind == "text" else found
 
 
@@ -246,6 +254,7 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str, used: Kin
         likely=docstrings.likely(text),
         below=docstrings.below(text) if kind == "array" else "",
         optional=is_none and not (axes or bounds),
+        text=text,
     )
 
 

@@ -70,7 +70,8 @@ def _wanted(tried: Tried) -> Iterable[tuple[str, str]]:
     """The names of what the oracle is to define of a function, and what a gradient is of."""
     name = tried.function.name
     several = f"({', '.join(tried.leaves)})" if len(tried.leaves) > 1 else "".join(tried.leaves)
-    what = f"  # of the sum of what {name} returns, with respect to {several}"
+    listed = tried.gradients_of if len(tried.parts) > 1 else (f"what {name} returns",)
+    what = f"  # of the sum of {' and '.join(listed)}, with respect to {several}"
     return [(name, ""), *([(f"{name}_gradient", what)] if tried.leaves else [])]
 
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from autograder.authoring.declarations import DTYPES, Draft, Refusal, check_draft
-from autograder.authoring.draws import Formula
+from autograder.authoring.declarations import DTYPES, Draft, Refusal
+from autograder.authoring.drafts.draws import Formula
+from autograder.authoring.drafts.gradable import check_draft
+from autograder.authoring.proofreading.blame import Ask, UndrawnError, fault_of_answer
 from autograder.authoring.proofreading.fault import CASE, Fault, attempt, fault_of, likely
 from autograder.authoring.proofreading.items_file import ItemsFile, listed_in, listed_names
 from autograder.authoring.proofreading.names import Known, Slip, axis_slips, name_slips
@@ -25,10 +27,6 @@ from autograder.vocabulary.errors import FixtureError
 
 Place = tuple[Path, int]
 RIGHT_INPUTS = "NumPy arrays of floats, whole numbers or truth values"
-
-
-class UndrawnError(BaseException):
-    """Raised where a sandbox would be asked and there is none; no `Exception`, which an author's code might catch."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +81,13 @@ def _yielding(running: Any, folder: Path) -> Place | None:
 
 
 def draft_faults(
-    placed: Sequence[Placed], file: ItemsFile, sources: Sources, known: Known, *, whole: bool
+    placed: Sequence[Placed], file: ItemsFile, sources: Sources, known: Known, ask: Ask, *, whole: bool
 ) -> Iterator[Fault]:
-    """All that is wrong with each; `known`: what the solution has, `whole`: whether these are all drafts."""
+    """All that is wrong with each; `known`: what the solution has, `whole`: whether these are all drafts.
+
+    ask   the solution, where a sandbox is there for it
+    """
+    drafts = [one.draft for one in placed]
     listed, seen = listed_names(file), set[str]()
     graded = {case: str(entry.get("function", "")) for _, _, entry in file.tables for case in listed_in(entry)}
     for one in placed:
@@ -100,7 +102,10 @@ def draft_faults(
                 *one.place, f"{name} is in no item of items.toml", f"in one's public or hidden; {likely(name, free)}"
             )
         seen.add(str(name))
-        yield from _about(one, sources, known, graded.get(str(name), ""))
+        blame = functools.partial(
+            fault_of_answer, draft=one.draft, place=one.place, folder=sources.folder, others=drafts, ask=ask
+        )
+        yield from _about(one, sources, known, graded.get(str(name), ""), blame)
     for name in listed:
         if whole and name not in seen:
             others = [p.draft.case for p in placed if p.draft.case not in listed]
@@ -108,7 +113,9 @@ def draft_faults(
             yield Fault(file.path, file.line_of_case(name), f"{name} has no draft", right)
 
 
-def _about(one: Placed, sources: Sources, known: Known, graded: str) -> Iterator[Fault]:
+def _about(
+    one: Placed, sources: Sources, known: Known, graded: str, blame: Callable[[Exception], Fault]
+) -> Iterator[Fault]:
     draft, place = one.draft, one.place
     if not isinstance(draft.title, str) or not draft.title.strip():
         yield Fault(*place, f"the title of {draft.case} is {draft.title!r}", "what this case has that others have not")
@@ -120,11 +127,11 @@ def _about(one: Placed, sources: Sources, known: Known, graded: str) -> Iterator
     if broken:
         return
     try:
-        answer = attempt(functools.partial(_answer, draft), sources.folder, place, "an oracle that answers")
+        answer = _answer(draft)
     except UndrawnError:
         return
-    if isinstance(answer, Fault):
-        yield answer
+    except Exception as error:
+        yield blame(error)
         return
     faults = list(_about_answer(one, answer)) or _misnamed(one, axis_slips(graded, answer, known))
     yield from faults
@@ -174,6 +181,8 @@ def _about_params(one: Placed) -> Iterator[Fault]:
     for name, found in _not_json(one.draft.params, ""):
         what = f"the parameters of {one.draft.case} cannot be stored: {name} is {found}"
         right = "numbers, text, lists and dicts; arrays belong to the inputs"
+        if found in ("function", "builtin_function_or_method", "ufunc"):
+            right = 'a Formula, which can be stored: Formula("x y", "x * y")'
         if found == Formula.__name__:
             right = "a Formula among the arguments of the call; in what should raise, another argument is another"
         yield Fault(*one.place, what, right)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from autograder.authoring.declarations import Misnamed
+from autograder.authoring.declarations import CaseFault, Misnamed
 from autograder.vocabulary.errors import FixtureError, KitError
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -79,7 +79,9 @@ def line_of(text: str, part: str) -> int:
 
 def fault_of(error: BaseException, folder: Path, otherwise: tuple[Path, int], right: str) -> Fault:
     """An exception of the author's own code, at the last of its lines in `folder`, else at `otherwise`."""
-    path, line = [otherwise, *_places_in(error, folder)][-1]
+    path, line = [otherwise, *places_in(error, folder)][-1]
+    if isinstance(error, CaseFault):
+        return Fault(*otherwise, error.what, error.right)
     if isinstance(error, Misnamed):
         return Fault(*(error.place or (path, line)), error.what, error.right)
     said = (str(error)[:300] or "without a message").rstrip(".")
@@ -89,10 +91,10 @@ def fault_of(error: BaseException, folder: Path, otherwise: tuple[Path, int], ri
 
 def is_raised_in(error: BaseException, folder: Path) -> bool:
     """Whether code of the author's, in `folder`, was running when it was raised."""
-    return any(True for _ in _places_in(error, folder))
+    return any(True for _ in places_in(error, folder))
 
 
-def _places_in(error: BaseException, folder: Path) -> Iterator[tuple[Path, int]]:
+def places_in(error: BaseException, folder: Path) -> Iterator[tuple[Path, int]]:
     """The author's own lines on the way to where it was raised."""
     trace = error.__traceback__
     while trace is not None:

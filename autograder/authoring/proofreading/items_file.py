@@ -13,7 +13,7 @@ from typing import Any
 
 from autograder.authoring.handout.masking import without_hidden
 from autograder.authoring.proofreading.fault import CASE, SLUG, Fault, is_misspelt, likely
-from autograder.authoring.proofreading.toml_files import read_toml
+from autograder.authoring.proofreading.text_files import read_toml
 from autograder.grading.items import ASSIGNMENT_KEYS, BUDGETS, CURVE_KEYS, ITEM_KEYS, PACKAGES
 
 SLUG_RIGHT = "small letters, digits and single dashes, such as deltas-max"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from autograder.authoring.declarations import DTYPES, GROUPS, Draft, Misnamed
-from autograder.authoring.draws import FUNCTIONS
+from autograder.authoring.drafts.draws import FUNCTIONS
 from autograder.authoring.proofreading.fault import likely
 from autograder.grading.cases import Case, Expectation
 

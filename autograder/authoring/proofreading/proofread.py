@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.fixtures.agreement import check_solution, is_misspelt, with_mistakes
 from autograder.authoring.fixtures.generator import Drawing, case_of, listed_cases
+from autograder.authoring.proofreading.blame import UndrawnError
 from autograder.authoring.proofreading.case_files import (
     Placed,
-    UndrawnError,
     branch_faults,
     draft_faults,
     placed_drafts,
@@ -114,7 +114,7 @@ def _proofread(folder: Path, sandbox: Sandbox | None) -> list[Fault]:
     draw = Drawing(assignment, sandbox) if sandbox else _NoDrawing()
     placed, ended, whole = placed_drafts(modules["cases"], OPEN_SECRET, draw, sources)
     faults += ended
-    faults += draft_faults(placed, items, sources, _known(items), whole=whole)
+    faults += draft_faults(placed, items, sources, _known(items), draw.solution, whole=whole)
     if faults:
         return faults
     faults += branch_faults(modules["oracle"], placed, items, sources)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 from autograder.authoring.handout.points import POINTS_BEGIN, POINTS_END
 from autograder.authoring.handout.source_notebook import BEGIN, END, EXTRAS
 from autograder.authoring.proofreading.fault import SLUG, Fault, likely, line_of
-from autograder.authoring.proofreading.toml_files import read_toml
 
 CELL, QUESTION = ("after", "id", "kind", "source"), ("after", "id", "points", "question", "guide")
 EXTRA_KEYS = ("without", "cell", "question")
@@ -133,3 +133,18 @@ def _about(
 def notebook_path(solution: Path) -> Path:
     """Where an assignment says what only its notebook has."""
     return solution / EXTRAS
+
+
+def read_toml(path: Path, right: str) -> tuple[str, dict[str, Any]] | Fault:
+    """The text of the file, and what it says; or why it is no TOML. Raises OSError where there is nothing to read.
+
+    right   what TOML looks like here, for who wrote something else
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        return Fault(path, 1, f"not UTF-8: {error.reason} at byte {error.start}", "text that is saved as UTF-8")
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+)", str(error))
+        return Fault(path, int(place[1]) if place else 1, f"not TOML: {error}", right)

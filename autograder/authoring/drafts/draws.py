@@ -89,7 +89,10 @@ class Whole(Number):
 
 @dataclass(frozen=True)
 class Formula:
-    """A function that is an argument: an expression of named numbers, such as Formula("x", "x * x - 2")."""
+    """A function that is an argument: an expression of named numbers, such as Formula("t y", "t - 2 * y").
+
+    of   the names of its arguments, in order; commas between them may stand or not
+    """
 
     of: str
     expression: str
@@ -97,16 +100,20 @@ class Formula:
     @property
     def stated(self) -> dict[str, str]:
         """As the parameters of a call state it."""
-        return {"of": self.of, "is": self.expression}
+        return {"of": " ".join(self.names), "is": self.expression}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its arguments, in order."""
+        return self.of.replace(",", " ").split()
 
     def __call__(self, *placed: float, **named: float) -> Any:
         """Its value, for the oracle: of arguments by place or by name."""
         known = {name: getattr(np, name) for name in FUNCTIONS}
-        listed = self.of.split()
+        listed = self.names
         if len(placed) > len(listed) or {*listed[len(placed) :]} != {*named}:
-            raise TypeError(
-                f"Formula({self.of!r}, …) takes {len(listed)} arguments, but got {len(placed) + len(named)}"
-            )
+            takes = f"{len(listed)} argument{'s' * (len(listed) != 1)}"
+            raise TypeError(f"Formula({self.of!r}, …) takes {takes}, but got {len(placed) + len(named)}")
         names = dict(zip(listed, placed, strict=False)) | named
         return eval(compile(self.expression, "formula", "eval"), {"__builtins__": {}}, known | names)
 
