@@ -171,7 +171,8 @@ class Bench:
     def _seen(self, function: Function, seen: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What came back, as Tried describes it."""
         returns, square = axes_of(function, seen, arguments)
-        kind = "" if returns is None or self.solution.values == "torch" else seen["kind"]
+        is_told = self.solution.values != "torch" or seen["kind"] in ("a list", "a dictionary")
+        kind = seen["kind"] if is_told and returns is not None else ""
         infinite = any(np.isinf(array).any() for array in seen["parts"].values() if array is not None)
         return {"returns": returns, "kind": kind, "square": square, "infinite": infinite}
 
