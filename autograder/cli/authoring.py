@@ -71,6 +71,9 @@ def new(
     for one in found.functions:
         for slip in one.slips:
             print(f"The docstring of {one.name} has {slip}: that was not read.")
+        for line, phrase in one.unbound:
+            where = f"fixtures/{name}/cases.py says what is"
+            print(f"{found.path}:{line}: {phrase} binds nothing that is drawn; {where}.")
     for function in begun.without:
         print(f"No likely mistake of {function} was found: write some into fixtures/{name}/mistakes.py.")
     for function in begun.alike:

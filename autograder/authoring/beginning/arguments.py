@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from autograder.authoring.beginning.signatures import Argument, Function
 from autograder.authoring.calls import Drawn, Formula, Number, Whole
 from autograder.authoring.drafts import callbacks
+from autograder.authoring.drafts.draws import wholes
 
 SIZES = ((3, 4, 2, 5), (5, 7, 6, 8), (9, 11, 10, 12))  # of axes in the order of their names: no two in a case the same
 RANGES = ("real", "positive", "probabilities", "whole")
@@ -39,8 +41,8 @@ def _choices(named: Sequence[Argument]) -> Iterator[dict[str, Any]]:
 
 def _values(named: Sequence[Argument], low: str, numbers: Mapping[str, int], axes: tuple[str, ...]) -> dict[str, Any]:
     arguments = {one.name: _value(one, low, numbers.get(one.name, 0), axes or ("entry",)) for one in named}
-    for place, name in enumerate(one.name for one in named if _is_free(one)):
-        arguments[name] += place  # no two the same: else nobody saw which is which
+    for place, one in enumerate(one for one in named if _is_free(one)):
+        arguments[one.name] += 2 * place if one.also else place  # no two the same: else nobody saw which is which
     functions = (one for one in named if one.kind == "function" and not one.optional)
     return arguments | {one.name: _formulas(one)[place % 2] for place, one in enumerate(functions)}
 
@@ -56,15 +58,17 @@ def _value(argument: Argument, low: str, number: int, axes: tuple[str, ...]) -> 
         case "array":
             kind = argument.likely if argument.likely and (number == 0 or argument.likely == "whole") else low
             low_high = _bounds(argument, "real" if argument.range and kind == "probabilities" else kind)
-            return Drawn(" ".join(argument.axes or axes), (), *low_high)  # type: ignore[arg-type]
+            return Drawn(" ".join(argument.axes or axes), (), *low_high, also=argument.also)  # type: ignore[arg-type]
         case "number":
             if argument.range:
                 return Number(*argument.range)
+            if argument.likely == "positive" and NUMBERS[number].low < 0:
+                number = 0
             is_number = type(argument.default) in (int, float) and not number
             return float(argument.default) if is_number else NUMBERS[number]
         case "whole":
             if type(argument.default) is not int or number or not _is_within(argument.range, argument.default):
-                return _whole(argument.range, number)
+                return _fitting(argument, _whole(argument.range, number))
             return int(argument.default)
         case "function":
             return _formulas(argument)[0]
@@ -85,6 +89,11 @@ def _bounds(argument: Argument, kind: str) -> tuple[str, float | None, float | N
 
 def _is_within(bounds: tuple[float, float] | None, value: float) -> bool:
     return bounds is None or bounds[0] <= value <= bounds[1]
+
+
+def _fitting(argument: Argument, value: int) -> int:
+    """The whole number, or the next one that is even or odd, where that is said."""
+    return value if wholes(value, value, argument.also) else value + 1
 
 
 def _whole(bounds: tuple[float, float] | None, number: int) -> int:
@@ -108,6 +117,8 @@ def sized(function: Function, arguments: Mapping[str, Any], sizes: Sequence[int]
             found[name] = replace(one, sizes=tuple(names[axis] for axis in one.axes.split()))
         if isinstance(one, Drawn) and name in counted:
             found[name] = replace(found[name], kind="whole", low=0, high=counted[name] - 1)
+        if isinstance(one, Drawn) and one.kind == "whole" and one.also and found[name].low is None:
+            found[name] = replace(found[name], low=0, high=3 * max(found[name].sizes))  # room for different ones
     return found
 
 
@@ -116,9 +127,10 @@ def larger(argument: Argument, value: Any) -> Sequence[int]:
     if argument.kind != "whole" or not argument.is_needed:
         return ()
     if argument.range is None:
-        return (value + 5, value + 3, value + 1)
+        return (value + 6, value + 4, value + 2) if argument.also else (value + 5, value + 3, value + 1)
     high = math.floor(argument.range[1])
-    return tuple(more for more in (high, (value + high) // 2) if more > value)
+    known = wholes(value + 1, high, argument.also)
+    return tuple(more for more in dict.fromkeys((*known[-1:], (value + high) // 2)) if more in known)
 
 
 def with_wholes(function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -135,14 +147,15 @@ def _upward(argument: Argument, value: int) -> Whole | int:
     low, high = argument.range or (-math.inf, math.inf)
     greatest = value + SPAN if value + SPAN <= high else math.floor(high)
     least = value - SPAN if value - SPAN >= low else math.ceil(low)
-    if greatest > value:
-        return Whole(value, greatest)
-    return Whole(least, value) if least < value else value
+    if len(wholes(value, greatest, argument.also)) > 1:
+        return Whole(value, greatest, argument.also)
+    return Whole(least, value, argument.also) if len(wholes(least, value, argument.also)) > 1 else value
 
 
 def every_draw(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The arguments with each combination of the whole numbers that may be drawn."""
-    drawn = {name: range(int(one.low), int(one.high) + 1) for name, one in arguments.items() if isinstance(one, Whole)}
+    ranged = {name: one for name, one in arguments.items() if isinstance(one, Whole)}
+    drawn = {name: wholes(int(one.low), int(one.high), one.also) for name, one in ranged.items()}
     for several in itertools.product(*drawn.values()):
         yield {**arguments, **dict(zip(drawn, several, strict=True))}
 
@@ -156,7 +169,8 @@ def others(argument: Argument, value: Any) -> Sequence[Any]:
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int):
-        return tuple(more for more in (value + 1, value + 2, value - 1) if _is_within(argument.range, more))
+        more = (value + 1, value + 2, value - 1, *((value - 2,) if argument.also else ()))
+        return tuple(one for one in more if _is_within(argument.range, one) and wholes(one, one, argument.also))
     if isinstance(value, float):
         return tuple(other for other in (0.5 * value + 0.25, value + 1.0) if other != value)
     first, _, other = _formulas(argument) if isinstance(value, Formula) else ("", "", value)
@@ -186,6 +200,7 @@ def unanswered(function: Function, arguments: Mapping[str, Any], seed: int, said
     """What was tried, what came of it, and what the author may write."""
     rows = [f"`{one.name}   {_row_of(one)}`" for one in function.arguments if one.is_needed]
     said += "".join(f"; its docstring has {slip}" for slip in function.slips)
+    said += "".join(f"; {phrase} (line {line}) binds nothing that is drawn" for line, phrase in function.unbound)
     return (
         f"{function.name} answers nothing that was tried: {said}. It was called with {_in_a_row(arguments, seed)}. Say "
         f"in its docstring what each argument is, one line each, and between which bounds: {', '.join(rows)}; or "
@@ -221,7 +236,8 @@ def _in_a_row(arguments: Mapping[str, Any], seed: int) -> str:
     rng = np.random.default_rng(seed)
     for one in arguments.values():
         if isinstance(one, Drawn):
-            one.array(rng)  # numbers are drawn after all arrays
+            with contextlib.suppress(ValueError):
+                one.array(rng)  # numbers are drawn after all arrays
     return ", ".join(f"{name} = {_in_words(one, rng)}" for name, one in arguments.items())
 
 

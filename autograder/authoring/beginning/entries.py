@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.authoring.beginning.answers import Tried
 from autograder.authoring.beginning.signatures import Solution
-from autograder.authoring.calls import Drawn, Formula, Number
+from autograder.authoring.calls import Drawn, Formula, Number, Whole
 
 TINY = 1e-3
 LONGEST_LINE = 106  # of one call's arguments
@@ -222,9 +222,11 @@ def _argument(value: Any) -> str:
     if isinstance(value, Drawn):
         kind = f', "{value.kind}"' if value.kind != "real" or value.low is not None else ""
         bounds = f", {value.low!r}, {value.high!r}" if value.low is not None else ""
-        return f'Drawn("{value.axes}", {value.sizes!r}{kind}{bounds})'
+        words = f', also="{value.also}"' if value.also else ""
+        return f'Drawn("{value.axes}", {value.sizes!r}{kind}{bounds}{words})'
     if isinstance(value, Number):
-        return f"{type(value).__name__}({value.low}, {value.high})"
+        words = f', "{value.also}"' if isinstance(value, Whole) and value.also else ""
+        return f"{type(value).__name__}({value.low}, {value.high}{words})"
     return f'Formula("{value.of}", "{value.expression}")' if isinstance(value, Formula) else _shown(value)
 
 

@@ -182,6 +182,11 @@ class Bench:
         self, function: Function, arguments: Mapping[str, Any], seed: int = SEEDS[0]
     ) -> Mapping[str, Any] | None:
         """Parts and kind of what comes back, where it can be graded; else None, and `said` says why."""
+        try:
+            inputs = self._inputs(arguments, seed)
+        except ValueError as error:  # there are too few numbers of the kind that the docstring asks for
+            self.said = str(error)
+            return None
         first = self.run(function, arguments, seed=seed, plain=True)
         if first.observation is None:
             self.said = ending(first)
@@ -202,7 +207,7 @@ class Bench:
         if any(array is None for array in parts.values()):
             self.said, self.is_final = unread(kind, self.solution.values), True
             return None
-        if changed := changed_arguments(seen.observation.returned, self._inputs(arguments, seed)):
+        if changed := changed_arguments(seen.observation.returned, inputs):
             self.said, self.is_final = f"it changes its argument {changed[0]}, which must stay as it is", True
             return None
         if any(np.isnan(array).any() for array in parts.values() if array is not None):
