@@ -173,6 +173,8 @@ def _read(name: str, lines: list[str]) -> tuple[Axes, Kind | None]:
     first = head[1] if head else ""
     whole = " ".join([first, *lines[1:]]).strip()
     rest = first or whole
+    if re.match(r"\(?Callable\b", rest):
+        return (), "function"
     if brackets := re.match(r"\(?\w*\[([^\]]*)\]", rest):
         return tuple(re.findall(r"[A-Za-z_]\w*", brackets[1])), "number" if not brackets[1].strip() else None
     if ARRAY.search(rest) or re.search(r"\bshape\b|matrix|vector", rest):
@@ -190,7 +192,6 @@ def _read(name: str, lines: list[str]) -> tuple[Axes, Kind | None]:
     for word, kind in (
         ("function", "function"),
         ("callable", "function"),
-        ("Callable", "function"),
         ("int", "whole"),
         ("float", "number"),
         ("number", "number"),

@@ -118,7 +118,7 @@ def sized(function: Function, arguments: Mapping[str, Any], sizes: Sequence[int]
         if isinstance(one, Drawn) and name in counted:
             found[name] = replace(found[name], kind="whole", low=0, high=counted[name] - 1)
         if isinstance(one, Drawn) and one.kind == "whole" and one.also and found[name].low is None:
-            found[name] = replace(found[name], low=0, high=3 * max(found[name].sizes))  # room for different ones
+            found[name] = replace(found[name], low=0, high=3 * math.prod(found[name].sizes))  # room for different ones
     return found
 
 

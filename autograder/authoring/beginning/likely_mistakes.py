@@ -40,6 +40,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "std": ("var", "Is it the spread or its square that is asked for?"),
     "var": ("std", "Is it the spread or its square that is asked for?"),
 }
+EXCHANGED = "arguments-exchanged"
 DROPPED = frozenset({"sqrt", "abs", "exp", "log", "sorted", "square"})
 
 
@@ -59,7 +60,11 @@ class Candidate:
 
 
 def candidates(correct: str, function: Function) -> Iterator[Candidate]:
-    """Every likely mistake whose line stands in the text once; slugs are unique."""
+    """Every likely mistake whose line stands in the text once, the most telling first; slugs are unique."""
+    return iter(sorted(_candidates(correct, function), key=lambda one: EXCHANGED not in one.slug))
+
+
+def _candidates(correct: str, function: Function) -> Iterator[Candidate]:
     tree = ast.parse(correct)
     lines = correct.splitlines()
     seen: dict[str, int] = {}
@@ -146,7 +151,7 @@ def _of_callback(node: ast.Call, function: Function) -> Iterator[Change]:
     if called and len(node.args) == 2 and not any(isinstance(one, ast.Starred) for one in node.args):
         first, second = map(ast.unparse, node.args)
         hint = f"Which of its arguments does {called[0].name} take first?"
-        yield _start(node.args[0]), _end(node.args[1]), lambda text: f"{second}, {first}", "arguments-exchanged", hint
+        yield _start(node.args[0]), _end(node.args[1]), lambda text: f"{second}, {first}", EXCHANGED, hint
 
 
 def _swapped(sign: str, other: str) -> Callable[[str], str]:

@@ -31,7 +31,7 @@ def fault_of_answer(
     if isinstance(error, KitError) or _is_its_own(error) or not lines or not isinstance(function, str):
         return fault_of(error, folder, place, ORACLES)
     refused = _refused_by_solution(draft, function, ask)
-    alike = [one for one in others if one is not draft and one.params.get("function") == function]
+    alike = [one for one in others if one.params.get("function") == function and "raises" not in one.params]
     if not refused and not any(map(_is_answered, alike)):
         return fault_of(error, folder, place, ORACLES)
     path, line = lines[-1]
