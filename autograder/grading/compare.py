@@ -6,6 +6,7 @@ The first rung that breaks is the one reported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -120,7 +121,14 @@ def error_holds(expectation: Expectation, observed: Any) -> bool:
     types, message = (observed.get("types"), observed.get("message")) if isinstance(observed, dict) else (None, None)
     if not isinstance(types, list) or expectation.value["type"] not in types:
         return False
-    return all(isinstance(message, str) and text in message for text in expectation.value.get("mentions", ()))
+    return all(isinstance(message, str) and _holds(message, text) for text in expectation.value.get("mentions", ()))
+
+
+def _holds(message: str, text: str) -> bool:
+    """Whether it is in the message; a single letter, which is in any, as a word: `n` is not in `None`."""
+    if len(text) == 1 and text.isalnum():
+        return re.search(rf"(?<!\w){text}(?!\w)", message) is not None
+    return text in message
 
 
 def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | None:

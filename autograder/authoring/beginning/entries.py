@@ -63,7 +63,9 @@ def _sizes(arguments: Mapping[str, Any], otherwise: str = "drawn numbers") -> st
         for axis, size in zip(one.axes.split(), one.sizes, strict=True)
     }
     sizes = ", ".join(_several(axis, size) for axis, size in names.items())
-    counts = ", ".join(f"{name} = {one}" for name, one in arguments.items() if type(one) is int)
+    is_drawn = any(isinstance(one, Drawn | Number) for one in arguments.values())
+    told = (int,) if is_drawn or not otherwise else (int, str, bool, float)
+    counts = ", ".join(f"{name} = {one!r}" for name, one in arguments.items() if type(one) in told)
     shown = sizes or (counts if len(counts) <= LONGEST else "")
     return f"{shown}: {otherwise}" if sizes and otherwise == "other settings" else shown or otherwise
 
@@ -109,7 +111,7 @@ def _entry(tried: Tried, what: str, points: int, allowed: Allowances) -> Entry:
         wanted[f"{slug}-{short}-other"] = (_sizes(tried.other, "other settings"), tried.other)
     if what == "values" and tried.brief != tried.large:
         wanted[f"{slug}-{short}-brief"] = (_sizes(tried.brief, "defaults alone"), tried.brief)
-    kept = [name for name in wanted if name not in allowed.dropped]
+    kept = [name for name in wanted if name not in allowed.dropped and not _is_again(name, wanted)]
     calls = {
         name: _call(
             tried, name, *wanted[name], leaves, allowed.free.get(name, []), named=not leaves and name == kept[0]
@@ -124,6 +126,13 @@ def _entry(tried: Tried, what: str, points: int, allowed: Allowances) -> Entry:
     first = next(iter(calls))
     public, hidden = {first: calls[first]}, {name: text for name, text in calls.items() if name != first}
     return Entry(f"{slug}-{what}", tried.function.name, what, points, public, hidden)
+
+
+def _is_again(name: str, wanted: Mapping[str, tuple[str, Mapping[str, Any]]]) -> bool:
+    """Whether a case before it makes the same call, with nothing drawn in it."""
+    arguments = wanted[name][1]
+    earlier = [wanted[one][1] for one in list(wanted)[: list(wanted).index(name)]]
+    return arguments in earlier and not any(isinstance(one, Drawn | Number) for one in arguments.values())
 
 
 # cases.py

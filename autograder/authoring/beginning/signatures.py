@@ -27,7 +27,8 @@ ANNOTATIONS: tuple[tuple[str, Kind], ...] = (
 REFUSES = re.compile(r"\braises?\b|\brefuse|\b\w+Error\b")
 ASKED = re.compile(
     r"Error\b.*?(?:\b(?:which|that|must|should|text|message|to|and)\s+(?:mention|name)s?|\b(?:mentioning|naming))\b"
-    r"(.*?)(?:[,;]|\b(?:if|where|when|unless)\b|$)"
+    r"(.*?)(?:[,;]|\b(?:if|where|when|unless)\b|$)",
+    re.IGNORECASE,
 )
 OF_DEFAULT: dict[type, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
 

@@ -12,36 +12,43 @@ from autograder.authoring import docstrings
 
 NUMBER = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
 HEDGED = re.compile(
-    r"(?:\b(?:not|no|never|un|may be|can be|might be|if|whether|or|optionally|possibly|than|when|unless|be)|n't)"
-    r"(?:\s+(?:necessarily|be|being|all|strictly|they|it|are|is|the|values|of))*[\s-]+$"
+    r"(?:\b(?:not|no|never|un|may be|can be|might be|if|whether|or|optionally|possibly|than|when|unless)|n't)"
+    r"(?:\s+(?:necessarily|be|being|all|strictly|they|it|are|is|the|values|of))*[\s-]+$",
+    re.IGNORECASE,
 )
 ALONE = r"(?=\s*(?:$|[,.;:)]|(?:whole )?numbers?|integers?|ints?|and|positive|from|between|at least|above|>))"
 ALSO: Mapping[str, re.Pattern[str]] = {  # what `also` of a Drawn or Whole says
     "sorted": re.compile(
-        r"\b(?:sorted(?!\s*(?:by|\()|\s+(?:in\s+)?(?:decreas|descend))|non-?decreasing|ascending|increasing order)\b"
+        r"\b(?:sorted(?!\s*(?:by|\()|\s+(?:in\s+)?(?:decreas|descend))|non-?decreasing|ascending|increasing order)\b",
+        re.IGNORECASE,
     ),
-    "increasing": re.compile(r"\b(?:strictly |monotonically )?increasing(?! order)\b"),
-    "decreasing": re.compile(r"\b(?:strictly |monotonically )?(?:decreasing|descending)\b"),
+    "increasing": re.compile(r"\b(?:strictly |monotonically )?increasing(?! order)\b", re.IGNORECASE),
+    "decreasing": re.compile(r"\b(?:strictly |monotonically )?(?:decreasing|descending)\b", re.IGNORECASE),
     "distinct": re.compile(
-        r"\b(?:distinct|unique|permutation|all different|without (?:repetitions?|duplicates|repeats)|no duplicates)\b"
+        r"\b(?:distinct|unique|permutation|all different|without (?:repetitions?|duplicates|repeats)|no duplicates)\b",
+        re.IGNORECASE,
     ),
-    "even": re.compile(rf"\beven\b{ALONE}(?!\s+or\s+odd)"),
-    "odd": re.compile(rf"\bodd\b{ALONE}(?!\s+or\s+even)"),
+    "even": re.compile(rf"\beven\b{ALONE}(?!\s+or\s+odd)", re.IGNORECASE),
+    "odd": re.compile(rf"\bodd\b{ALONE}(?!\s+or\s+even)", re.IGNORECASE),
 }
 POSITIVE = re.compile(
     r"(?<!-)\bpositive(?!\s+(?:or|class|label|infinity|(?:semi-?)?definite)|-(?:semi)?definite)\b"
-    r"|(?:above|greater than|more than|(?<![<=-])>)\s?0(?![.\d])|\bnon-?zero\b"
+    r"|(?:above|greater than|more than|(?<![<=-])>)\s?0(?!\.?\d)|\bnon-?zero\b",
+    re.IGNORECASE,
 )
-NOT_NEGATIVE = re.compile(r"\bnon-?negative\b|\bnot negative\b|(?:>=|≥|at least)\s?0(?![.\d])")
-NEGATIVE = re.compile(r"(?<![-\w])negative(?!\s+(?:or|class|label|infinity))\b|(?:below|less than|<)\s?0(?![.\d])")
-SUM = re.compile(r"\b(?:sum(?:ming|s)?|add(?:ing|s)?)(?: up)? to (?:1(?![.\d])|one)\b")
-LEAST = re.compile(rf"(?P<least>at least|>=|≥|no less than|not below|not less than)\s?{NUMBER}(?!\s*<)")
+NOT_NEGATIVE = re.compile(r"\bnon-?negative\b|\bnot negative\b|(?:>=|≥|at least)\s?0(?!\.?\d)", re.IGNORECASE)
+NEGATIVE = re.compile(
+    r"(?<![-\w])negative(?!\s+(?:or|class|label|infinity))\b|(?:below|less than|<)\s?0(?!\.?\d)", re.IGNORECASE
+)
+SUM = re.compile(r"\b(?:sum(?:ming|s)?|add(?:ing|s)?)(?: up)? to (?:1(?!\.?\d)|one)\b", re.IGNORECASE)
+LEAST = re.compile(rf"(?P<least>at least|>=|≥|no less than|not below|not less than)\s?{NUMBER}(?!\s*<)", re.IGNORECASE)
 ABOVE = re.compile(
-    rf"(?P<above>(?<!not )above|(?<!no )(?<!not )(?:greater|more|larger) than|(?<![<=-])>)\s?{NUMBER}(?!\s*<)"
+    rf"(?P<above>(?<!not )above|(?<!no )(?<!not )(?:greater|more|larger) than|(?<![<=-])>)\s?{NUMBER}(?!\s*<)",
+    re.IGNORECASE,
 )
-MOST = re.compile(rf"(?:at most|<=|≤|no more than|not above|up to)\s?{NUMBER}")
-BELOW = re.compile(rf"(?:(?<!not )below|(?<!no )(?<!not )(?:less|fewer|smaller) than|<)\s?{NUMBER}")
-CHAIN = re.compile(rf"{NUMBER}\s?(<=?|≤)\s?[A-Za-z_]\w*\s?(<=?|≤)\s?{NUMBER}")
+MOST = re.compile(rf"(?:at most|<=|≤|no more than|not above|up to)\s?{NUMBER}", re.IGNORECASE)
+BELOW = re.compile(rf"(?:(?<!not )below|(?<!no )(?<!not )(?:less|fewer|smaller) than|<)\s?{NUMBER}", re.IGNORECASE)
+CHAIN = re.compile(rf"{NUMBER}\s?(<=?|≤)\s?[A-Za-z_]\w*\s?(<=?|≤)\s?{NUMBER}", re.IGNORECASE)
 UNREAD = (
     r"symmetric", r"anti-?symmetric", r"invertible", r"non-?singular", r"positive[ -](?:semi-?)?definite",
     r"orthogonal", r"orthonormal", r"normali[sz]ed", r"standardi[sz]ed", r"unit (?:vectors?|norm|length)",
@@ -60,7 +67,7 @@ SIGNED = {  # bounds of numbers whose sign alone is said
     ("array", "negative"): (-3.0, -0.2), ("number", "negative"): (-3.0, -0.5), ("whole", "negative"): (-9.0, -1.0),
     ("wholes", "negative"): (-9.0, -1.0), ("wholes", "positive"): (1.0, 9.0),
 }  # fmt: skip
-SAME = re.compile(r"\bsame (?:length|shape|size)s? as `*([A-Za-z_]\w*)")
+SAME = re.compile(r"\bsame (?:length|shape|size)s? as `*([A-Za-z_]\w*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class Said:
 def numbers(name: str, text: str, kind: str, axes: tuple[str, ...]) -> Said:
     """What an argument's paragraph says of its numbers; `kind` is what the argument is."""
     text = re.sub(rf"^\W*(?:param\s+|type\s+)?(?:\w+\s+)??{re.escape(name)}\b", "", text, count=1)
-    likely, bounds, signed = docstrings.likely(text), docstrings.bounds(text), sign(text)
+    likely, bounds, signed = docstrings.likely(text.lower()), docstrings.bounds(text), sign(text)
     if kind == "array" and likely != "whole" and said(SUM, text):
         likely = "probabilities"
     if likely in ("", "positive"):
@@ -151,8 +158,10 @@ def unread(name: str, kind: str, axes: tuple[str, ...], text: str) -> Iterator[s
     if kind in ("number", "text"):
         words += [ALSO[one].pattern for one in ("even", "odd") if kind == "number"]
     for pattern in words:
-        for found in re.finditer(pattern, text):
-            is_drawn = found[0].startswith("same ") or (found[0] == "square" and len(set(axes)) < len(axes))
+        for found in re.finditer(pattern, text, re.IGNORECASE):
+            is_drawn = found[0].lower().startswith("same ") or (
+                found[0].lower() == "square" and len(set(axes)) < len(axes)
+            )
             if not HEDGED.search(text[: found.start()]) and found[0] != name and not (axes and is_drawn):
                 yield found[0]
                 break

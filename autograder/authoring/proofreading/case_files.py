@@ -233,6 +233,8 @@ def _about_values(one: Placed, sources: Sources) -> Iterator[Fault]:
         )
         if "does not matter" in str(error):
             right = "an input that does, or free=(…) where it need not"
+        if "is infinite somewhere" in str(error):
+            right = 'infinite="why" where that is meant, else other numbers'
         if "too small for its tolerance" in str(error):
             right = 'other numbers; atol=… of a tenth of them; zero="why" where nothing but 0 is right'
         yield Fault(*one.place, str(error).rstrip("."), right)
