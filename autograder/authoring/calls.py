@@ -16,10 +16,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from autograder.authoring.declarations import Draft, generator_for
-from autograder.authoring.drafts.draws import Drawn, Formula, Number, Whole, is_numbers
+from autograder.authoring.declarations import Draft, Misnamed, generator_for
+from autograder.authoring.drafts.draws import Drawn, Formula, Number, Whole, as_array, is_numbers
 from autograder.authoring.drafts.judged import AFTERWARDS, Judged
-from autograder.authoring.proofreading.names import check_call, check_options
+from autograder.authoring.proofreading.names import check_call, check_lists, check_options, named
 from autograder.sandbox.observation import Array
 
 __all__ = ["AFTERWARDS", "Calls", "Drawn", "Formula", "Number", "Whole"]
@@ -43,9 +43,11 @@ class Calls:
     values: Values = "torch"
 
     def __post_init__(self) -> None:
-        """Raise ValueError where values are of no known kind."""
-        if self.values not in get_args(Values):
-            raise ValueError(f"the values of Calls are one of {', '.join(get_args(Values))}, not {self.values!r}")
+        """Raise Misnamed where values are of no known kind, or the oracle is no module."""
+        if not isinstance(self.oracle, ModuleType):
+            given = f"the oracle of Calls is of type {type(self.oracle).__name__}"
+            raise Misnamed(given, 'Calls(secret, draw, oracle, "numpy"), after `from . import oracle`')
+        named(self.values, dict.fromkeys(get_args(Values)), "the values of Calls")
 
     def case(
         self,
@@ -101,6 +103,9 @@ class Calls:
         """
         check_call(dtype, raises or {}, arguments)
         check_options({"rtol": rtol, "atol": atol}, only_gradients=only_gradients, judged=bool(leaves or constants))
+        listed = {"leaves": leaves, "constants": constants, "by_name": by_name, "transposed": transposed}
+        lists = {**listed, "gradients_of": gradients_of}
+        check_lists({**lists, "counted": counted, "free": free})
         raised = self._raised(case, raises or {})
         gradients = leaves if isinstance(leaves, Mapping) else dict.fromkeys(leaves)
         judged = Judged(
@@ -128,8 +133,6 @@ class Calls:
             "values": self.values,
             "returns": [] if returns is None or raises else list(judged.parts),
         }
-        lists = {"leaves": leaves, "constants": constants, "by_name": by_name, "transposed": transposed}
-        lists |= {"gradients_of": gradients_of}
         more = {
             "given": given,
             "plain": returns is None and not raises,
@@ -154,7 +157,7 @@ class Calls:
                 drawn = one.array(generator_for(self.secret, f"{case} {name}"))
                 inputs[name] = drawn.astype("int64" if one.kind == "whole" else dtype)
             elif isinstance(one, np.ndarray) or is_numbers(one):
-                inputs[name] = np.asarray(one)
+                inputs[name] = as_array(name, one)
             elif isinstance(one, Number):
                 given[name] = one.drawn(generator_for(self.secret, f"{case} {name}"))
             elif not isinstance(one, Formula):

@@ -101,6 +101,10 @@ class CaseFault(Misnamed):
     """What a case says of a call, which shows while its oracle runs: told at the line of the case."""
 
 
+class OracleFault(Misnamed):
+    """What an oracle returned and no case can hold anything to; a case may be at fault that asks for it."""
+
+
 # Expectations, as cases.py writes them
 
 

@@ -23,6 +23,14 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
 }
 
 
+class DrawError(ValueError):
+    """Numbers that cannot be drawn: what is wrong, what would be right."""
+
+    def __str__(self) -> str:
+        """Both, as one sentence."""
+        return ": ".join(map(str, self.args))
+
+
 @dataclass(frozen=True)
 class Drawn:
     """An array to draw for one argument: a name for each axis, sizes, and what its numbers are like.
@@ -45,16 +53,9 @@ class Drawn:
     also: str = ""
 
     def array(self, rng: np.random.Generator) -> Array:
-        """The numbers; raises ValueError where there can be none."""
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"the numbers of Drawn are one of {', '.join(get_args(Kind))}, not {self.kind!r}")
-        if len(self.axes.split()) != np.size(self.sizes):
-            raise ValueError(f"Drawn has the axes {self.axes!r} and the sizes {self.sizes!r}: one for each axis")
+        """The numbers; raises DrawError where there can be none."""
+        self._check()
         low, high = self._bounds
-        if not low <= high or (self.kind == "probabilities" and (self.low, self.high) != (None, None)):
-            raise ValueError(
-                f"Drawn is from the lesser to the greater, not of probabilities: {self.low} to {self.high}"
-            )
         check_also(self.also, ALSO, self.kind)
         if self.kind == "whole":
             return self._wholes(rng, math.ceil(low), math.floor(high))
@@ -73,9 +74,8 @@ class Drawn:
         count = math.prod(shape) if "distinct" in words else shape[-1] if in_line and shape else 1
         if len(known) < count:
             kinds = " ".join(("different", *(word for word in words if word in PARITY)))
-            raise ValueError(
-                f"from {low} to {high} there are {len(known)} {kinds} numbers, and {count} are to be drawn"
-            )
+            told = f"from {low} to {high} there are {len(known)} {kinds} numbers, and {count} are to be drawn"
+            raise DrawError(told, "bounds that are farther apart, or smaller sizes")
         if "distinct" in words or not in_line:
             return self._ordered(rng.choice(known, shape, replace="distinct" not in words))
         lines = [rng.choice(known, shape[-1], replace=False) for _ in range(math.prod(shape[:-1]))]
@@ -87,6 +87,23 @@ class Drawn:
             return found
         upward = np.sort(found, axis=-1)
         return upward[..., ::-1].copy() if "decreasing" in words else upward
+
+    def _check(self) -> None:
+        """Raise DrawError where it says what it cannot mean."""
+        if self.kind not in get_args(Kind):
+            words = 'also="…"' if self.kind in ALSO else f"one of {', '.join(get_args(Kind))}"
+            raise DrawError(f"the numbers of Drawn are {self.kind!r}", words.replace("…", str(self.kind)))
+        if not isinstance(self.axes, str):
+            raise DrawError(f"the axes of Drawn are {self.axes!r}", 'text: "row column"')
+        sizes = [self.sizes] if isinstance(self.sizes, int) else self.sizes
+        if not isinstance(sizes, tuple | list) or any(type(one) is not int or one < 0 for one in sizes):
+            raise DrawError(f"the sizes of Drawn are {self.sizes!r}", "whole numbers: (3, 4)")
+        if len(self.axes.split()) != len(sizes):
+            raise DrawError(f"Drawn has the axes {self.axes!r} and the sizes {self.sizes!r}", "one for each axis")
+        given = [one for one in (self.low, self.high) if one is not None]
+        if given and self.kind == "probabilities":
+            raise DrawError(f"Drawn of probabilities has the bounds {self.low} and {self.high}", "none: they sum to 1")
+        check_bounds("Drawn", *self._bounds)
 
     @property
     def _bounds(self) -> tuple[float, float]:
@@ -102,9 +119,8 @@ class Number:
     high: float
 
     def drawn(self, rng: np.random.Generator) -> float:
-        """The number; raises ValueError where there is none between the two."""
-        if not self.low <= self.high:
-            raise ValueError(f"Number is from the lesser to the greater, not from {self.low} to {self.high}")
+        """The number; raises DrawError where there is none between the two."""
+        check_bounds("Number", self.low, self.high)
         return round(float(rng.uniform(self.low, self.high)), 3)
 
 
@@ -115,14 +131,14 @@ class Whole(Number):
     also: str = ""
 
     def drawn(self, rng: np.random.Generator) -> int:
-        """The number; raises ValueError where there is none between the two."""
+        """The number; raises DrawError where there is none between the two."""
+        check_bounds("Whole", self.low, self.high)
         low, high = math.ceil(self.low), math.floor(self.high)
-        if low > high:
-            raise ValueError(f"Whole is from the lesser to the greater, not from {self.low} to {self.high}")
         check_also(self.also, tuple(PARITY), "whole")
         known = wholes(low, high, self.also)
         if not known:
-            raise ValueError(f"from {self.low} to {self.high} there is no {self.also} number")
+            kind = f"{self.also} number".strip() if self.also else "whole number"
+            raise DrawError(f"from {self.low} to {self.high} there is no {kind}", "bounds with one between them")
         return int(rng.choice(known)) if self.also else int(rng.integers(low, high + 1))
 
 
@@ -136,9 +152,9 @@ def check_also(also: str, known: Sequence[str], kind: str) -> None:
     """Raise ValueError where `also` has a word that is not known, or that numbers of this kind cannot be."""
     for word in also.split():
         if word not in known:
-            raise ValueError(f"also is of the words {', '.join(known)}; {word!r} is none of them")
+            raise DrawError(f"also has the word {word!r}", f"of the words {', '.join(known)}")
         if word in PARITY and kind != "whole":
-            raise ValueError(f"numbers that are {word} are whole: Drawn(…, 'whole', low, high, also={word!r})")
+            raise DrawError(f"numbers that are {word} are whole", f'Drawn(…, "whole", low, high, also="{word}")')
 
 
 @dataclass(frozen=True)
@@ -170,6 +186,22 @@ class Formula:
             raise TypeError(f"Formula({self.of!r}, …) takes {takes}, but got {len(placed) + len(named)}")
         names = dict(zip(listed, placed, strict=False)) | named
         return eval(compile(self.expression, "formula", "eval"), {"__builtins__": {}}, known | names)
+
+
+def check_bounds(kind: str, low: Any, high: Any) -> None:
+    """Raise DrawError where these are no numbers, or the greater comes first."""
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in (low, high)):
+        raise DrawError(f"the bounds of {kind} are {low!r} and {high!r}", "numbers")
+    if not low <= high:
+        raise DrawError(f"{kind} is from {low} to {high}", "from the lesser to the greater")
+
+
+def as_array(name: str, found: Any) -> Array:
+    """An array, or a list of numbers as one; raises DrawError where its rows differ in length."""
+    try:
+        return np.asarray(found)
+    except ValueError as error:
+        raise DrawError(f"the rows of {name} differ in length", "rows of one length, as an array has") from error
 
 
 def is_numbers(one: object) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -13,6 +15,7 @@ from autograder.authoring.declarations import (
     CaseFault,
     Expectation,
     Misnamed,
+    OracleFault,
     error,
     fact,
     gradient,
@@ -158,11 +161,11 @@ class Judged:
         wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in inputs.items()}
         named = {**wide, **params.get("given", {}), **{name: counting(name) for name in formulas}}
         arguments = [named[name] for name in params["arguments"]]
-        found = self._oracle(self.function)(*arguments)
-        if self.returns is None:
-            return {"result": found}
+        found = self._oracle(self.function, params["arguments"])(*arguments)
         if found is None:
             raise self._at_oracle(self.function, "returns nothing", "what is expected, after `return`")
+        if self.returns is None:
+            return {"result": _plain(found, self.function)}
         if isinstance(found, dict):
             answer = dict(found)
         else:
@@ -173,12 +176,12 @@ class Judged:
                 raise FixtureError(f"{own}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
             answer = dict(zip(self.parts, several, strict=True))
         answer |= {f"calls of {name}": count for name, count in counts.items()}
-        return answer | (self._slopes(arguments) if self.leaves else {})
+        return answer | (self._slopes(params["arguments"], arguments) if self.leaves else {})
 
-    def _slopes(self, arguments: Sequence[Any]) -> dict[str, Any]:
+    def _slopes(self, names: Sequence[str], arguments: Sequence[Any]) -> dict[str, Any]:
         """What the oracle says of the gradients."""
         name = f"{self.function}_gradient"
-        slopes = self._oracle(name)(*arguments)
+        slopes = self._oracle(name, names)(*arguments)
         several = slopes if isinstance(slopes, tuple) else (slopes,)
         if len(several) != len(self.leaves):
             told = f"returns {len(several)}, and leaves are {', '.join(self.leaves)}"
@@ -215,22 +218,42 @@ class Judged:
         right = "numbers; a tuple or dictionary of several arrays; returns=None where text or truth values come back"
         raise self._at_oracle(oracle, told, right)
 
-    def _at_oracle(self, name: str, told: str, right: str) -> Misnamed:
+    def _at_oracle(self, name: str, told: str, right: str) -> OracleFault:
         """A fault of the oracle's own, at the line where it is defined."""
         code = getattr(getattr(self.oracle, name, None), "__code__", None)
         place = (code.co_filename, code.co_firstlineno) if code and not self._is_open else ()
         whose = f"the solution's {self.function}" if self._is_open else f"the oracle {name}"
-        return Misnamed(f"{whose} {told}", right, *place)
+        return OracleFault(f"{whose} {told}", right, *place)
 
-    def _oracle(self, name: str) -> Callable[..., Any]:
+    def _oracle(self, name: str, arguments: Sequence[str]) -> Callable[..., Any]:
+        """The function of that name in the oracle; raises Misnamed where it is none, or does not take so many."""
         found = getattr(self.oracle, name, None)
         if found is None:
             what = f"oracle.py does not define {name}, and {OWN_ORACLE} does not list {self.function}"
             others = [one for one, known in vars(self.oracle).items() if callable(known)]
             right = f"its own text, or that until then; {likely(name, others)}"
             raise Misnamed(what, right, getattr(self.oracle, "__file__", "oracle.py"), 1)
+        try:
+            inspect.signature(found).bind(*arguments)
+        except TypeError:
+            told = f"takes {inspect.signature(found)}, and the case passes {', '.join(arguments) or 'nothing'}"
+            raise self._at_oracle(name, told, "the same arguments in the same order") from None
         oracle: Callable[..., Any] = found
         return oracle
+
+
+def _plain(found: Any, function: str) -> Any:
+    """What is compared as it is; raises CaseFault where that cannot be stored."""
+    try:
+        json.dumps(found, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        kind = type(found).__name__
+        told = (
+            f"what {function} returns is to be compared as it is, and its oracle returns {kind}, which cannot be stored"
+        )
+        right = 'names of axes after the arguments: "row column", "" of a number, {"low": "", "high": ""}'
+        raise CaseFault(told, right) from error
+    return found
 
 
 def _brief(one: Any) -> str:

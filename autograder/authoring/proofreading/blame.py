@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from autograder.authoring.declarations import Draft
+from autograder.authoring.declarations import Draft, OracleFault
 from autograder.authoring.proofreading.fault import Fault, fault_of, places_in
 from autograder.vocabulary.errors import FixtureError, KitError
 
@@ -28,17 +28,28 @@ def fault_of_answer(
     """
     lines = list(places_in(error, folder))
     function = draft.params.get("function")
+    if isinstance(error, OracleFault) and isinstance(function, str) and any(map(_is_answered, _alike(draft, others))):
+        return Fault(*place, f"{draft.case}: {error.what}", f"{error.right}; in other cases it answers")
     if isinstance(error, KitError) or _is_its_own(error) or not lines or not isinstance(function, str):
         return fault_of(error, folder, place, ORACLES)
     refused = _refused_by_solution(draft, function, ask)
-    alike = [one for one in others if one.params.get("function") == function and "raises" not in one.params]
-    if not refused and not any(map(_is_answered, alike)):
+    if not refused and not any(map(_is_answered, _alike(draft, others))):
         return fault_of(error, folder, place, ORACLES)
     path, line = lines[-1]
     said = (str(error)[:300] or "without a message").rstrip(".")
     told = f"{draft.case}: the oracle {function} raises {type(error).__name__}: {said} ({path.name}:{line})"
     right = f"arguments that {function} takes" if refused else "arguments as in the cases that it answers"
     return Fault(*place, told, f"{right}; or an oracle that answers these{refused}")
+
+
+def _alike(draft: Draft, others: Iterable[Draft]) -> list[Draft]:
+    """The other drafts for which the oracle is asked the same function."""
+    function = draft.params.get("function")
+    return [
+        one
+        for one in others
+        if one is not draft and one.params.get("function") == function and not one.params.get("raises")
+    ]
 
 
 def _is_its_own(error: Exception) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,14 @@ def placed_drafts(
     if not callable(drafts):
         right = "def drafts(secret, draw), which yields every case"
         return [], [Fault(*start, "there is no function drafts", right)], False
+    code = getattr(drafts, "__code__", None)
+    if code is not None and code.co_argcount != 2 and not code.co_flags & inspect.CO_VARARGS:
+        where = (Path(code.co_filename), code.co_firstlineno)
+        return (
+            [],
+            [Fault(*where, f"drafts takes {code.co_argcount}, not two arguments", "def drafts(secret, draw)")],
+            False,
+        )
     found: list[Placed] = []
     place = start
     try:
@@ -88,6 +97,7 @@ def draft_faults(
     ask   the solution, where a sandbox is there for it
     """
     drafts = [one.draft for one in placed]
+    unknown = set[str]()  # probes that there are not: each is told once
     listed, seen = listed_names(file), set[str]()
     graded = {case: str(entry.get("function", "")) for _, _, entry in file.tables for case in listed_in(entry)}
     for one in placed:
@@ -102,6 +112,10 @@ def draft_faults(
                 *one.place, f"{name} is in no item of items.toml", f"in one's public or hidden; {likely(name, free)}"
             )
         seen.add(str(name))
+        if isinstance(one.draft.probe, str) and one.draft.probe not in sources.probes:
+            yield from _about_probe(one, sources) if one.draft.probe not in unknown else ()
+            unknown.add(one.draft.probe)
+            continue
         blame = functools.partial(
             fault_of_answer, draft=one.draft, place=one.place, folder=sources.folder, others=drafts, ask=ask
         )
@@ -110,6 +124,9 @@ def draft_faults(
         if whole and name not in seen:
             others = [p.draft.case for p in placed if p.draft.case not in listed]
             right = f"a draft of that name: {likely(name, others)}" if others else "a draft of that name in cases"
+            path, line = sources.place_of(name, ("cases",))
+            if f'"{name}"' in sources.texts.get(path, ""):
+                right = f"a draft of that name: is there a `yield` in {path.name}:{line}?"
             yield Fault(file.path, file.line_of_case(name), f"{name} has no draft", right)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 from autograder.authoring.handout.points import POINTS_BEGIN, POINTS_END
 from autograder.authoring.handout.source_notebook import BEGIN, END, EXTRAS
 from autograder.authoring.proofreading.fault import SLUG, Fault, likely, line_of
+from autograder.grading.items import PACKAGES
 
 CELL, QUESTION = ("after", "id", "kind", "source"), ("after", "id", "points", "question", "guide")
 EXTRA_KEYS = ("without", "cell", "question")
@@ -58,6 +60,21 @@ def module_faults(path: Path, graded: Sequence[str]) -> Iterator[Fault]:
     for node in functions:
         if node.name in graded and node.name not in marked:
             yield Fault(path, node.lineno, f"no answer is marked in {node.name}", f"{BEGIN!r} and {END!r} around it")
+
+
+def package_faults(path: Path, packages: object) -> Iterator[Fault]:
+    """What the solution imports, and students are not to have: `packages` is what items.toml says, if anything."""
+    known = packages if isinstance(packages, list) else PACKAGES
+    nodes: list[ast.AST] = []
+    with contextlib.suppress(OSError, ValueError, SyntaxError):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    for node in nodes:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        for name in sorted({one.partition(".")[0] for one in names} & {*PACKAGES}):
+            if name not in known:
+                what = f"imports {name}, which is not in packages of items.toml"
+                yield Fault(path, getattr(node, "lineno", 1), what, f'"{name}" among them')
 
 
 def readme_faults(path: Path) -> Iterator[Fault]:
