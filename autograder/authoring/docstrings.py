@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-Kind = Literal["array", "number", "whole", "text", "flag", "function"]
+Kind = Literal["array", "number", "whole", "text", "texts", "flag", "function"]
 Axes = tuple[str, ...]
 QUOTED = re.compile(r"(?<!\w)[\"'](\w[\w .-]*)[\"'](?!\w)")
 NUMBER = r"(-?\d+(?:\.\d+)?)"

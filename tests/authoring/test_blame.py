@@ -135,7 +135,8 @@ SLIPS = [
     ('    yield calls.case("applied', '    calls.case("applied',
      r"items.toml:\d+: applied-small has no draft; a draft of that name: is there a `yield` in cases.py:16?"),
     ('(4, 5)), "temperature": Number(1.5, 3.0)}, {"low": "state action", "high": ""}',
-     '(4, 5)), "temperature": Number(1.5, 3.0)}, None', "cases.py:14: what scaled returns is to be compared as it is, and its oracle returns dict, which cannot be stored; "),
+     '(4, 5)), "temperature": Number(1.5, 3.0)}, None',
+     "cases.py:14: what scaled returns is to be compared as it is, and its oracle returns dict, which"),
 ]  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from toy_kit import toy_kit
 
 from autograder.authoring.beginning import changes, example
 from autograder.authoring.beginning.likely_mistakes import Candidate, candidates
-from autograder.authoring.beginning.signatures import marked, read_solution, solution_of
-from autograder.authoring.beginning.texts import mistakes_text
+from autograder.authoring.beginning.signatures import read_solution, solution_of
+from autograder.authoring.beginning.texts import marked, mistakes_text
 from autograder.authoring.catalogue import Correct
 from autograder.authoring.exam import mutants
 from autograder.authoring.exam.contract import read_contract

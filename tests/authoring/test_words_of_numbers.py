@@ -12,8 +12,9 @@ from places import KIT
 
 from autograder.authoring.beginning.arguments import choices, every_draw, larger, others, sized, with_wholes
 from autograder.authoring.beginning.entries import _argument
-from autograder.authoring.beginning.signatures import Function, solution_of
+from autograder.authoring.beginning.signatures import Function, read_solution, solution_of
 from autograder.authoring.calls import Drawn, Number, Whole
+from autograder.vocabulary.errors import UsageError
 
 
 def function(row: str, body: str = "pass") -> Function:
@@ -163,11 +164,11 @@ def test_an_array_as_long_as_another_has_its_axes() -> None:
         (Drawn("step", (4,), "whole", 0, 4, "increasing even"), "there are 3 different even numbers, and 4 are"),
         (
             Drawn("step", (4,), also="incraesing"),
-            "sorted, increasing, decreasing, distinct, even, odd; 'incraesing' is",
+            "also has the word 'incraesing': of the words sorted, increasing, decr",
         ),
         (Drawn("step", (4,), also="even"), "numbers that are even are whole"),
         (Whole(3, 3, "even"), "from 3 to 3 there is no even number"),
-        (Whole(3, 9, "evn"), "also is of the words even, odd; 'evn' is none"),
+        (Whole(3, 9, "evn"), "also has the word 'evn': of the words even, odd"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(drawn: Drawn | Whole, told: str) -> None:
@@ -198,3 +199,40 @@ def test_new_tells_which_words_bind_nothing_and_draws_the_others(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert "s.py:8: 'symmetric' of weights binds nothing that is drawn; fixtures/gaps/cases.py says what" in done.stdout
     assert 'Drawn("node", (3,), also="increasing")' in (tmp_path / "fixtures/gaps/cases.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "row", ["words   list of words", "words (list[str]): what is read", "words : sequence of strings"]
+)
+def test_lists_of_texts_are_tried_and_never_arrays(row: str) -> None:
+    chosen = function(row)
+    (argument,) = chosen.arguments
+    assert (argument.kind, argument.axes) == ("texts", ())
+    (first,) = next(iter(choices(chosen))).values()
+    assert first == ["pear", "fig", "apple"]
+    assert larger(argument, first)[0][:3] == first
+
+
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [
+        ("f   function of x and y, such as np.hypot(x, y)", "such as np.hypot(x, y)"),
+        ("f   function of x, e.g. that of a pendulum", "e.g. that of a pendulum"),
+        ("f   function of x, such as x * x", ""),
+    ],
+)
+def test_an_example_of_a_function_that_is_no_formula_is_told(row: str, word: str) -> None:
+    assert function(row).unbound == ([(4, f"{word!r} of f")] if word else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("s.py", b'def f(x):\n    "caf\xe9"\n', r"s.py is not UTF-8: .* at byte 18. Save it as UTF-8\."),
+        ("s.ipynb", b"{}", r"s.ipynb is a notebook: give a Python file"),
+    ],
+)
+def test_a_file_that_is_no_solution_is_one_sentence(name: str, data: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(UsageError, match=told):
+        read_solution(tmp_path / name)

@@ -20,6 +20,7 @@ SIZES = ((3, 4, 2, 5), (5, 7, 6, 8), (9, 11, 10, 12))  # of axes in the order of
 RANGES = ("real", "positive", "probabilities", "whole")
 NUMBERS = (Number(0.5, 3.0), Number(0.1, 0.9), Number(-2.0, 2.0), Number(2.0, 9.0))
 WHOLES = (2, 3, 1, 10)
+WORDS = ("pear", "fig", "apple", "kiwi", "fig", "banana")
 TRIES = 96
 SPAN, MOST_DRAWS = 3, 256  # from a whole number to the greatest drawn in its place; combinations of such
 
@@ -74,6 +75,8 @@ def _value(argument: Argument, low: str, number: int, axes: tuple[str, ...]) -> 
             return _formulas(argument)[0]
         case "flag":
             return bool(argument.default)
+        case "texts":
+            return list(WORDS[:3])
         case _:
             return str(argument.default or next(iter(argument.words), "text"))
 
@@ -122,8 +125,10 @@ def sized(function: Function, arguments: Mapping[str, Any], sizes: Sequence[int]
     return found
 
 
-def larger(argument: Argument, value: Any) -> Sequence[int]:
+def larger(argument: Argument, value: Any) -> Sequence[Any]:
     """Larger whole numbers in place of one that has no default, within the bounds that the docstring sets."""
+    if argument.kind == "texts" and value == list(WORDS[:3]):
+        return (list(WORDS),)
     if argument.kind != "whole" or not argument.is_needed:
         return ()
     if argument.range is None:
@@ -226,6 +231,8 @@ def _row_of(argument: Argument) -> str:
             return "int   from 1 to 9"
         case "text":
             return " or ".join(f'"{word}"' for word in argument.words or ("text",))
+        case "texts":
+            return "list of words"
         case kind:
             of = f" of {' and '.join(argument.takes)}" if argument.takes else ""
             return {"flag": "True or False", "function": f"function{of}"}[kind]

@@ -64,7 +64,7 @@ def _sizes(arguments: Mapping[str, Any], otherwise: str = "drawn numbers") -> st
     }
     sizes = ", ".join(_several(axis, size) for axis, size in names.items())
     is_drawn = any(isinstance(one, Drawn | Number) for one in arguments.values())
-    told = (int,) if is_drawn or not otherwise else (int, str, bool, float)
+    told = (int,) if is_drawn or not otherwise else (int, str, bool, float, list)
     counts = ", ".join(f"{name} = {one!r}" for name, one in arguments.items() if type(one) in told)
     shown = sizes or (counts if len(counts) <= LONGEST else "")
     return f"{shown}: {otherwise}" if sizes and otherwise == "other settings" else shown or otherwise

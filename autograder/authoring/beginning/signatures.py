@@ -14,7 +14,7 @@ from autograder.authoring import docstrings
 from autograder.authoring.docstrings import Kind, sentences
 from autograder.authoring.drafts import callbacks, said
 from autograder.authoring.exam.parameters import words_compared
-from autograder.authoring.handout.source_notebook import BEGIN, END
+from autograder.authoring.handout.source_notebook import BEGIN
 from autograder.vocabulary.errors import UsageError
 
 Values = Literal["torch", "numpy", "python"]
@@ -118,7 +118,9 @@ class Function:
     def unbound(self) -> list[tuple[int, str]]:
         """Words that say of an argument's numbers what is not drawn, as phrases, each with its line of the file."""
         told = [
-            (one.name, word) for one in self.arguments for word in said.unread(one.name, one.kind, one.axes, one.text)
+            (one.name, word)
+            for one in self.arguments
+            for word in said.unread(one.name, one.kind, one.axes, one.text, one.takes)
         ]
         lines = [said.line_of(self.docstring, name, word) for name, word in told]
         return [(self.first_line + n, f"{word!r} of {name}") for (name, word), n in zip(told, lines, strict=True)]
@@ -147,8 +149,12 @@ class Solution:
 
 def read_solution(path: Path) -> Solution:
     """The solution in that file; raises UsageError where it is no Python or has no function."""
+    if path.suffix == ".ipynb":
+        raise UsageError(f"{path} is a notebook: give a Python file with its functions, solution.py.")
     try:
         return solution_of(path.read_text(encoding="utf-8"), path)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
 
@@ -180,22 +186,6 @@ def _left_out(tree: ast.Module) -> Iterator[str]:
             yield f"{node.name} (async)"
         if isinstance(node, ast.ClassDef):
             yield f"{node.name} (a class)"
-
-
-def marked(solution: Solution) -> str:
-    """The text with both markers around the body of each function that has none, below its docstring."""
-    lines = solution.text.splitlines()
-    open_ones = {function.name for function in solution.functions if not function.marked}
-    nodes = [n for n in ast.parse(solution.text).body if isinstance(n, ast.FunctionDef) and n.name in open_ones]
-    for node in sorted(nodes, key=lambda node: node.lineno, reverse=True):
-        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-        if not body:
-            raise UsageError(f"{solution.path}:{node.lineno}: {node.name} has no body to mark.")
-        first = body[0].lineno
-        margin = lines[first - 1][: len(lines[first - 1]) - len(lines[first - 1].lstrip())]
-        lines.insert(node.end_lineno or first, f"{margin}{END}")
-        lines.insert(first - 1, f"{margin}{BEGIN}")
-    return "\n".join(lines) + "\n"
 
 
 def _values(tree: ast.Module) -> Values:
@@ -266,6 +256,8 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str, used: Kin
     if kind == "array" and not axes and (told == "array" or annotation.startswith("list[list")):
         axes = ("row", "column") if annotation.startswith("list[list") else ()
     text = docstrings.paragraph(node.arg, docstring)
+    if kind == "array" and said.TEXTS.search(f"{annotation} {text}"):
+        kind, axes = "texts", ()
     found = said.numbers(node.arg, text, kind, axes)
     is_none = isinstance(default, ast.Constant) and default.value is None
     return Argument(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.authoring import docstrings
+from autograder.authoring.drafts import callbacks
 
 NUMBER = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
 HEDGED = re.compile(
@@ -67,6 +68,10 @@ SIGNED = {  # bounds of numbers whose sign alone is said
     ("array", "negative"): (-3.0, -0.2), ("number", "negative"): (-3.0, -0.5), ("whole", "negative"): (-9.0, -1.0),
     ("wholes", "negative"): (-9.0, -1.0), ("wholes", "positive"): (1.0, 9.0),
 }  # fmt: skip
+TEXTS = re.compile(
+    r"\b(?:list|sequence|tuple|iterable)(?:\[str\b|s? of (?:words|strings|texts|str|names|letters|characters)\b)",
+    re.IGNORECASE,
+)
 SAME = re.compile(r"\bsame (?:length|shape|size)s? as `*([A-Za-z_]\w*)", re.IGNORECASE)
 
 
@@ -151,8 +156,10 @@ def one_sided(text: str, kind: str) -> tuple[float, float] | None:
     )
 
 
-def unread(name: str, kind: str, axes: tuple[str, ...], text: str) -> Iterator[str]:
+def unread(name: str, kind: str, axes: tuple[str, ...], text: str, takes: Sequence[str] = ()) -> Iterator[str]:
     """Words of an argument's paragraph that sound as if they bound what is drawn, and do not."""
+    if kind == "function" and (example := callbacks.SUCH_AS.search(text)) and not callbacks.given(takes, text):
+        yield example[0].strip(" .")
     patterns = OF_FUNCTIONS if kind == "function" else UNREAD if kind in ("array", "number", "whole", "text") else ()
     words = [rf"\b{one}\b" for one in patterns]
     if kind in ("number", "text"):
