@@ -697,3 +697,14 @@ def test_errors_of_one_type_are_the_same_mistake_whatever_their_words() -> None:
     assert not is_mistake([wanted], raised("ValueError", "unknown"), raised("ValueError", "unknown: median"))
     assert not is_mistake([wanted], raised("KeyError", ""), raised("AssertionError", ""))
     assert not is_mistake([wanted], Observation({}, {"error": None}), raised("KeyError", ""))
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "holds"),
+    [("n must be even", "n", True), ("None", "n", False), ("not even", "n", False), ("the windows", "window", True)],
+)
+def test_a_single_letter_is_mentioned_as_a_word_and_a_longer_text_anywhere(
+    message: str, text: str, holds: bool
+) -> None:
+    expected = Expectation("error", "refused", "f(0)", value={"type": "ValueError", "mentions": [text]})
+    assert error_holds(expected, {"types": ["ValueError"], "message": message}) == holds
