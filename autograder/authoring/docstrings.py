@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-Kind = Literal["array", "number", "whole", "text", "flag", "function"]
+Kind = Literal["array", "number", "whole", "text", "texts", "flag", "function"]
 Axes = tuple[str, ...]
 QUOTED = re.compile(r"(?<!\w)[\"'](\w[\w .-]*)[\"'](?!\w)")
 NUMBER = r"(-?\d+(?:\.\d+)?)"
@@ -173,6 +173,8 @@ def _read(name: str, lines: list[str]) -> tuple[Axes, Kind | None]:
     first = head[1] if head else ""
     whole = " ".join([first, *lines[1:]]).strip()
     rest = first or whole
+    if re.match(r"\(?Callable\b", rest):
+        return (), "function"
     if brackets := re.match(r"\(?\w*\[([^\]]*)\]", rest):
         return tuple(re.findall(r"[A-Za-z_]\w*", brackets[1])), "number" if not brackets[1].strip() else None
     if ARRAY.search(rest) or re.search(r"\bshape\b|matrix|vector", rest):

@@ -1,18 +1,24 @@
-"""Another name for an item or a graded function, in every file of an assignment that says it, and in grades kept."""
+"""Another name for an item or a graded function, in every file of an assignment that says it, and in grades kept.
+
+Pages of grades are taken away: they were made of names, texts and submissions together, and `grade` makes them anew.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autograder.authoring.proofreading.fault import SLUG
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import write_atomically
 from autograder.vocabulary.report import from_bytes
+from autograder.vocabulary.rows import table_of
 
 GENERATED = ("public", "hidden", "manifest.json", "submissions")
 TEXTS = (".py", ".toml", ".md")
@@ -21,13 +27,17 @@ GRADIENT = "_gradient"  # what the oracle calls the gradient of a function
 
 @dataclass(frozen=True)
 class Renaming:
-    """What is renamed: an item, or a function where `is_function`; `files` are the new texts of those that change."""
+    """What is renamed: an item, or a function where `is_function`; `files` are the new texts of those that change.
+
+    pages   of the grades, which say the old name
+    """
 
     old: str
     new: str
     is_function: bool
     files: Mapping[Path, str]
     grades: Mapping[Path, bytes]
+    pages: Sequence[Path] = ()
 
 
 def renaming(assignment: Assignment, old: str, new: str, grades: Path | None) -> Renaming:
@@ -55,7 +65,8 @@ def renaming(assignment: Assignment, old: str, new: str, grades: Path | None) ->
         if changed != text:
             files[path] = changed
     kept = {} if grades is None else dict(_grades(assignment, grades, old, new, is_item=is_item))
-    return Renaming(old, new, not is_item, files, kept)
+    pages = () if grades is None else tuple(_pages(grades, word))
+    return Renaming(old, new, not is_item, files, kept, pages)
 
 
 def rename(one: Renaming, make: Callable[[], object]) -> None:
@@ -70,6 +81,8 @@ def rename(one: Renaming, make: Callable[[], object]) -> None:
         for path, data in before.items():
             write_atomically(path, data)
         raise
+    for path in one.pages:
+        path.unlink(missing_ok=True)
 
 
 def _texts(assignment: Assignment) -> Iterator[Path]:
@@ -100,8 +113,44 @@ def _grades(assignment: Assignment, folder: Path, old: str, new: str, *, is_item
         for item in told["items"]:
             item[key] = new if item[key] == old else item[key]
         yield path, (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode()
+    for path in sorted((folder / "details").glob("*.json")):
+        told = json.loads(path.read_bytes())
+        if (changed := _renamed(told, old, new)) != told:
+            yield path, (json.dumps(changed, separators=(",", ":"), ensure_ascii=True) + "\n").encode()
+    yield from _decided(folder, old, new) if is_item else ()
     book = folder / "grades.csv"
     if is_item and book.is_file():
         first, rest = book.read_bytes().split(b"\n", 1)
         head = re.sub(rf"(?<![\w-]){re.escape(old)}(?![\w-])", new, first.decode("utf-8"))
         yield book, head.encode() + b"\n" + rest
+
+
+def _renamed(found: Any, old: str, new: str) -> Any:
+    """The same JSON with each text that is the old name, keys included, as the new one."""
+    if isinstance(found, dict):
+        return {new if key == old else key: _renamed(value, old, new) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_renamed(value, old, new) for value in found]
+    return new if found == old else found
+
+
+def _decided(folder: Path, old: str, new: str) -> Iterator[tuple[Path, bytes]]:
+    """What a person decided on the item: rows of overrides.csv, names in policy.toml."""
+    overrides, policy = folder / "overrides.csv", folder / "policy.toml"
+    if overrides.is_file() and (data := overrides.read_bytes()).strip():
+        table = table_of(data, overrides, whole_rows=True)
+        columns = [place for place, name in enumerate(table.header) if name.strip().lower() == "item"]
+        rows = [list(row) for row in table.rows]
+        for row, column in itertools.product(rows, columns):
+            row[column] = new if row[column].strip() == old else row[column]
+        yield overrides, table.text([table.header, *rows]).encode()
+    if policy.is_file():
+        text = policy.read_text(encoding="utf-8")
+        yield policy, re.sub(rf"(?<=[\"']){re.escape(old)}(?=[\"'])", new, text).encode()
+
+
+def _pages(folder: Path, word: re.Pattern[str]) -> Iterator[Path]:
+    """The pages in that folder that say the name."""
+    for path in (folder / "index.html", *sorted((folder / "feedback").glob("*.html"))):
+        if path.is_file() and word.search(path.read_text(encoding="utf-8", errors="replace")):
+            yield path

@@ -71,6 +71,9 @@ def new(
     for one in found.functions:
         for slip in one.slips:
             print(f"The docstring of {one.name} has {slip}: that was not read.")
+        for line, phrase in one.unbound:
+            where = f"fixtures/{name}/cases.py says what is"
+            print(f"{found.path}:{line}: {phrase} binds nothing that is drawn; {where}.")
     for function in begun.without:
         print(f"No likely mistake of {function} was found: write some into fixtures/{name}/mistakes.py.")
     for function in begun.alike:
@@ -214,5 +217,8 @@ def rename(
     of_grades = f" and {len(one.grades)} of grades" if grades is not None else ""
     files = f"{len(one.files)} file{'s' * (len(one.files) != 1)}"
     print(f"{old} is {to} in {files}{of_grades}; the fixtures are made anew.")
+    if one.pages:
+        are = "pages of that grading named it and are" if len(one.pages) > 1 else "page of that grading named it and is"
+        print(f"{len(one.pages)} {are} gone: autograder grade … --out {grades} makes them anew.")
     if chosen.handout.is_dir():
         print(f"Now: autograder release --assignment {chosen.name}.")

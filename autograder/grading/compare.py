@@ -6,6 +6,7 @@ The first rung that breaks is the one reported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -66,7 +67,7 @@ def compare(expected: Sequence[Expectation], observation: Observation) -> Mismat
         mismatch = compare_one(expectation, observation)
         if mismatch is not None:
             found = replace(mismatch, right=_right_values(mismatch, binding, observation))
-            if found.rung == "returned":
+            if found.rung == "returned" or (found.rung == "gradient" and found.returned.kind != "tensor"):
                 found = replace(found, observed=_kind_of_whole(observation.facts))
             return _with_diagnoses(found, expected, observation.facts)
     return None
@@ -120,7 +121,14 @@ def error_holds(expectation: Expectation, observed: Any) -> bool:
     types, message = (observed.get("types"), observed.get("message")) if isinstance(observed, dict) else (None, None)
     if not isinstance(types, list) or expectation.value["type"] not in types:
         return False
-    return all(isinstance(message, str) and text in message for text in expectation.value.get("mentions", ()))
+    return all(isinstance(message, str) and _holds(message, text) for text in expectation.value.get("mentions", ()))
+
+
+def _holds(message: str, text: str) -> bool:
+    """Whether it is in the message; a single letter, which is in any, as a word: `n` is not in `None`."""
+    if len(text) == 1 and text.isalnum():
+        return re.search(rf"(?<!\w){text}(?!\w)", message) is not None
+    return text in message
 
 
 def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | None:
@@ -145,7 +153,8 @@ def _at_its_precision(expectation: Expectation, returned: Returned) -> Expectati
         return expectation
     if returned.dtype != "float32":
         return replace(expectation, dtype=returned.dtype)
-    scale = max(1.0, float(np.abs(expected_array(expectation)).max(initial=0.0)))
+    expected = expected_array(expectation)
+    scale = max(1.0, float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0)))
     rtol, atol = max(expectation.rtol, SINGLE[0]), max(expectation.atol, SINGLE[1] * scale)
     return replace(expectation, dtype=returned.dtype, rtol=rtol, atol=atol)
 
@@ -201,17 +210,17 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
     if right.all():
         return None
     wrong, wide, observed = ~right, widened(expected), widened(returned.array)
-    finite = np.isfinite(observed)
+    finite = np.isfinite(observed) | right  # an infinity where one is expected is as good as a number
     indices = [tuple(int(n) for n in index) for index in np.argwhere(wrong)]
     return Mismatch(
-        rung="values" if finite.all() else "finite",
+        rung="values" if finite.all() or np.isinf(wide).any() else "finite",
         expectation=expectation,
         returned=returned,
         first=tuple(Difference(index, float(observed[index]), float(wide[index])) for index in indices[:SHOWN]),
         differing=len(indices),
         total=wide.size,
         shared=_shared_index(indices, expectation.axes, wide.shape),
-        relative=_greatest_relative(observed, wide) if finite.all() else None,
+        relative=_greatest_relative(observed, wide) if (np.isfinite(observed) & np.isfinite(wide)).all() else None,
     )
 
 
@@ -222,12 +231,13 @@ def _are_the_same_bits(observed: Array, expected: Array) -> bool:
 
 
 def right_places(expectation: Expectation, observed: Array) -> Array:
-    """Where `observed` is within the tolerance: bool, of the shape of both."""
+    """Where `observed` is within the tolerance, or the same infinity: bool, of the shape of both."""
     expected = expected_array(expectation)
     wide, seen = widened(expected), widened(observed)
     with np.errstate(invalid="ignore", over="ignore"):
         near: Array = np.abs(seen - wide) <= expectation.atol + expectation.rtol * np.abs(wide)
     near &= np.isfinite(seen) & np.isfinite(wide)
+    near |= np.isinf(wide) & (seen == wide)
     if expectation.rtol == expectation.atol == 0:  # float64 does not tell all integers apart
         near &= observed == expected
     return near

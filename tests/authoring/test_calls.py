@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from autograder.authoring.calls import Calls, Drawn, Formula, Number, Whole
-from autograder.authoring.declarations import Draft, Misnamed, check_draft
+from autograder.authoring.declarations import Draft, Misnamed
+from autograder.authoring.drafts.gradable import check_draft
 from autograder.grading.compare import compare
 from autograder.sandbox.inside import calling
 from autograder.sandbox.inside.parameters import call_by_name
@@ -423,10 +424,10 @@ def test_the_same_secret_draws_the_same_numbers_and_another_others() -> None:
 @pytest.mark.parametrize(
     ("drawn", "told"),
     [
-        (Drawn("row", (3,), "positiv"), "one of real, positive, probabilities, whole, not 'positiv'"),  # type: ignore[arg-type]
+        (Drawn("row", (3,), "positiv"), "are 'positiv': one of real, positive, probabilities, whole"),  # type: ignore[arg-type]
         (Drawn("row column", (3,)), "the axes 'row column' and the sizes (3,): one for each axis"),
         (Drawn("row", (3, 4)), "one for each axis"),
-        (Number(0.9, 0.2), "not from 0.9 to 0.2"),
+        (Number(0.9, 0.2), "is from 0.9 to 0.2: from the lesser to the greater"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_with_what_can(drawn: Drawn | Number, told: str) -> None:
@@ -496,7 +497,7 @@ def test_a_whole_number_is_drawn_from_the_secret_and_reaches_both_bounds() -> No
 
 
 def test_a_whole_number_between_which_there_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Whole is from the lesser to the greater, not from 2.1 to 2.9"):
+    with pytest.raises(ValueError, match=r"from 2.1 to 2.9 there is no whole number"):
         Whole(2.1, 2.9).drawn(np.random.default_rng(0))
 
 

@@ -332,7 +332,11 @@ def test_a_solution_that_refuses_a_call_of_its_own_oracle_is_told_with_the_argum
 @pytest.mark.parametrize("bad", ["nan", "inf"])
 def test_an_expected_value_that_is_not_finite_is_refused(toy: Toy, bad: str) -> None:
     text = toy.change("oracle.py", ("    return found", f"    found[0, 0] = np.{bad}\n    return found")).refusal()
-    assert text == "ramp-small: the expected ramp is not finite."
+    told = {
+        "nan": "is nan somewhere, which no answer equals: nan is not graded.",
+        "inf": "is infinite somewhere, and the case does not say that this is meant.",
+    }
+    assert text == f"ramp-small: the expected ramp {told[bad]}"
 
 
 def test_expected_values_too_small_for_their_tolerance_are_refused(toy: Toy) -> None:

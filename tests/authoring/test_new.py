@@ -19,8 +19,8 @@ from toy_kit import toy_kit
 
 from autograder.authoring.beginning import changes, example
 from autograder.authoring.beginning.likely_mistakes import Candidate, candidates
-from autograder.authoring.beginning.signatures import marked, read_solution, solution_of
-from autograder.authoring.beginning.texts import mistakes_text
+from autograder.authoring.beginning.signatures import read_solution, solution_of
+from autograder.authoring.beginning.texts import marked, mistakes_text
 from autograder.authoring.catalogue import Correct
 from autograder.authoring.exam import mutants
 from autograder.authoring.exam.contract import read_contract
@@ -212,10 +212,14 @@ def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
     (course / "class" / "ada").mkdir(parents=True)
     shutil.copy(course / "solution" / NAME / f"{NAME}.py", course / "class" / "ada")
     assert run(course, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
+    (course / "grades" / "overrides.csv").write_text("student,item,points,comment\nada,softmax-values,1,late\n")
     done = run(course, "rename", "softmax-values", "softmax-rows", "--grades", "grades")
     assert re.search(r"softmax-values is softmax-rows in \d+ files? and [1-9]\d* of grades; ", done.stdout)
     assert done.returncode == 0, done.stderr
-    assert "softmax-values is softmax-rows in 1 file and 2 of grades;" in done.stdout
+    assert "softmax-values is softmax-rows in 1 file and 3 of grades;" in done.stdout
+    assert "2 pages of that grading named it and are gone: autograder grade … --out grades makes them" in done.stdout
+    assert [path.name for path in (course / "grades").rglob("*.html")] == []
+    assert (course / "grades" / "overrides.csv").read_text() == "student,item,points,comment\nada,softmax-rows,1,late\n"
     assert find_assignment(course).item("softmax-rows").points == 29
     assert not (course / "fixtures" / NAME / "public" / "softmax-values.safetensors").exists()
     report = read_report(course / "grades" / "reports" / "ada.json")
@@ -223,7 +227,9 @@ def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
     assert report.items[0].item == "softmax-rows"
     assert "softmax-rows" in (course / "grades" / "grades.csv").read_text().splitlines()[0]
     assert run(course, "release", "--draft").returncode == 0
-    assert run(course, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
+    done = run(course, "grade", "class", "--out", "grades", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    assert "softmax-rows" in (course / "grades" / "feedback" / "ada.html").read_text()
 
 
 @pytest.mark.long

@@ -249,7 +249,7 @@ BESIDE_TORCH = "import torch\nimport numpy as np\n\n\ndef mask(n: int):\n    ret
     ("returned", "why"),
     [
         ("np.tri(n)", "a NumPy array that is no tensor: the file imports torch, so all functions take and return"),
-        ("torch.full((n,), -torch.inf)", "nan, inf or -inf, which are not graded: large numbers or truth values are"),
+        ("torch.full((n,), torch.nan)", "it returned nan, which no answer equals and which is not graded"),
         ("None", "it returned nothing"),
     ],
 )

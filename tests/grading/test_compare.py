@@ -217,12 +217,18 @@ def test_nan_never_matches_not_even_nan() -> None:
 
 
 @pytest.mark.parametrize("endless", [np.inf, -np.inf])
-def test_infinity_never_matches_not_even_infinity(endless: float) -> None:
+def test_infinity_matches_the_same_infinity_and_nothing_else(endless: float) -> None:
     endless_too = np.where(WANTED == 8, endless, WANTED)
+    expected = value(endless_too)
     assert rung(value(), seen(endless_too)) == "finite"
-    assert rung(value(endless_too), seen(endless_too)) == "finite"
-    assert rung(value(endless_too), seen(WANTED)) == "values"
+    assert rung(expected, seen(endless_too)) is None
+    for other in (-endless, np.nan, np.finfo(float).max, 0.0):
+        assert rung(expected, seen(np.where(WANTED == 8, other, WANTED))) == "values"
+    assert rung(expected, seen(np.where(WANTED == 8, endless, WANTED + 1))) == "values"
+    assert rung(value(endless_too, rtol=0.0, atol=0.0), seen(endless_too)) is None
     assert rung(value(endless_too, rtol=0.0, atol=0.0), seen(WANTED)) == "values"
+    infinite_elsewhere = np.where(WANTED == 8, endless, np.where(WANTED == 1, np.inf, WANTED))
+    assert rung(expected, seen(infinite_elsewhere)) == "values"
 
 
 @pytest.mark.parametrize("wanted", [8.0, -8.0])
@@ -691,3 +697,14 @@ def test_errors_of_one_type_are_the_same_mistake_whatever_their_words() -> None:
     assert not is_mistake([wanted], raised("ValueError", "unknown"), raised("ValueError", "unknown: median"))
     assert not is_mistake([wanted], raised("KeyError", ""), raised("AssertionError", ""))
     assert not is_mistake([wanted], Observation({}, {"error": None}), raised("KeyError", ""))
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "holds"),
+    [("n must be even", "n", True), ("None", "n", False), ("not even", "n", False), ("the windows", "window", True)],
+)
+def test_a_single_letter_is_mentioned_as_a_word_and_a_longer_text_anywhere(
+    message: str, text: str, holds: bool
+) -> None:
+    expected = Expectation("error", "refused", "f(0)", value={"type": "ValueError", "mentions": [text]})
+    assert error_holds(expected, {"types": ["ValueError"], "message": message}) == holds

@@ -50,7 +50,7 @@ def pasted(one: Case) -> dict[str, Any]:
     def g(*arguments: Any, **named: Any) -> None:
         got.update(dict(zip(names, arguments, strict=False)) | named)
 
-    exec("\n".join(call_lines(one)), {"g": g, "np": np, "torch": torch, **vars(math)})
+    exec("\n".join(call_lines(one)), {"g": g, "np": np, "torch": torch, "math": math})
     return got
 
 
@@ -66,6 +66,13 @@ def test_the_lines_make_the_call_of_the_case(values: str) -> None:
     assert {name: got[name] for name in one.params["given"]} == one.params["given"]
     assert got["f"](3.0) == 7.0
     assert call_lines(one)[-1].endswith("side='left')")
+
+
+@pytest.mark.parametrize(("values", "library"), [("numpy", "np"), ("python", "math"), ("torch", "math")])
+def test_functions_of_a_formula_are_said_with_their_library(values: str, library: str) -> None:
+    one = case(values, arguments={"f": Formula("x, e", "sin(pi * x) + exp(-e) * e")})
+    assert call_lines(one)[0] == f"f = lambda x, e: {library}.sin({library}.pi * x) + {library}.exp(-e) * e"
+    assert pasted(one)["f"](0.5, 0.0) == 1.0
 
 
 def test_what_has_a_gradient_says_so_and_a_matrix_that_is_wide_stands_row_below_row() -> None:

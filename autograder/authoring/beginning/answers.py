@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograder.authoring.beginning.signatures import Function
-from autograder.authoring.draws import Drawn
+from autograder.authoring.drafts.draws import Drawn
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.observation import Array, Returned
 from autograder.vocabulary.errors import UsageError
@@ -45,7 +45,9 @@ class Tried:
     returns        axes of what it returns; {name: axes} of a tuple or dictionary; None where it is compared as it is
     kind           what came back, as a phrase: "a NumPy array"
     dtype          of the first floating part
+    infinite       whether some of what it returns is infinite
     leaves         inputs that its result has a gradient with respect to
+    gradients_of   the parts of the result that have one
     errors         arguments that a check of its own refuses with ValueError, each with the argument that its text must
                    mention, where the docstring asks for that
     worded         for each other word that an argument may be, the same with it in `large`
@@ -60,15 +62,24 @@ class Tried:
     kind: str
     dtype: str
     square: bool
+    infinite: bool = False
     leaves: tuple[str, ...] = ()
+    gradients_of: tuple[str, ...] = ()
     errors: tuple[tuple[Mapping[str, Any], str], ...] = ()
     worded: Mapping[str, Tried] = field(default_factory=dict)
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of what it returns."""
+        return (self.function.name,) if isinstance(self.returns, str) else tuple(self.returns or ())
 
-def names_of(function: Function, kind: Any, plain: Any) -> list[str]:
+
+def names_of(function: Function, kind: Any, plain: Any, parts: Any = None) -> list[str]:
     """Names for the parts that are numbers; none where what comes back is compared as it is."""
     if kind in ("a tensor", "a NumPy array", "a number"):
         return [function.name]
+    if isinstance(parts, list) and not str(kind).startswith("a tuple of "):
+        return [str(one) for one in parts] if len(parts) > 1 or kind == "a dictionary" else []
     if isinstance(kind, str) and kind.startswith("a tuple of "):
         count = int(kind.rpartition(" ")[2])
         return list(function.parts) if len(function.parts) == count else [f"part{n}" for n in range(1, 1 + count)]
@@ -123,6 +134,9 @@ def nothing_to_compare(kind: Any, plain: Any) -> str:
     """Why what came back, which is no number, is not compared as it is either; "" where it is."""
     if kind == "nothing":
         return "it returned nothing, and what it prints or changes is not graded"
+    if kind == "a list" and plain == kind:
+        told = "a list of one array alone, or of what are no numbers"
+        return f"it returned {told}: return the array itself, a tuple, or lists of numbers"
     if plain == kind and kind != "text":
         return f"it returned {kind}, and numbers, arrays, text, truth values, lists and dictionaries are compared"
     return ""

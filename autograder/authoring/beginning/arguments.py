@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +13,14 @@ import numpy as np
 
 from autograder.authoring.beginning.signatures import Argument, Function
 from autograder.authoring.calls import Drawn, Formula, Number, Whole
+from autograder.authoring.drafts import callbacks
+from autograder.authoring.drafts.draws import wholes
 
 SIZES = ((3, 4, 2, 5), (5, 7, 6, 8), (9, 11, 10, 12))  # of axes in the order of their names: no two in a case the same
 RANGES = ("real", "positive", "probabilities", "whole")
 NUMBERS = (Number(0.5, 3.0), Number(0.1, 0.9), Number(-2.0, 2.0), Number(2.0, 9.0))
 WHOLES = (2, 3, 1, 10)
-FORMULAS = (Formula("x", "x * x - 2"), Formula("x", "2 * x"))  # the second is the first one's derivative
-OTHER_FORMULA = Formula("x", "x * x - 3")
+WORDS = ("pear", "fig", "apple", "kiwi", "fig", "banana")
 TRIES = 96
 SPAN, MOST_DRAWS = 3, 256  # from a whole number to the greatest drawn in its place; combinations of such
 
@@ -40,10 +42,14 @@ def _choices(named: Sequence[Argument]) -> Iterator[dict[str, Any]]:
 
 def _values(named: Sequence[Argument], low: str, numbers: Mapping[str, int], axes: tuple[str, ...]) -> dict[str, Any]:
     arguments = {one.name: _value(one, low, numbers.get(one.name, 0), axes or ("entry",)) for one in named}
-    for place, name in enumerate(one.name for one in named if _is_free(one)):
-        arguments[name] += place  # no two the same: else nobody saw which is which
-    functions = (one.name for one in named if one.kind == "function" and not one.optional)
-    return arguments | dict(zip(functions, itertools.cycle(FORMULAS), strict=False))
+    for place, one in enumerate(one for one in named if _is_free(one)):
+        arguments[one.name] += 2 * place if one.also else place  # no two the same: else nobody saw which is which
+    functions = (one for one in named if one.kind == "function" and not one.optional)
+    return arguments | {one.name: _formulas(one)[place % 2] for place, one in enumerate(functions)}
+
+
+def _formulas(argument: Argument) -> Sequence[Formula]:
+    return callbacks.formulas(argument.takes, argument.text)
 
 
 def _value(argument: Argument, low: str, number: int, axes: tuple[str, ...]) -> Any:
@@ -53,20 +59,24 @@ def _value(argument: Argument, low: str, number: int, axes: tuple[str, ...]) -> 
         case "array":
             kind = argument.likely if argument.likely and (number == 0 or argument.likely == "whole") else low
             low_high = _bounds(argument, "real" if argument.range and kind == "probabilities" else kind)
-            return Drawn(" ".join(argument.axes or axes), (), *low_high)  # type: ignore[arg-type]
+            return Drawn(" ".join(argument.axes or axes), (), *low_high, also=argument.also)  # type: ignore[arg-type]
         case "number":
             if argument.range:
                 return Number(*argument.range)
+            if argument.likely == "positive" and NUMBERS[number].low < 0:
+                number = 0
             is_number = type(argument.default) in (int, float) and not number
             return float(argument.default) if is_number else NUMBERS[number]
         case "whole":
             if type(argument.default) is not int or number or not _is_within(argument.range, argument.default):
-                return _whole(argument.range, number)
+                return _fitting(argument, _whole(argument.range, number))
             return int(argument.default)
         case "function":
-            return FORMULAS[0]
+            return _formulas(argument)[0]
         case "flag":
             return bool(argument.default)
+        case "texts":
+            return list(WORDS[:3])
         case _:
             return str(argument.default or next(iter(argument.words), "text"))
 
@@ -82,6 +92,11 @@ def _bounds(argument: Argument, kind: str) -> tuple[str, float | None, float | N
 
 def _is_within(bounds: tuple[float, float] | None, value: float) -> bool:
     return bounds is None or bounds[0] <= value <= bounds[1]
+
+
+def _fitting(argument: Argument, value: int) -> int:
+    """The whole number, or the next one that is even or odd, where that is said."""
+    return value if wholes(value, value, argument.also) else value + 1
 
 
 def _whole(bounds: tuple[float, float] | None, number: int) -> int:
@@ -105,17 +120,22 @@ def sized(function: Function, arguments: Mapping[str, Any], sizes: Sequence[int]
             found[name] = replace(one, sizes=tuple(names[axis] for axis in one.axes.split()))
         if isinstance(one, Drawn) and name in counted:
             found[name] = replace(found[name], kind="whole", low=0, high=counted[name] - 1)
+        if isinstance(one, Drawn) and one.kind == "whole" and one.also and found[name].low is None:
+            found[name] = replace(found[name], low=0, high=3 * math.prod(found[name].sizes))  # room for different ones
     return found
 
 
-def larger(argument: Argument, value: Any) -> Sequence[int]:
+def larger(argument: Argument, value: Any) -> Sequence[Any]:
     """Larger whole numbers in place of one that has no default, within the bounds that the docstring sets."""
+    if argument.kind == "texts" and value == list(WORDS[:3]):
+        return (list(WORDS),)
     if argument.kind != "whole" or not argument.is_needed:
         return ()
     if argument.range is None:
-        return (value + 5, value + 3, value + 1)
+        return (value + 6, value + 4, value + 2) if argument.also else (value + 5, value + 3, value + 1)
     high = math.floor(argument.range[1])
-    return tuple(more for more in (high, (value + high) // 2) if more > value)
+    known = wholes(value + 1, high, argument.also)
+    return tuple(more for more in dict.fromkeys((*known[-1:], (value + high) // 2)) if more in known)
 
 
 def with_wholes(function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -132,14 +152,15 @@ def _upward(argument: Argument, value: int) -> Whole | int:
     low, high = argument.range or (-math.inf, math.inf)
     greatest = value + SPAN if value + SPAN <= high else math.floor(high)
     least = value - SPAN if value - SPAN >= low else math.ceil(low)
-    if greatest > value:
-        return Whole(value, greatest)
-    return Whole(least, value) if least < value else value
+    if len(wholes(value, greatest, argument.also)) > 1:
+        return Whole(value, greatest, argument.also)
+    return Whole(least, value, argument.also) if len(wholes(least, value, argument.also)) > 1 else value
 
 
 def every_draw(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The arguments with each combination of the whole numbers that may be drawn."""
-    drawn = {name: range(int(one.low), int(one.high) + 1) for name, one in arguments.items() if isinstance(one, Whole)}
+    ranged = {name: one for name, one in arguments.items() if isinstance(one, Whole)}
+    drawn = {name: wholes(int(one.low), int(one.high), one.also) for name, one in ranged.items()}
     for several in itertools.product(*drawn.values()):
         yield {**arguments, **dict(zip(drawn, several, strict=True))}
 
@@ -153,10 +174,12 @@ def others(argument: Argument, value: Any) -> Sequence[Any]:
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int):
-        return tuple(more for more in (value + 1, value + 2, value - 1) if _is_within(argument.range, more))
+        more = (value + 1, value + 2, value - 1, *((value - 2,) if argument.also else ()))
+        return tuple(one for one in more if _is_within(argument.range, one) and wholes(one, one, argument.also))
     if isinstance(value, float):
         return tuple(other for other in (0.5 * value + 0.25, value + 1.0) if other != value)
-    return (OTHER_FORMULA,) if value == FORMULAS[0] else ()
+    first, _, other = _formulas(argument) if isinstance(value, Formula) else ("", "", value)
+    return (other,) if value == first else ()
 
 
 def worded(function: Function, arguments: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -182,10 +205,11 @@ def unanswered(function: Function, arguments: Mapping[str, Any], seed: int, said
     """What was tried, what came of it, and what the author may write."""
     rows = [f"`{one.name}   {_row_of(one)}`" for one in function.arguments if one.is_needed]
     said += "".join(f"; its docstring has {slip}" for slip in function.slips)
+    said += "".join(f"; {phrase} (line {line}) binds nothing that is drawn" for line, phrase in function.unbound)
     return (
         f"{function.name} answers nothing that was tried: {said}. It was called with {_in_a_row(arguments, seed)}. Say "
         f"in its docstring what each argument is, one line each, and between which bounds: {', '.join(rows)}; or "
-        "`x   float[row column]`, `k   int[row]   below column`, `n   int   from 1 to 9`, `f   function`, "
+        "`x   float[row column]`, `k   int[row]   below column`, `n   int   from 1 to 9`, `f   function of x and y`, "
         '`side   "up" or "down"`.'
     )
 
@@ -207,8 +231,11 @@ def _row_of(argument: Argument) -> str:
             return "int   from 1 to 9"
         case "text":
             return " or ".join(f'"{word}"' for word in argument.words or ("text",))
+        case "texts":
+            return "list of words"
         case kind:
-            return {"flag": "True or False", "function": "function"}[kind]
+            of = f" of {' and '.join(argument.takes)}" if argument.takes else ""
+            return {"flag": "True or False", "function": f"function{of}"}[kind]
 
 
 def _in_a_row(arguments: Mapping[str, Any], seed: int) -> str:
@@ -216,7 +243,8 @@ def _in_a_row(arguments: Mapping[str, Any], seed: int) -> str:
     rng = np.random.default_rng(seed)
     for one in arguments.values():
         if isinstance(one, Drawn):
-            one.array(rng)  # numbers are drawn after all arrays
+            with contextlib.suppress(ValueError):
+                one.array(rng)  # numbers are drawn after all arrays
     return ", ".join(f"{name} = {_in_words(one, rng)}" for name, one in arguments.items())
 
 

@@ -17,7 +17,7 @@ from autograder.authoring.beginning.choosing import choose
 from autograder.authoring.beginning.clauses import contract_text
 from autograder.authoring.beginning.entries import Allowances, cases_text, entries
 from autograder.authoring.beginning.likely_mistakes import Candidate
-from autograder.authoring.beginning.signatures import Solution, marked
+from autograder.authoring.beginning.signatures import Solution
 from autograder.authoring.beginning.trial import Bench
 from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.exam.contract import CONTRACT, read_contract
@@ -102,7 +102,7 @@ class _Writing:
 
     def all(self) -> tuple[Mapping[str, Sequence[Candidate]], int, tuple[str, ...]]:
         """Write everything and make the fixtures; the mistakes that were chosen, the number of cases, what is alike."""
-        text = marked(self.solution)
+        text = texts.marked(self.solution)
         allowed = Allowances()
         self._write(allowed, {})
         cases = self._cases(allowed)
@@ -144,7 +144,7 @@ class _Writing:
             (fixtures / "oracle.py", texts.oracle_text(self.tried, self.solution)),
             (fixtures / "probes.py", texts.probes_text()),
             (fixtures / "mistakes.py", texts.mistakes_text(self.name, mistakes)),
-            (solution / f"{self.name}.py", marked(self.solution)),
+            (solution / f"{self.name}.py", texts.marked(self.solution)),
             (solution / "README.md", texts.readme_text(self.name, self.title, functions)),
         ):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -152,14 +152,14 @@ class _Writing:
 
 
 def answers_alike(function: str, cases: Sequence[Case]) -> bool:
-    """Whether a function's cases, several of them, all expect the same to be returned."""
+    """Whether a function's cases all expect the same to be returned, or there is but one."""
     judged = [
         [one for one in case.expected if one.kind in ("value", "fact")] for case in cases if case.function == function
     ]
     told = [
         [(e.name, e.value, e.array is not None and e.array.tolist()) for e in several] for several in judged if several
     ]
-    return len(told) > 1 and all(one == told[0] for one in told)
+    return bool(told) and all(one == told[0] for one in told)
 
 
 def _allow(refusal: str, allowed: Allowances) -> bool:

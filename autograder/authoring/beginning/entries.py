@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.authoring.beginning.answers import Tried
 from autograder.authoring.beginning.signatures import Solution
-from autograder.authoring.calls import Drawn, Formula, Number
+from autograder.authoring.calls import Drawn, Formula, Number, Whole
 
 TINY = 1e-3
 LONGEST_LINE = 106  # of one call's arguments
@@ -63,7 +63,9 @@ def _sizes(arguments: Mapping[str, Any], otherwise: str = "drawn numbers") -> st
         for axis, size in zip(one.axes.split(), one.sizes, strict=True)
     }
     sizes = ", ".join(_several(axis, size) for axis, size in names.items())
-    counts = ", ".join(f"{name} = {one}" for name, one in arguments.items() if type(one) is int)
+    is_drawn = any(isinstance(one, Drawn | Number) for one in arguments.values())
+    told = (int,) if is_drawn or not otherwise else (int, str, bool, float, list)
+    counts = ", ".join(f"{name} = {one!r}" for name, one in arguments.items() if type(one) in told)
     shown = sizes or (counts if len(counts) <= LONGEST else "")
     return f"{shown}: {otherwise}" if sizes and otherwise == "other settings" else shown or otherwise
 
@@ -109,7 +111,7 @@ def _entry(tried: Tried, what: str, points: int, allowed: Allowances) -> Entry:
         wanted[f"{slug}-{short}-other"] = (_sizes(tried.other, "other settings"), tried.other)
     if what == "values" and tried.brief != tried.large:
         wanted[f"{slug}-{short}-brief"] = (_sizes(tried.brief, "defaults alone"), tried.brief)
-    kept = [name for name in wanted if name not in allowed.dropped]
+    kept = [name for name in wanted if name not in allowed.dropped and not _is_again(name, wanted)]
     calls = {
         name: _call(
             tried, name, *wanted[name], leaves, allowed.free.get(name, []), named=not leaves and name == kept[0]
@@ -124,6 +126,13 @@ def _entry(tried: Tried, what: str, points: int, allowed: Allowances) -> Entry:
     first = next(iter(calls))
     public, hidden = {first: calls[first]}, {name: text for name, text in calls.items() if name != first}
     return Entry(f"{slug}-{what}", tried.function.name, what, points, public, hidden)
+
+
+def _is_again(name: str, wanted: Mapping[str, tuple[str, Mapping[str, Any]]]) -> bool:
+    """Whether a case before it makes the same call, with nothing drawn in it."""
+    arguments = wanted[name][1]
+    earlier = [wanted[one][1] for one in list(wanted)[: list(wanted).index(name)]]
+    return arguments in earlier and not any(isinstance(one, Drawn | Number) for one in arguments.values())
 
 
 # cases.py
@@ -165,8 +174,10 @@ def _call(
     more += [f"by_name={_shown(by_name)}"] if by_name else []
     axes = {name: arguments[name].axes for name in leaves}
     more += [f"leaves={_shown(axes)}", "only_gradients=True"] if leaves else []
+    more += [f"gradients_of={_shown(list(tried.gradients_of))}"] if leaves and len(tried.parts) > 1 else []
     more += [f"kind={_shown(tried.kind)}"] if tried.kind and not leaves else []
     more += ['square="two axes are of one size"'] if tried.square else []
+    more += ['infinite="so does the solution"'] if tried.infinite else []
     tiny = [a.name for a in tried.function.arguments if isinstance(a.default, float) and abs(a.default) < TINY]
     free = list(dict.fromkeys([*free, *tiny]))  # a tolerance: how much it matters is the method's own business
     more += [f"free={_shown(list(free))}"] if free else []
@@ -220,9 +231,11 @@ def _argument(value: Any) -> str:
     if isinstance(value, Drawn):
         kind = f', "{value.kind}"' if value.kind != "real" or value.low is not None else ""
         bounds = f", {value.low!r}, {value.high!r}" if value.low is not None else ""
-        return f'Drawn("{value.axes}", {value.sizes!r}{kind}{bounds})'
+        words = f', also="{value.also}"' if value.also else ""
+        return f'Drawn("{value.axes}", {value.sizes!r}{kind}{bounds}{words})'
     if isinstance(value, Number):
-        return f"{type(value).__name__}({value.low}, {value.high})"
+        words = f', "{value.also}"' if isinstance(value, Whole) and value.also else ""
+        return f"{type(value).__name__}({value.low}, {value.high}{words})"
     return f'Formula("{value.of}", "{value.expression}")' if isinstance(value, Formula) else _shown(value)
 
 

@@ -40,6 +40,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "std": ("var", "Is it the spread or its square that is asked for?"),
     "var": ("std", "Is it the spread or its square that is asked for?"),
 }
+EXCHANGED = "arguments-exchanged"
 DROPPED = frozenset({"sqrt", "abs", "exp", "log", "sorted", "square"})
 
 
@@ -59,7 +60,11 @@ class Candidate:
 
 
 def candidates(correct: str, function: Function) -> Iterator[Candidate]:
-    """Every likely mistake whose line stands in the text once; slugs are unique."""
+    """Every likely mistake whose line stands in the text once, the most telling first; slugs are unique."""
+    return iter(sorted(_candidates(correct, function), key=lambda one: EXCHANGED not in one.slug))
+
+
+def _candidates(correct: str, function: Function) -> Iterator[Candidate]:
     tree = ast.parse(correct)
     lines = correct.splitlines()
     seen: dict[str, int] = {}
@@ -95,6 +100,7 @@ def _changes(node: ast.AST, function: Function) -> Iterator[Change]:
         yield _start(node.test), _end(node.test), lambda text: "False", "unchecked", hint
     if isinstance(node, ast.Call):
         yield from _of_call(node)
+        yield from _of_callback(node, function)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         for argument in function.arguments:
             if argument.name == node.id and argument.kind in ("number", "whole"):
@@ -137,6 +143,15 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
                 "axis-lost",
                 "What shape has each of the two operands?",
             )
+
+
+def _of_callback(node: ast.Call, function: Function) -> Iterator[Change]:
+    """The first two arguments of a function that is an argument, exchanged."""
+    called = [one for one in function.arguments if one.kind == "function" and one.name == getattr(node.func, "id", "")]
+    if called and len(node.args) == 2 and not any(isinstance(one, ast.Starred) for one in node.args):
+        first, second = map(ast.unparse, node.args)
+        hint = f"Which of its arguments does {called[0].name} take first?"
+        yield _start(node.args[0]), _end(node.args[1]), lambda text: f"{second}, {first}", EXCHANGED, hint
 
 
 def _swapped(sign: str, other: str) -> Callable[[str], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,8 +12,9 @@ from typing import Any, Literal
 
 from autograder.authoring import docstrings
 from autograder.authoring.docstrings import Kind, sentences
+from autograder.authoring.drafts import callbacks, said
 from autograder.authoring.exam.parameters import words_compared
-from autograder.authoring.handout.source_notebook import BEGIN, END
+from autograder.authoring.handout.source_notebook import BEGIN
 from autograder.vocabulary.errors import UsageError
 
 Values = Literal["torch", "numpy", "python"]
@@ -25,7 +27,8 @@ ANNOTATIONS: tuple[tuple[str, Kind], ...] = (
 REFUSES = re.compile(r"\braises?\b|\brefuse|\b\w+Error\b")
 ASKED = re.compile(
     r"Error\b.*?(?:\b(?:which|that|must|should|text|message|to|and)\s+(?:mention|name)s?|\b(?:mentioning|naming))\b"
-    r"(.*?)(?:[,;]|\b(?:if|where|when|unless)\b|$)"
+    r"(.*?)(?:[,;]|\b(?:if|where|when|unless)\b|$)",
+    re.IGNORECASE,
 )
 OF_DEFAULT: dict[type, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
 
@@ -44,6 +47,9 @@ class Argument:
     optional  whether None is its default, and nothing says what else it may be
     by_name   whether it is passed by name alone
     by_place  whether it is passed by its place alone
+    also      what its numbers are besides, as `Drawn` and `Whole` say it: "increasing", "even"
+    takes     of a function the names of its arguments; () where nothing says how many these are
+    text      what the docstring says of it
     """
 
     name: str
@@ -58,6 +64,9 @@ class Argument:
     optional: bool = False
     by_name: bool = False
     by_place: bool = False
+    also: str = ""
+    takes: tuple[str, ...] = ()
+    text: str = ""
 
     @property
     def is_needed(self) -> bool:
@@ -73,6 +82,7 @@ class Function:
     axes      of each part that it returns, as the docstring says; () where it does not
     parts     names of what it returns, where that is a tuple of names; () elsewhere
     marked    whether its text says what students write
+    first_line   of the file, at which its docstring's text begins
     """
 
     name: str
@@ -82,6 +92,7 @@ class Function:
     marked: bool
     axes: tuple[docstrings.Axes, ...] = ()
     parts: tuple[str, ...] = ()
+    first_line: int = 1
 
     @property
     def slug(self) -> str:
@@ -102,6 +113,17 @@ class Function:
     def slips(self) -> list[str]:
         """What the docstring seems to say of arguments, and is not read to, as phrases."""
         return list(docstrings.slips(self.docstring, [one.name for one in self.arguments]))
+
+    @property
+    def unbound(self) -> list[tuple[int, str]]:
+        """Words that say of an argument's numbers what is not drawn, as phrases, each with its line of the file."""
+        told = [
+            (one.name, word)
+            for one in self.arguments
+            for word in said.unread(one.name, one.kind, one.axes, one.text, one.takes)
+        ]
+        lines = [said.line_of(self.docstring, name, word) for name, word in told]
+        return [(self.first_line + n, f"{word!r} of {name}") for (name, word), n in zip(told, lines, strict=True)]
 
     @property
     def needed(self) -> tuple[Argument, ...]:
@@ -127,8 +149,12 @@ class Solution:
 
 def read_solution(path: Path) -> Solution:
     """The solution in that file; raises UsageError where it is no Python or has no function."""
+    if path.suffix == ".ipynb":
+        raise UsageError(f"{path} is a notebook: give a Python file with its functions, solution.py.")
     try:
         return solution_of(path.read_text(encoding="utf-8"), path)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
 
@@ -162,22 +188,6 @@ def _left_out(tree: ast.Module) -> Iterator[str]:
             yield f"{node.name} (a class)"
 
 
-def marked(solution: Solution) -> str:
-    """The text with both markers around the body of each function that has none, below its docstring."""
-    lines = solution.text.splitlines()
-    open_ones = {function.name for function in solution.functions if not function.marked}
-    nodes = [n for n in ast.parse(solution.text).body if isinstance(n, ast.FunctionDef) and n.name in open_ones]
-    for node in sorted(nodes, key=lambda node: node.lineno, reverse=True):
-        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-        if not body:
-            raise UsageError(f"{solution.path}:{node.lineno}: {node.name} has no body to mark.")
-        first = body[0].lineno
-        margin = lines[first - 1][: len(lines[first - 1]) - len(lines[first - 1].lstrip())]
-        lines.insert(node.end_lineno or first, f"{margin}{END}")
-        lines.insert(first - 1, f"{margin}{BEGIN}")
-    return "\n".join(lines) + "\n"
-
-
 def _values(tree: ast.Module) -> Values:
     names = {
         alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
@@ -192,12 +202,13 @@ def _function(node: ast.FunctionDef, lines: list[str]) -> Function:
     following = lines[node.end_lineno or 0 : (node.end_lineno or 0) + 1]
     return Function(
         name=node.name,
-        arguments=tuple(_arguments(node, docstring)),
+        arguments=tuple(_alike(list(_arguments(node, docstring)))),
         summary=docstring.splitlines()[0].strip() if docstring else "",
         docstring=docstring,
         marked=any(line.strip() == BEGIN for line in (*own, *following)),
         axes=docstrings.returned(docstring),
         parts=_parts(node),
+        first_line=said.first_line(node),
     )
 
 
@@ -218,9 +229,20 @@ def _arguments(node: ast.FunctionDef, docstring: str) -> Iterator[Argument]:
     for one, default in zip([*listed, *by_name], [*missing, *node.args.defaults, *node.args.kw_defaults], strict=True):
         found = _argument(one, default, docstring, _used(one.arg, node))
         compared = sorted(words_compared(node).get(one.arg, ()))
-        said = docstrings.words(one.arg, docstring) or tuple(compared)
+        words = docstrings.words(one.arg, docstring) or tuple(compared)
         found = replace(found, by_name=one in by_name, by_place=one in node.args.posonlyargs)
-        yield replace(found, words=said) if found.kind == "text" else found
+        if found.kind == "function":
+            annotation = ast.unparse(one.annotation) if one.annotation else ""
+            found = replace(found, takes=callbacks.takes(one.arg, found.text, annotation, node))
+        yield replace(found, words=words) if found.kind == "text" else found
+
+
+def _alike(arguments: list[Argument]) -> Iterator[Argument]:
+    """The arguments, arrays without axes of their own with those of the one that they are `the same length as`."""
+    axes = {one.name: one.axes for one in arguments}
+    for one in arguments:
+        same = said.SAME.search(one.text)
+        yield replace(one, axes=axes.get(same[1], ())) if same and one.kind == "array" and not one.axes else one
 
 
 def _argument(node: ast.arg, default: ast.expr | None, docstring: str, used: Kind | None) -> Argument:
@@ -229,23 +251,27 @@ def _argument(node: ast.arg, default: ast.expr | None, docstring: str, used: Kin
     literal = _literal(default)
     if type(literal) in OF_DEFAULT and (told is None or type(literal) in (bool, str)):
         told = OF_DEFAULT[type(literal)]
-    axes, said = docstrings.described(node.arg, docstring)
-    kind: Kind = used if used == "function" else "array" if axes else told or said or used or "array"
+    axes, described = docstrings.described(node.arg, docstring)
+    kind: Kind = used if used == "function" else "array" if axes else told or described or used or "array"
     if kind == "array" and not axes and (told == "array" or annotation.startswith("list[list")):
         axes = ("row", "column") if annotation.startswith("list[list") else ()
     text = docstrings.paragraph(node.arg, docstring)
-    bounds = docstrings.bounds(text)
+    if kind == "array" and said.TEXTS.search(f"{annotation} {text}"):
+        kind, axes = "texts", ()
+    found = said.numbers(node.arg, text, kind, axes)
     is_none = isinstance(default, ast.Constant) and default.value is None
     return Argument(
         node.arg,
         kind,
-        axes,
+        found.axes,
         literal,
-        known=bool(axes or told or said or used or is_none),
-        range=bounds if kind == "array" else docstrings.within(bounds),
-        likely=docstrings.likely(text),
-        below=docstrings.below(text) if kind == "array" else "",
-        optional=is_none and not (axes or bounds),
+        known=bool(axes or told or described or used or is_none),
+        range=found.range,
+        likely=found.likely,
+        below=found.below,
+        also=found.also,
+        optional=is_none and not (axes or found.range),
+        text=text,
     )
 
 
@@ -261,9 +287,6 @@ def _used(name: str, node: ast.FunctionDef) -> Kind | None:
 
 
 def _literal(node: ast.expr | None) -> Any:
-    if node is None:
-        return None
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        return None
+    with contextlib.suppress(ValueError):
+        return None if node is None else ast.literal_eval(node)
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,9 @@ from autograder.authoring.beginning.entries import HINTS, TITLES, Entry, filled,
 from autograder.authoring.beginning.likely_mistakes import Candidate
 from autograder.authoring.beginning.signatures import Argument, Function, Solution
 from autograder.authoring.beginning.trial import PROBES
+from autograder.authoring.handout.source_notebook import BEGIN, END
 from autograder.grading.items import PACKAGES
+from autograder.vocabulary.errors import UsageError
 
 
 def items_text(name: str, title: str, listed: Sequence[Entry], solution: Solution) -> str:
@@ -70,7 +73,8 @@ def _wanted(tried: Tried) -> Iterable[tuple[str, str]]:
     """The names of what the oracle is to define of a function, and what a gradient is of."""
     name = tried.function.name
     several = f"({', '.join(tried.leaves)})" if len(tried.leaves) > 1 else "".join(tried.leaves)
-    what = f"  # of the sum of what {name} returns, with respect to {several}"
+    listed = tried.gradients_of if len(tried.parts) > 1 else (f"what {name} returns",)
+    what = f"  # of the sum of {' and '.join(listed)}, with respect to {several}"
     return [(name, ""), *([(f"{name}_gradient", what)] if tried.leaves else [])]
 
 
@@ -160,3 +164,19 @@ def _about(function: Function) -> str:
     arguments = ", ".join([*map(_parameter, places), *(["*"] if by_name else []), *map(_parameter, by_name)])
     said = function.summary or "Complete the function."
     return f"`{function.name}({arguments})`: {said[0].lower()}{said[1:]}"
+
+
+def marked(solution: Solution) -> str:
+    """The text with both markers around the body of each function that has none, below its docstring."""
+    lines = solution.text.splitlines()
+    open_ones = {function.name for function in solution.functions if not function.marked}
+    nodes = [n for n in ast.parse(solution.text).body if isinstance(n, ast.FunctionDef) and n.name in open_ones]
+    for node in sorted(nodes, key=lambda node: node.lineno, reverse=True):
+        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        if not body:
+            raise UsageError(f"{solution.path}:{node.lineno}: {node.name} has no body to mark.")
+        first = body[0].lineno
+        margin = lines[first - 1][: len(lines[first - 1]) - len(lines[first - 1].lstrip())]
+        lines.insert(node.end_lineno or first, f"{margin}{END}")
+        lines.insert(first - 1, f"{margin}{BEGIN}")
+    return "\n".join(lines) + "\n"

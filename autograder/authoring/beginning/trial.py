@@ -131,8 +131,8 @@ class Bench:
             dtype=dtype if dtype in ("float32", "float64") else "float64",
             errors=self._chosen_errors(function, small) if function.promises_errors else (),
         )
-        leaves = self._leaves(function, small) if isinstance(found.returns, str) else ()
-        return replace(found, leaves=leaves, worded=dict(self._worded(found)))
+        parts, leaves = self._leaves(function, small, found)
+        return replace(found, gradients_of=parts, leaves=leaves, worded=dict(self._worded(found)))
 
     def _large(self, function: Function, large: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Arguments with large axes, and with counts that are larger too where they are answered in the same shape."""
@@ -171,8 +171,10 @@ class Bench:
     def _seen(self, function: Function, seen: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What came back, as Tried describes it."""
         returns, square = axes_of(function, seen, arguments)
-        kind = "" if returns is None or self.solution.values == "torch" else seen["kind"]
-        return {"returns": returns, "kind": kind, "square": square}
+        is_told = self.solution.values != "torch" or seen["kind"] in ("a list", "a dictionary")
+        kind = seen["kind"] if is_told and returns is not None else ""
+        infinite = any(np.isinf(array).any() for array in seen["parts"].values() if array is not None)
+        return {"returns": returns, "kind": kind, "square": square, "infinite": infinite}
 
     # Calls
 
@@ -180,6 +182,11 @@ class Bench:
         self, function: Function, arguments: Mapping[str, Any], seed: int = SEEDS[0]
     ) -> Mapping[str, Any] | None:
         """Parts and kind of what comes back, where it can be graded; else None, and `said` says why."""
+        try:
+            inputs = self._inputs(arguments, seed)
+        except ValueError as error:  # there are too few numbers of the kind that the docstring asks for
+            self.said = str(error)
+            return None
         first = self.run(function, arguments, seed=seed, plain=True)
         if first.observation is None:
             self.said = ending(first)
@@ -187,7 +194,7 @@ class Bench:
                 raise Unanswered((f"{self.solution.path} cannot be loaded: {self.said}.", function))
             return None
         kind, plain = first.observation.facts.get("kind"), first.observation.facts.get("result")
-        names = names_of(function, kind, plain)
+        names = names_of(function, kind, plain, first.observation.facts.get("parts"))
         if not names:
             self.said = nothing_to_compare(kind, plain)
             self.is_final = bool(self.said)
@@ -200,11 +207,11 @@ class Bench:
         if any(array is None for array in parts.values()):
             self.said, self.is_final = unread(kind, self.solution.values), True
             return None
-        if changed := changed_arguments(seen.observation.returned, self._inputs(arguments, seed)):
+        if changed := changed_arguments(seen.observation.returned, inputs):
             self.said, self.is_final = f"it changes its argument {changed[0]}, which must stay as it is", True
             return None
-        if not all(np.isfinite(array).all() for array in parts.values() if array is not None):
-            self.said = "it returned nan, inf or -inf, which are not graded: large numbers or truth values are"
+        if any(np.isnan(array).any() for array in parts.values() if array is not None):
+            self.said = "it returned nan, which no answer equals and which is not graded"
             return None
         if not any(np.abs(array).max(initial=0) > 1e-3 for array in parts.values() if array is not None):
             is_empty = all(array.size == 0 for array in parts.values() if array is not None)
@@ -240,15 +247,22 @@ class Bench:
         rng = np.random.default_rng(seed)
         return {name: one.array(rng) for name, one in arguments.items() if isinstance(one, Drawn)}
 
-    def _leaves(self, function: Function, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        if self.solution.values != "torch":
-            return ()
+    def _leaves(
+        self, function: Function, arguments: Mapping[str, Any], tried: Tried
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The parts of what it returns that carry a graph, and the inputs that these have a gradient in."""
+        if self.solution.values != "torch" or tried.infinite or not tried.parts:
+            return (), ()
         floats = [name for name, one in arguments.items() if isinstance(one, Drawn) and one.kind != "whole"]
-        seen = self.run(function, arguments, returns=[function.name], leaves=floats).observation
-        if seen is None or not seen.returned[function.name].requires_grad:
-            return ()
+        names = list(tried.parts)
+        seen = self.run(function, arguments, returns=names, leaves=floats).observation
+        parts = [name for name in names if seen and seen.returned[name].requires_grad]
+        seen = self.run(function, arguments, returns=names, leaves=floats, gradients_of=parts).observation
+        if seen is None or not parts:
+            return (), ()
         found = {name: seen.returned.get(f"gradient {name}") for name in floats}
-        return tuple(n for n, one in found.items() if one and one.array is not None and np.abs(one.array).max() > 1e-3)
+        leaves = [n for n, one in found.items() if one and one.array is not None and np.abs(one.array).max() > 1e-3]
+        return tuple(parts), tuple(leaves)
 
     def _chosen_errors(self, function: Function, arguments: Mapping[str, Any]) -> tuple[tuple[Refused, str], ...]:
         """Some of what is refused: for each reason one, and another one while there are few."""

@@ -135,7 +135,8 @@ def _line_of(rows: Sequence[str], function: str, sentence: str) -> int:
     """The line of a sentence below its function's name."""
     heads = (f"[{function}]", f'["{function}"]')
     start = next((number for number, row in enumerate(rows) if row.strip() in heads), 0)
-    return next((n for n, row in enumerate(rows[start:], start + 1) if row.strip()[1:].startswith(sentence)), 1)
+    plain = [row.strip()[1:].replace('\\"', '"').replace("\\\\", "\\") for row in rows]
+    return next((n for n, row in enumerate(plain[start:], start + 1) if row.startswith(sentence)), 1)
 
 
 def _short_clause(short: Clause, value: Any, path: Path) -> Clause:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from autograder.authoring.declarations import DTYPES, Draft, Refusal, check_draft
-from autograder.authoring.draws import Formula
+from autograder.authoring.declarations import DTYPES, Draft, Refusal
+from autograder.authoring.drafts.draws import Formula
+from autograder.authoring.drafts.gradable import check_draft
 from autograder.authoring.fixtures.time_limit import END, in_time, limited
+from autograder.authoring.proofreading.blame import Ask, UndrawnError, fault_of_answer
 from autograder.authoring.proofreading.fault import CASE, Fault, attempt, fault_of, likely
 from autograder.authoring.proofreading.items_file import ItemsFile, listed_in, listed_names
 from autograder.authoring.proofreading.names import Known, Slip, axis_slips, name_slips
@@ -25,10 +28,6 @@ from autograder.vocabulary.errors import FixtureError
 
 Place = tuple[Path, int]
 RIGHT_INPUTS = "NumPy arrays of floats, whole numbers or truth values"
-
-
-class UndrawnError(BaseException):
-    """Raised where a sandbox would be asked and there is none; no `Exception`, which an author's code might catch."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,14 @@ def placed_drafts(
     if not callable(drafts):
         right = "def drafts(secret, draw), which yields every case"
         return [], [Fault(*start, "there is no function drafts", right)], False
+    code = getattr(drafts, "__code__", None)
+    if code is not None and code.co_argcount != 2 and not code.co_flags & inspect.CO_VARARGS:
+        where = (Path(code.co_filename), code.co_firstlineno)
+        return (
+            [],
+            [Fault(*where, f"drafts takes {code.co_argcount}, not two arguments", "def drafts(secret, draw)")],
+            False,
+        )
     found: list[Placed] = []
     place = start
     try:
@@ -83,9 +90,14 @@ def _yielding(running: Any, folder: Path) -> Place | None:
 
 
 def draft_faults(
-    placed: Sequence[Placed], file: ItemsFile, sources: Sources, known: Known, *, whole: bool
+    placed: Sequence[Placed], file: ItemsFile, sources: Sources, known: Known, ask: Ask, *, whole: bool
 ) -> Iterator[Fault]:
-    """All that is wrong with each; `known`: what the solution has, `whole`: whether these are all drafts."""
+    """All that is wrong with each; `known`: what the solution has, `whole`: whether these are all drafts.
+
+    ask   the solution, where a sandbox is there for it
+    """
+    drafts = [one.draft for one in placed]
+    unknown = set[str]()  # probes that there are not: each is told once
     listed, seen = listed_names(file), set[str]()
     graded = {case: str(entry.get("function", "")) for _, _, entry in file.tables for case in listed_in(entry)}
     for one in placed:
@@ -100,15 +112,27 @@ def draft_faults(
                 *one.place, f"{name} is in no item of items.toml", f"in one's public or hidden; {likely(name, free)}"
             )
         seen.add(str(name))
-        yield from _about(one, sources, known, graded.get(str(name), ""))
+        if isinstance(one.draft.probe, str) and one.draft.probe not in sources.probes:
+            yield from _about_probe(one, sources) if one.draft.probe not in unknown else ()
+            unknown.add(one.draft.probe)
+            continue
+        blame = functools.partial(
+            fault_of_answer, draft=one.draft, place=one.place, folder=sources.folder, others=drafts, ask=ask
+        )
+        yield from _about(one, sources, known, graded.get(str(name), ""), blame)
     for name in listed:
         if whole and name not in seen:
             others = [p.draft.case for p in placed if p.draft.case not in listed]
             right = f"a draft of that name: {likely(name, others)}" if others else "a draft of that name in cases"
+            path, line = sources.place_of(name, ("cases",))
+            if f'"{name}"' in sources.texts.get(path, ""):
+                right = f"a draft of that name: is there a `yield` in {path.name}:{line}?"
             yield Fault(file.path, file.line_of_case(name), f"{name} has no draft", right)
 
 
-def _about(one: Placed, sources: Sources, known: Known, graded: str) -> Iterator[Fault]:
+def _about(
+    one: Placed, sources: Sources, known: Known, graded: str, blame: Callable[[Exception], Fault]
+) -> Iterator[Fault]:
     draft, place = one.draft, one.place
     if not isinstance(draft.title, str) or not draft.title.strip():
         yield Fault(*place, f"the title of {draft.case} is {draft.title!r}", "what this case has that others have not")
@@ -120,11 +144,11 @@ def _about(one: Placed, sources: Sources, known: Known, graded: str) -> Iterator
     if broken:
         return
     try:
-        answer = attempt(functools.partial(_answer, draft), sources.folder, place, "an oracle that answers")
+        answer = _answer(draft)
     except UndrawnError:
         return
-    if isinstance(answer, Fault):
-        yield answer
+    except Exception as error:
+        yield blame(error)
         return
     faults = list(_about_answer(one, answer)) or _misnamed(one, axis_slips(graded, answer, known))
     yield from faults
@@ -174,6 +198,8 @@ def _about_params(one: Placed) -> Iterator[Fault]:
     for name, found in _not_json(one.draft.params, ""):
         what = f"the parameters of {one.draft.case} cannot be stored: {name} is {found}"
         right = "numbers, text, lists and dicts; arrays belong to the inputs"
+        if found in ("function", "builtin_function_or_method", "ufunc"):
+            right = 'a Formula, which can be stored: Formula("x y", "x * y")'
         if found == Formula.__name__:
             right = "a Formula among the arguments of the call; in what should raise, another argument is another"
         yield Fault(*one.place, what, right)
@@ -224,6 +250,8 @@ def _about_values(one: Placed, sources: Sources) -> Iterator[Fault]:
         )
         if "does not matter" in str(error):
             right = "an input that does, or free=(…) where it need not"
+        if "is infinite somewhere" in str(error):
+            right = 'infinite="why" where that is meant, else other numbers'
         if "too small for its tolerance" in str(error):
             right = 'other numbers; atol=… of a tenth of them; zero="why" where nothing but 0 is right'
         yield Fault(*one.place, str(error).rstrip("."), right)

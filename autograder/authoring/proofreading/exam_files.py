@@ -11,7 +11,7 @@ from autograder.authoring.exam.contract import CONTRACT, Clause, clauses_in
 from autograder.authoring.exam.costs import COSTLY
 from autograder.authoring.exam.mutants import EQUIVALENT
 from autograder.authoring.proofreading.fault import Fault, likely
-from autograder.authoring.proofreading.toml_files import read_toml
+from autograder.authoring.proofreading.text_files import read_toml
 from autograder.vocabulary.errors import FixtureError
 
 TEXTS = {COSTLY: ("function", "reason"), EQUIVALENT: ("function", "before", "after", "reason")}

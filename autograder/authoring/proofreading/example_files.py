@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.authoring.proofreading.fault import Fault, likely
 from autograder.authoring.proofreading.names import Known
-from autograder.authoring.proofreading.toml_files import read_toml
+from autograder.authoring.proofreading.text_files import read_toml
 from autograder.grading.counterexamples.drawing import DRAWS
 from autograder.grading.counterexamples.rows import FILE as ROWS
 from autograder.grading.counterexamples.rows import PLACEHOLDER

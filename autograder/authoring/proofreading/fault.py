@@ -13,12 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from autograder.authoring.declarations import Misnamed
+from autograder.authoring.declarations import CaseFault, Misnamed
+from autograder.authoring.drafts.draws import DrawError
 from autograder.vocabulary.errors import FixtureError, KitError
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CASE = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
+MISSING = re.compile(r"([\w.]+)\(\) missing \d+ required positional arguments?")
+OWN = ("oracle", "cases", "mistakes", "probes")  # an author's modules
 R = TypeVar("R")
 
 
@@ -79,9 +82,13 @@ def line_of(text: str, part: str) -> int:
 
 def fault_of(error: BaseException, folder: Path, otherwise: tuple[Path, int], right: str) -> Fault:
     """An exception of the author's own code, at the last of its lines in `folder`, else at `otherwise`."""
-    path, line = [otherwise, *_places_in(error, folder)][-1]
+    path, line = [otherwise, *places_in(error, folder)][-1]
+    if isinstance(error, CaseFault):
+        return Fault(*otherwise, error.what, error.right)
     if isinstance(error, Misnamed):
         return Fault(*(error.place or (path, line)), error.what, error.right)
+    if isinstance(error, DrawError):
+        return Fault(path, line, *map(str, error.args))
     said = (str(error)[:300] or "without a message").rstrip(".")
     said = said if isinstance(error, KitError) else f"{type(error).__name__}: {said}"
     return Fault(path, line, said, _meant(error) or right)
@@ -89,10 +96,10 @@ def fault_of(error: BaseException, folder: Path, otherwise: tuple[Path, int], ri
 
 def is_raised_in(error: BaseException, folder: Path) -> bool:
     """Whether code of the author's, in `folder`, was running when it was raised."""
-    return any(True for _ in _places_in(error, folder))
+    return any(True for _ in places_in(error, folder))
 
 
-def _places_in(error: BaseException, folder: Path) -> Iterator[tuple[Path, int]]:
+def places_in(error: BaseException, folder: Path) -> Iterator[tuple[Path, int]]:
     """The author's own lines on the way to where it was raised."""
     trace = error.__traceback__
     while trace is not None:
@@ -109,6 +116,10 @@ def _meant(error: BaseException) -> str:
         name, known = error.name, _names_at(error.__traceback__)
     elif isinstance(error, AttributeError) and error.name:
         name, known = error.name, dir(error.obj)
+    elif isinstance(error, TypeError) and (found := MISSING.match(str(error))) and (known := _arguments(found[1])):
+        return f"{found[1].removesuffix('.__init__')}({', '.join(one for one in known if one != 'self')})"
+    elif isinstance(error, ModuleNotFoundError) and error.name in OWN:
+        return f"from . import {error.name}"
     elif isinstance(error, TypeError) and (found := UNEXPECTED.search(str(error))):
         name, known = found[2], _arguments(found[1])
     close = difflib.get_close_matches(name, [one for one in known if not one.startswith("_")], n=1)

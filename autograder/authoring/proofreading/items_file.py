@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.proofreading.fault import Fault
-from autograder.authoring.proofreading.toml_files import read_toml
+from autograder.authoring.proofreading.text_files import read_toml
 
 
 @dataclass(frozen=True)

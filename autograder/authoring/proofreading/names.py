@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from autograder.authoring.declarations import DTYPES, GROUPS, Draft, Misnamed
-from autograder.authoring.draws import FUNCTIONS
+from autograder.authoring.drafts.draws import FUNCTIONS
 from autograder.authoring.proofreading.fault import likely
 from autograder.grading.cases import Case, Expectation
 
@@ -84,9 +84,18 @@ def check_options(tolerances: Mapping[str, Any], *, only_gradients: bool, judged
         )
 
 
+def check_lists(lists: Mapping[str, Any]) -> None:
+    """Raise Misnamed where names that are to be listed are one text, whose letters nobody meant."""
+    for key, names in lists.items():
+        if isinstance(names, str):
+            raise Misnamed(f"{key} is {names!r}", f'a list: {key}=["{names}"]')
+
+
 def check_call(dtype: str, raises: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
     """Raise Misnamed where a call is declared with what there is not."""
     named(dtype, dict.fromkeys(DTYPES), "the dtypes")
+    if not isinstance(raises, Mapping):
+        raise Misnamed(f"raises is of type {type(raises).__name__}", 'raises={"refused": ({"n": 0}, ["n"])}')
     for name, refusal in raises.items():
         right = f'raises={{"{name}": ({{"argument": what instead}}, ["a word of the message"])}}'
         is_pair = isinstance(refusal, tuple) and len(refusal) == 2 and isinstance(refusal[0], Mapping)

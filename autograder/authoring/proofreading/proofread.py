@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.authoring.declarations import OPEN_SECRET
-from autograder.authoring.fixtures.agreement import check_solution, is_misspelt, with_mistakes
+from autograder.authoring.fixtures.agreement import (
+    check_solution,
+    is_misspelt,
+    observe,
+    solution_source,
+    with_mistakes,
+)
 from autograder.authoring.fixtures.generator import Drawing, case_of, listed_cases
+from autograder.authoring.proofreading.blame import UndrawnError
 from autograder.authoring.proofreading.case_files import (
     Placed,
-    UndrawnError,
     branch_faults,
     draft_faults,
     placed_drafts,
@@ -30,8 +36,10 @@ from autograder.authoring.proofreading.text_files import (
     module_faults,
     notebook_faults,
     notebook_path,
+    package_faults,
     readme_faults,
 )
+from autograder.grading.cases import Case
 from autograder.grading.items import Assignment, assignment_of, load_assignment
 from autograder.sandbox.apart import apart
 from autograder.sandbox.sandbox import Sandbox
@@ -113,9 +121,11 @@ def _proofread(folder: Path, sandbox: Sandbox | None) -> list[Fault]:
     if "cases" not in modules or "oracle" not in modules:
         return faults
     draw = Drawing(assignment, sandbox) if sandbox else _NoDrawing()
+    if sandbox and not faults and (unloaded := _unloaded(assignment, sandbox)):
+        return [unloaded]
     placed, ended, whole = placed_drafts(modules["cases"], OPEN_SECRET, draw, sources)
     faults += ended
-    faults += draft_faults(placed, items, sources, _known(items), whole=whole)
+    faults += draft_faults(placed, items, sources, _known(items), draw.solution, whole=whole)
     if faults:
         return faults
     faults += branch_faults(modules["oracle"], placed, items, sources)
@@ -156,6 +166,7 @@ def _read(folder: Path) -> tuple[ItemsFile | None, list[Fault]]:
     graded = _graded(file)
     readme = solution / "README.md"
     faults = [*item_faults(file, solution), *module_faults(module, graded), *readme_faults(readme)]
+    faults += package_faults(module, first.data.get("packages"))
     text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     faults += [*notebook_faults(notebook_path(solution), text, graded), *exam_faults(folder, _items_of(file))]
     return file, faults
@@ -177,6 +188,21 @@ def _graded(file: ItemsFile) -> list[str]:
 
 def _syntax(sources: Sources) -> list[Fault]:
     return [*sources.faults, *sources.probe_faults()]
+
+
+def _unloaded(assignment: Assignment, sandbox: Sandbox) -> Fault | None:
+    """Why the solution's module cannot be loaded, at its line; None where it can be."""
+    item = assignment.items[0]
+    params = {"function": item.function, "arguments": [], "returns": []}
+    case = Case("load", item.id, item.function, "", "public", "call", params, {}, (), {})
+    (outcome,) = observe(assignment, solution_source(assignment), [case], sandbox)
+    if not outcome.loading:
+        return None
+    raised, path = outcome.raised, assignment.solution / f"{assignment.module}.py"
+    said = f"{raised.types[0]}: {raised.message}" if raised else outcome.detail or outcome.status
+    return Fault(
+        path, raised.line or 1 if raised else 1, f"cannot be loaded: {said}".rstrip("."), "a module that loads"
+    )
 
 
 class _NoDrawing:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from autograder.authoring.fixtures.generator import package_of
-from autograder.authoring.proofreading.fault import Fault, attempt
+from autograder.authoring.proofreading.fault import Fault, attempt, likely
 from autograder.grading.items import Assignment
 
 GENERATOR = ("oracle", "cases", "mistakes")
@@ -97,6 +97,10 @@ class Sources:
             if foreign := [n for n in names if n not in CALLING and n.split(".")[0] in ("autograder", "", *GENERATOR)]:
                 what = f"a probe runs beside student code, where there is no {foreign[0]}"
                 yield Fault(path, getattr(node, "lineno", 1), what, "torch, numpy, the standard library, given modules")
+            if isinstance(node, ast.ImportFrom) and node.module in CALLING:
+                known = vars(importlib.import_module(node.module))
+                for name in [alias.name for alias in node.names if alias.name not in (*known, "*")]:
+                    yield Fault(path, node.lineno, f"{node.module} has no {name!r}", likely(name, known))
 
 
 def imported(assignment: Assignment) -> tuple[dict[str, ModuleType], list[Fault]]:

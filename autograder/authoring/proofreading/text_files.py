@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 from autograder.authoring.handout.points import POINTS_BEGIN, POINTS_END
 from autograder.authoring.handout.source_notebook import BEGIN, END, EXTRAS
 from autograder.authoring.proofreading.fault import SLUG, Fault, likely, line_of
-from autograder.authoring.proofreading.toml_files import read_toml
+from autograder.grading.items import PACKAGES
 
 CELL, QUESTION = ("after", "id", "kind", "source"), ("after", "id", "points", "question", "guide")
 EXTRA_KEYS = ("without", "cell", "question")
@@ -58,6 +60,21 @@ def module_faults(path: Path, graded: Sequence[str]) -> Iterator[Fault]:
     for node in functions:
         if node.name in graded and node.name not in marked:
             yield Fault(path, node.lineno, f"no answer is marked in {node.name}", f"{BEGIN!r} and {END!r} around it")
+
+
+def package_faults(path: Path, packages: object) -> Iterator[Fault]:
+    """What the solution imports, and students are not to have: `packages` is what items.toml says, if anything."""
+    known = packages if isinstance(packages, list) else PACKAGES
+    nodes: list[ast.AST] = []
+    with contextlib.suppress(OSError, ValueError, SyntaxError):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    for node in nodes:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        for name in sorted({one.partition(".")[0] for one in names} & {*PACKAGES}):
+            if name not in known:
+                what = f"imports {name}, which is not in packages of items.toml"
+                yield Fault(path, getattr(node, "lineno", 1), what, f'"{name}" among them')
 
 
 def readme_faults(path: Path) -> Iterator[Fault]:
@@ -133,3 +150,18 @@ def _about(
 def notebook_path(solution: Path) -> Path:
     """Where an assignment says what only its notebook has."""
     return solution / EXTRAS
+
+
+def read_toml(path: Path, right: str) -> tuple[str, dict[str, Any]] | Fault:
+    """The text of the file, and what it says; or why it is no TOML. Raises OSError where there is nothing to read.
+
+    right   what TOML looks like here, for who wrote something else
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        return Fault(path, 1, f"not UTF-8: {error.reason} at byte {error.start}", "text that is saved as UTF-8")
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+)", str(error))
+        return Fault(path, int(place[1]) if place else 1, f"not TOML: {error}", right)

@@ -5,6 +5,7 @@ Students read it of a public case that fails, where it is short; of a hidden one
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any
 from autograder.grading.cases import Case
 from autograder.grading.counterexamples.trials import nested
 from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
+from autograder.sandbox.inside.stand_ins import CURVES
 from autograder.sandbox.observation import Array
 from autograder.vocabulary.report import CaseResult, ItemResult
 
@@ -84,7 +86,11 @@ def _assigned(name: str, found: Any, case: Case) -> list[str]:
     """The lines that give an argument its name: an array's rows below each other."""
     if not isinstance(found, Mapping):
         return _array_lines(name, found, case)
-    return [f"{name} = lambda {', '.join(found['of'].split())}: {found['is']}"]
+    names = found["of"].split()
+    library = "np" if case.values == NUMPY else "math"
+    known = "|".join(one for one in (*CURVES, "pi", "e") if one not in names)
+    formula = re.sub(rf"(?<![.\w])({known})\b", rf"{library}.\1", found["is"])
+    return [f"{name} = lambda {', '.join(names)}: {formula}"]
 
 
 def _array_lines(name: str, array: Array, case: Case) -> list[str]:

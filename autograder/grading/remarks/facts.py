@@ -13,6 +13,8 @@ MAX_DEPTH = 8
 MAX_SEEN = 200
 MORE_DIGITS = (7, 10, 13, 17)  # as many as it takes to tell two numbers apart
 LONG = 20  # characters of an entry that is not written twice in a row
+LISTED = ("a list", "a dictionary")  # kinds of what has several parts
+ONE = ("a tensor", "a number", "a NumPy array")  # kinds of what is one part
 NO_KIND = ("nothing", "NoneType")  # in the words of probes
 _ASIDE = re.compile(r", \{expected\} times here| \(\{expected\}(?: in all)?\)")  # what a claim says as well without
 
@@ -47,7 +49,26 @@ def not_returned(case: Case, expectation: Expectation, kind: object, *, reveal: 
     if not isinstance(kind, str) or kind in NO_KIND or len(names) < 2:
         return f"{case.function} returned nothing where {expectation.what} should be."
     came = f"this came back: {visible(kind, 80)}" if reveal else "something else came back"
-    return f"{case.function} should return a tuple of {len(names)} ({', '.join(names)}), but {came}."
+    return f"{case.function} should return {_several(case)}, but {came}."
+
+
+def _several(case: Case) -> str:
+    """The parts that a case asks for: `a tuple of 2 (low, high)`, or of another kind where it says so."""
+    names = case.params.get("returns", ())
+    kind = next((one.value for one in case.expected if one.name == "kind"), "")
+    return f"{kind if kind in LISTED else 'a tuple'} of {len(names)} ({', '.join(names)})"
+
+
+def without_gradient(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
+    """Why there is no gradient where something came back that can have none, or in another number of parts; else ""."""
+    kind, names = mismatch.observed, case.params.get("returns", ())
+    if not isinstance(kind, str) or kind in ONE:
+        return not_returned(case, mismatch.expectation, kind, reveal=reveal) if kind in ONE and len(names) > 1 else ""
+    if len(names) > 1 and kind in (f"a tuple of {len(names)}", *LISTED):
+        return ""
+    asked = "one tensor" if len(names) < 2 else _several(case)
+    came = f"{visible(kind, 80)} came back" if reveal else "something else came back"
+    return f"{mismatch.expectation.what} does not exist: {case.function} should return {asked}, but {came}."
 
 
 def _hidden(expectation: Expectation) -> str:

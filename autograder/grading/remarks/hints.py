@@ -14,6 +14,7 @@ import numpy as np
 from autograder.grading.cases import Case
 from autograder.grading.compare import Mismatch, Rung
 from autograder.grading.items import Item
+from autograder.grading.remarks.facts import without_gradient
 from autograder.grading.remarks.wording import asks_for_lists, first_wrong, is_near_miss
 from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
 from autograder.submissions.syntax import defaults_of
@@ -212,7 +213,7 @@ def _of_error(own: str, mismatch: Mismatch) -> str:
 
 def _of_gradient(own: str, case: Case, mismatch: Mismatch) -> str:
     if mismatch.returned.kind != "tensor":
-        return CUT
+        return "" if without_gradient(case, mismatch, reveal=False) else CUT
     if not any(expectation.kind == "value" for expectation in case.expected):
         return own
     finite = all(np.isfinite(difference.observed) for difference in mismatch.first)

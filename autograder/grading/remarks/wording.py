@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from autograder.grading.cases import Case, Expectation, are_flags
 from autograder.grading.compare import Mismatch, right_places
-from autograder.grading.remarks.facts import about_fact, is_unseen, not_returned, table, unreadable
+from autograder.grading.remarks.facts import about_fact, is_unseen, not_returned, table, unreadable, without_gradient
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
 from autograder.sandbox.observation import Raised, Returned
@@ -143,7 +143,7 @@ def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
         case "graph":
             return _graph(expectation)
         case "gradient":
-            return _gradient(case, mismatch)
+            return _gradient(case, mismatch, reveal=reveal)
         case "purity":
             return _changed(case, expectation)
         case "error":
@@ -274,10 +274,11 @@ def _graph(expectation: Expectation) -> str:
     return f"{expectation.what} should not require a gradient."
 
 
-def _gradient(case: Case, mismatch: Mismatch) -> str:
+def _gradient(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
     expectation, returned = mismatch.expectation, mismatch.returned
     if returned.kind != "tensor":
-        return f"{expectation.what} does not exist: the graph is cut."
+        cut = f"{expectation.what} does not exist: the graph is cut."
+        return without_gradient(case, mismatch, reveal=reveal) or cut
     array = returned.array
     if mismatch.first and array is not None and not array[~right_places(expectation, array)].any():
         return f"{expectation.what} is 0 where it should not be.\n{_how_many(mismatch)}"

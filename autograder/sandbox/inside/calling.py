@@ -22,10 +22,11 @@ from types import ModuleType
 from typing import Any
 
 from autograder.sandbox.inside.parameters import called
-from autograder.sandbox.inside.stand_ins import standing_in
+from autograder.sandbox.inside.stand_ins import Formula, standing_in
 
 TORCH, NUMPY, PYTHON = "torch", "numpy", "python"  # what the values of a case are; the first two are modules
 MAX_TRACE = 1_000
+MAX_PARTS = 40
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
 
@@ -51,6 +52,7 @@ def call(
                           gradients unless it is weighted
     params["plain"]       whether it is compared as it is (text, truth values, lists of them): fact "result"
     params["leaves"]      tensors that require a gradient: that of the first part's sum, as "gradient <name>"
+    params["gradients_of"]   the parts whose sum, of all of them, it is instead
     params["upstream"]    the input that weights this sum
     params["constants"]   tensors that require a gradient and should get none: fact "pull of <name>", its greatest size
     params["aliases"]     {argument: {"of": name}}: the same object; with "times" and "plus", a times it plus b
@@ -80,12 +82,13 @@ def call(
     facts: dict[str, Any] = {"kind": kind_of(found), "graph": found.requires_grad if _is_tensor(found) else None}
     returned: dict[str, Any] = {}
     if params.get("plain"):
-        facts["result"] = _plain(found)
+        facts |= {"result": _plain(found), "parts": _parts_in(found)}
     elif params["returns"]:
         exact = params.get("exact", False)
         parts = parts_of(found, params["returns"], values, exact=exact)
         upstream = inputs[params["upstream"]] if "upstream" in params else None
-        slopes = gradients(next(iter(parts.values())), leaves | constants, upstream, exact=exact)
+        output = _together([parts[name] for name in params.get("gradients_of", [*parts][:1])])
+        slopes = gradients(output, leaves | constants, upstream, exact=exact)
         facts |= {f"pull of {name}": size_of(slopes.pop(f"gradient {name}"), of_nothing=0.0) for name in constants}
         returned |= parts | slopes
     for name, formula in {**formulas, **with_stand_ins}.items():
@@ -120,31 +123,6 @@ def _derived(named: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, A
     return found
 
 
-class Formula:
-    """A function of numbers that a case states as an expression, with what it was called with."""
-
-    def __init__(self, entry: Mapping[str, str]) -> None:
-        """Compile the expression, which is the author's own."""
-        self._names = entry["of"].split()
-        self._code = compile(entry["is"], "formula", "eval")
-        self.calls: list[list[float]] = []
-        self.__name__ = self.__qualname__ = "function"  # as a student who prints it sees any other
-
-    def __call__(self, *placed: Any, **named: Any) -> Any:
-        """The value of the expression; the arguments, by place or by name, are kept where they are numbers."""
-        rest = self._names[len(placed) :]
-        if len(placed) > len(self._names) or {*rest} != {*named}:
-            given = len(placed) + len(named)
-            raise TypeError(
-                f"the function takes {len(self._names)} arguments, {', '.join(self._names)}; it got {given}"
-            )
-        arguments = [*placed, *(named[name] for name in rest)]
-        if all(isinstance(one, int | float) for one in arguments):
-            self.calls.append([float(one) for one in arguments])
-        known = {name: getattr(math, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")}
-        return eval(self._code, {"__builtins__": {}}, known | dict(zip(self._names, arguments, strict=True)))
-
-
 def kind_of(found: object) -> str:
     """What kind of thing it is, as a phrase in the words of an assignment in NumPy or plain Python."""
     if isinstance(found, tuple):
@@ -156,6 +134,14 @@ def kind_of(found: object) -> str:
     if _is_array(found):
         return "a NumPy array"
     return "a tensor" if _is_tensor(found) else f"a {type(found).__name__[:80]}"
+
+
+def _parts_in(found: Any) -> list[str] | None:
+    """Names for the parts of a tuple, list or dictionary of arrays or tensors; None of anything else."""
+    named = found if isinstance(found, dict) else dict(enumerate(found)) if isinstance(found, tuple | list) else {}
+    if not named or len(named) > MAX_PARTS or not all(_is_tensor(one) or _is_array(one) for one in named.values()):
+        return None
+    return [f"part{key + 1}" if isinstance(key, int) else str(key) for key in named]
 
 
 def parts_of(found: Any, names: Sequence[str], values: str, *, exact: bool = False) -> dict[str, Any]:
@@ -196,6 +182,13 @@ def gradients(output: Any, leaves: Mapping[str, Any], upstream: Any = None, *, e
     except RuntimeError:
         return nothing
     return {f"gradient {name}": array for name, array in zip(leaves, found, strict=True)}
+
+
+def _together(several: Sequence[Any]) -> Any:
+    """The sum of all that these tensors hold; None where one of them is none. One alone stays as it is."""
+    if len(several) == 1 or not all(map(_is_tensor, several)):
+        return several[0] if len(several) == 1 else None
+    return sum(one.sum() for one in several if one.is_floating_point())
 
 
 def size_of(found: Any, of_nothing: Any = "nothing") -> Any:

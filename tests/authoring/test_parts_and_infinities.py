@@ -1,0 +1,219 @@
+"""Gradients of what has several parts, and infinities that are meant: from `new` to what a student reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from places import KIT
+from test_calls import calls, verdict
+
+from autograder.authoring.calls import Drawn
+from autograder.authoring.declarations import Draft, Misnamed, Refusal
+from autograder.authoring.drafts.gradable import check_draft
+from autograder.grading.cases import Case
+from autograder.grading.compare import compare
+from autograder.grading.remarks.facts import without_gradient
+from autograder.sandbox.observation import Observation, Returned
+
+X = {"x": Drawn("row", (3,)), "y": Drawn("row", (3,))}
+ORACLE = "def both(x, y): return x + y, x * y\ndef both_gradient(x, y): return 1 + y, 1 + x"
+PARTS: Any = {"sum": "row", "product": "row"}
+LEAVES: Any = {"x": "row", "y": "row"}
+
+
+def both(**more: Any) -> Draft:
+    given = {"leaves": LEAVES, "gradients_of": ["sum", "product"], **more}
+    return calls(ORACLE, "torch").case("both", "…", "both", X, PARTS, **given)
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ("x + y, x * y", ""),
+        ("[x + y, x * y]", ""),
+        ("{'product': x * y, 'sum': x + y}", ""),
+        ("x + y, (x * y).detach()", "graph of product"),
+        ("(x + y).detach(), x * y", "graph of sum"),
+        ("x + y, x.detach() * y", "gradient of gradient x"),
+        ("x + y", "returned of sum"),
+    ],
+)
+def test_gradients_are_of_the_sum_of_all_parts_that_the_case_names(returned: str, told: str) -> None:
+    assert verdict(both(), f"def both(x, y): return {returned}") == told
+
+
+def test_gradients_are_of_the_first_part_alone_where_nothing_is_said() -> None:
+    oracle = ORACLE.replace("1 + y, 1 + x", "1 + 0 * x, 1 + 0 * y")
+    draft = calls(oracle, "torch").case("both", "…", "both", X, PARTS, leaves=LEAVES)
+    assert verdict(draft, "def both(x, y): return x + y, (x * y).detach()") == ""
+
+
+def test_an_oracle_with_too_few_gradients_is_told_at_its_line() -> None:
+    draft = calls(ORACLE.replace("1 + y, 1 + x", "1 + y"), "torch").case("both", "…", "both", X, PARTS, leaves=LEAVES)
+    with pytest.raises(
+        Misnamed, match="the oracle both_gradient returns 1, and leaves are x, y: a tuple of a gradient"
+    ):
+        draft.answer(draft.inputs, draft.params)
+
+
+@pytest.mark.parametrize(
+    ("kind", "returns", "told"),
+    [
+        ("a list", ["f"], "g does not exist: f should return one tensor, but a list came back."),
+        ("nothing", ["f"], "g does not exist: f should return one tensor, but nothing came back."),
+        ("a tuple of 2", ["f"], "g does not exist: f should return one tensor, but a tuple of 2 came back."),
+        ("a tensor", ["f"], ""),
+        ("a number", ["f"], ""),
+        ("a list", ["a", "b"], ""),
+        ("a tuple of 2", ["a", "b"], ""),
+        (
+            "a tuple of 3",
+            ["a", "b"],
+            "g does not exist: f should return a tuple of 2 (a, b), but a tuple of 3 came back.",
+        ),
+        ("a tensor", ["a", "b"], "f should return a tuple of 2 (a, b), but this came back: a tensor."),
+    ],
+)
+def test_a_cut_graph_is_not_blamed_where_something_else_came_back(kind: str, returns: list[str], told: str) -> None:
+    draft = calls("def f(x): return x\ndef f_gradient(x): return 1 + 0 * x", "torch").case(
+        "f", "…", "f", {"x": Drawn("row", (3,))}, "row", leaves=["x"], only_gradients=True
+    )
+    params = {**draft.params, "returns": returns}
+    expected = [e for e in draft.answer(draft.inputs, draft.params) if e.kind == "gradient"]
+    case = Case("f", "f-gradient", "f", "…", "public", "call", params, draft.inputs, tuple(expected), {})
+    mismatch = compare(expected, Observation({"gradient x": Returned("none")}, {"kind": kind}))
+    assert mismatch is not None
+    seen = without_gradient(case, mismatch, reveal=True).replace("the gradient with respect to x", "g")
+    assert seen == told
+    hidden = without_gradient(case, mismatch, reveal=False)
+    assert (hidden == "") == (told == "")
+    assert kind not in hidden.partition(", but ")[2]
+
+
+MASK = "def mask(n): return [[-math.inf if k > i else 0.0 for k in range(n + 1)] for i in range(n)]"
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ("np.triu(np.full((n, n + 1), -np.inf), 1)", ""),
+        ("np.triu(np.full((n, n + 1), np.inf), 1)", "values of mask"),
+        ("np.triu(np.full((n, n + 1), -1e300), 1)", "values of mask"),
+        ("np.triu(np.full((n, n + 1), np.nan), 1)", "values of mask"),
+        ("np.triu(np.full((n, n + 1), -np.inf), 0)", "values of mask"),
+        ("np.triu(np.full((n, n + 1), -np.inf), 1) + 1e-3", "values of mask"),
+    ],
+)
+def test_equal_infinities_are_equal_and_nothing_else_is(returned: str, told: str) -> None:
+    draft = calls(MASK, "numpy").case(
+        "mask", "…", "mask", {"n": 3}, "query key", infinite="what is not seen weighs nothing", example=True
+    )
+    assert (
+        verdict(draft, f"import numpy as np\ndef mask(n):\n  with np.errstate(all='ignore'): return {returned}") == told
+    )
+
+
+def test_an_infinity_that_the_case_does_not_mean_is_refused_and_nan_is_always() -> None:
+    draft = calls(MASK, "numpy").case("mask", "…", "mask", {"n": 3}, "query key", example=True)
+    with pytest.raises(Refusal, match="mask is infinite somewhere, and the case does not say that this is meant"):
+        check_draft(draft)
+    nan = calls(MASK.replace("-math.inf", "math.nan"), "numpy").case(
+        "mask", "…", "mask", {"n": 3}, "query key", infinite="…", example=True
+    )
+    with pytest.raises(Refusal, match="mask is nan somewhere, which no answer equals: nan is not graded"):
+        check_draft(nan)
+
+
+def test_the_tolerance_of_finite_values_beside_infinities_is_that_of_the_finite_ones() -> None:
+    draft = calls("def f(x): return np.append(x, np.inf)", "numpy").case(
+        "f", "…", "f", {"x": Drawn("row", (3,))}, "place", infinite="the last bound"
+    )
+    check_draft(draft)
+    (value, *_) = draft.answer(draft.inputs, draft.params)
+    assert np.isfinite(value.atol)
+    assert value.atol <= 2e-8
+    assert verdict(draft, "import numpy as np\ndef f(x): return np.append(x + 1e-3, np.inf)") == "values of f"
+
+
+SOLUTION = '''\
+import torch
+
+
+def both(x, y):
+    """Return sum and product.
+
+    x   float[row]
+    y   float[row]
+    """
+    return {"sum": x + y, "product": x * y}
+
+
+def layers(x, w):
+    """Return what goes in and what comes out.
+
+    x   float[row column]
+    w   float[column unit]
+    """
+    first = x @ w
+    return [first, torch.relu(first)]
+
+
+def mask(n: int):
+    """Return minus infinity where a key is not seen.
+
+    n   int   from 2 to 6
+    """
+    return torch.full((n, n + 1), -torch.inf).triu(1)
+'''
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "120", "PYTHONPATH": str(KIT)}
+    command = [sys.executable, "-m", "autograder", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_lists_dictionaries_and_infinities_of_tensors_from_new_to_grades(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text(SOLUTION)
+    done = run(tmp_path, "new", "several", "--from", "s.py", "--yes")
+    assert done.returncode == 0, done.stderr
+    cases = (tmp_path / "fixtures/several/cases.py").read_text()
+    assert 'gradients_of=["part1", "part2"]' in cases
+    assert 'infinite="so does the solution"' in cases
+    assert "def both_gradient(x, y): ...  # of the sum of sum and product, with respect to (x, y)" in (
+        (tmp_path / "fixtures/several/oracle.py").read_text()
+    )
+    right = (tmp_path / "solution/several/several.py").read_text()
+    edits = {
+        "ada": (),
+        "bela": (("x * y}", "(x * y).detach()}"), ("return [first, torch.relu(first)]", "return first")),
+        "chidi": (("-torch.inf", "torch.inf"), ('{"sum": x + y, "product": x * y}', "[x + y, x * y]")),
+    }
+    for student, changes in edits.items():
+        text = right
+        for one, other in changes:
+            assert one in text
+            text = text.replace(one, other)
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "several.py").write_text(text)
+    assert run(tmp_path, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
+    reports = {name: json.loads((tmp_path / f"grades/reports/{name}.json").read_text()) for name in edits}
+    told = {
+        name: {one["item"]: one["message"] for one in report["items"] if one["verdict"] != "passed"}
+        for name, report in reports.items()
+    }
+    assert told["ada"] == {}
+    assert told["bela"].keys() == {"both-gradient", "layers-values", "layers-gradient"}
+    assert "the graph is cut" not in str(told)
+    assert told["bela"]["layers-gradient"].startswith("layers should return a tuple of 2 (part1, part2), but this came")
+    assert "layers should return a list of 2 (part1, part2), but this came back" in told["bela"]["layers-values"]
+    assert "should return {expected}" not in str(told)
+    assert "inf      -inf" in told["chidi"]["mask-values"]
+    assert "both should return a dictionary, but returned a list." in told["chidi"]["both-values"]
