@@ -6,9 +6,12 @@ positions of a response's tokens. Nothing here draws random numbers.
 
 Rules that hold for all functions:
 
-- no argument is modified: compute something new instead of writing into what was passed in;
+- no argument is modified: compute something new instead of writing into what was passed in; one that is the result
+  already can be returned as it is;
 - floating dtype is kept, and results are on the device of what they are made from: write neither into the code;
-  compute in the dtype that you are given, in the longest of several, or in a longer one;
+  compute in the dtype that you are given, in the longest of several, or in a longer one: round no argument to the
+  dtype of another;
+- the name of an option is exact: `K3` is none, and `k3` with a blank behind it is none;
 - sizes can all differ, and any of them can be 1, but none is 0: say which axis you mean;
 - what stands where `mask` is 0 must not matter, and can be infinite or nan.
 
@@ -75,10 +78,10 @@ def policy_loss(
 
     old_log_probs, advantages and weights are constants, whatever graph they carry; the gradient of `sequence` goes
     through s to all tokens of the response: that of each token's loss does, whatever its weight. A response without any
-    token adds 0 to the sum and counts as a response; where no response has any, the loss is 0. The defaults are the
-    loss of PPO; a larger epsilon_high is DAPO's.
+    token adds 0 to the sum and counts as a response; where no response has any, the loss is 0, with a graph or without.
+    The defaults are the loss of PPO; a larger epsilon_high is DAPO's.
 
-    Not asked: ratios beyond the dtype, ratios exactly at a bound, and two errors in one call.
+    Not asked: ratios beyond the dtype, ratios exactly at a bound or at dual_clip, and two errors in one call.
 
     Sources: PPO (arXiv 1707.06347, eq. 7), GRPO (2402.03300, eq. 3), DAPO (2503.14476, eq. 8), Dr. GRPO (2503.20783,
     section 3.2), GSPO (2507.18071, section 4.1), CISPO (MiniMax-M1, 2506.13585, eq. 4 and 5), dual clip (1912.09729,
@@ -221,7 +224,8 @@ def accumulate_gradients(
     returns         float              the loss of the whole batch, a Python number
 
     Gradients are added to those that the model's parameters have: nothing is cleared here. Call `policy_loss` by its
-    name: the grader puts a stand-in in its place, so that a mistake in it costs no points here.
+    name: the grader puts a stand-in in its place, so that a mistake in it costs no points here. The stand-in's loss has
+    a graph even where a part has no token.
     """
     raise NotImplementedError("accumulate_gradients")
 
@@ -295,7 +299,7 @@ def step_diagnostics(
     rewards         float[prompt trial]
     truncated       bool[batch]
     ref_log_probs   float[batch pos]      of the reference model, or None
-    returns         dict                  nine numbers, or eight: these names and no others
+    returns         dict                  nine numbers, or eight: these names and no others, in any order
 
     Sources: PPO (arXiv 1707.06347, eq. 7) for what is clipped; J. Schulman, "Approximating KL divergence" (2020);
     A. Kong, J. Liu, W. Wong, "Sequential imputations and Bayesian missing data problems" (1994), for the last.
@@ -312,7 +316,7 @@ def gradient_norm(parameters: Iterable[Tensor]) -> float:
                  model.parameters() can
     returns      float   a Python number; 0 where no parameter has a gradient
 
-    Gradients and parameters stay as they are.
+    Gradients and parameters stay as they are. Not asked: squares that are beyond the dtype of the gradients.
 
     Source: R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks" (arXiv
     1211.5063, algorithm 1), whose clipping measures it.
@@ -335,7 +339,7 @@ def parse_answer(text: str) -> int | float | None:
       sentence;
     - before the first digit there can be a sign, with nothing between: plus, minus (the hyphen) or the minus of print,
       U+2212. It is no sign where a letter or a digit, of any script, or a closing bracket, one of ) ] }, stands
-      directly before it: 17-25 ends in 25.
+      directly before it: 17-25 ends in 25, and a_-5 in -5.
 
     All else, such as units, letters and currencies, is text, in front of a number and behind it: 5km and $5 are 5.
 
@@ -343,7 +347,8 @@ def parse_answer(text: str) -> int | float | None:
     returns   int, float, None    a number without decimal point exactly, however long: one of 10000
                                   digits, too
 
-    Not asked: numbers with a decimal point that are beyond a float.
+    Not asked: numbers with a decimal point that are beyond a float, a box that begins within another one, the sign of
+    0, and a sign behind a raised digit, a fraction or an accent that are one character each.
     """
     raise NotImplementedError("parse_answer")
 
@@ -358,7 +363,7 @@ def verify(text: str, answer: float) -> tuple[float, float]:
     and 0.0 where that is not so. Nearly equal is not equal; 7.0 and 7 are.
 
     text      str             whatever a model wrote
-    answer    int or float    the right number
+    answer    int or float    the right number, which is finite
     returns   (format, correctness)
 
     Call `parse_answer` by its name: the grader puts a stand-in in its place, so that a mistake in it costs no points

@@ -10,7 +10,8 @@ Rules that hold for all five functions:
   `train` change the model's parameters, with their `.grad` and the optimizer's state, and `train` the model's mode);
 - floating dtype is kept, and results are on the device of what they are made from; compute in the dtype that you
   are given, or in a longer one;
-- sizes can all differ, and any of them can be 1, but none is 0: say which axis you mean.
+- sizes can all differ, and any of them can be 1, but none is 0: say which axis you mean;
+- names of modes and the like are exact, capitals and blanks too; two errors in one call are not asked.
 
 Check your work at any time, in this folder:
 
@@ -60,7 +61,7 @@ def compute_response_log_probs(
     attention_mask   int64[batch pos]   1 for the tokens of prompt and response, 0 for padding
     prompt_length    positions before the first response token, padding included; at least 1
     reduction        "none": float[batch response_pos], 0 for a token whose attention_mask is 0, whatever the
-                     logits are that predict it
+                     logits are that predict it; of a gradient through nan or inf nothing is asked
                      "sum": float[batch], the log-probability of each whole response
     returns          natural logarithms in the dtype of the logits; connected to the model's parameters wherever
                      the caller records gradients, and nowhere else
@@ -69,7 +70,7 @@ def compute_response_log_probs(
     The end token is part of the response: stopping is an action too. attention_mask alone says what is padding: any
     id of the vocabulary can stand there, and any can be a token. This is the pass that gradients flow through: no
     `torch.no_grad`, no `detach`. Call the model once, with those two keywords and nothing else, as it is: no
-    `train()`, no `eval()`, no `zero_grad()`, no copy.
+    `train()`, no `eval()`, no `zero_grad()`, no copy. The last position of both can be left out.
     """
     ### BEGIN SOLUTION
     if reduction not in ("sum", "none"):
@@ -94,7 +95,8 @@ def group_advantages(rewards: Tensor, mode: str = "mean_std") -> Tensor:
         leave_one_out   r - mean of the rewards of the *other* responses to the same prompt
 
     std is the sample standard deviation (it divides by the number of responses minus 1). Where all rewards of a
-    group are equal its advantages are 0, up to rounding; a response alone has the advantage 0 in mode mean.
+    group are equal its advantages are 0, up to rounding; a response alone has the advantage 0 in mode mean. Rewards
+    that nearly agree are no special case: there is no threshold.
 
     rewards   float[prompt trial]   not modified
     mode      one of the three names above
@@ -158,6 +160,8 @@ def grpo_loss(
     token adds 0 to the sum and counts as a response; where no response has any, the loss is 0, with a graph
     or without. Only the ratio is
     clipped, and only as above: large ratios and penalties stay what they are, as long as no exponential overflows.
+
+    Not asked: the gradient where a ratio is exactly at a bound, and advantages that are infinite or nan.
     """
     ### BEGIN SOLUTION
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
@@ -208,7 +212,7 @@ def grpo_step(
     1. advantages of the rewards in `advantage_mode`, one per response of the batch;
     2. log-probabilities of the responses' tokens (reduction "none") under the model as it is now;
     3. the loss; where old_log_probs is None, this is the first update on the rollout, and the policy that
-       sampled is the policy now: its log-probabilities are those of 2., held constant, without a second pass;
+       sampled is the policy now: its log-probabilities are those of 2., detached, without a second pass;
     4. clear the gradients, backpropagate, clip them with `torch.nn.utils.clip_grad_norm_(model.parameters(),
        max_grad_norm)`, and let the optimizer step: once a call, whatever the rewards are.
 
@@ -219,10 +223,11 @@ def grpo_step(
     ref_log_probs   float[batch response_pos]   of the reference model; needed where kl_coefficient is not 0
     returns         float                       a Python number
 
-    Clearing can come anywhere before backpropagating, and may leave None or 0. Hand all options on, as they are;
-    ref_log_probs can be left out where kl_coefficient is 0. Call your other functions by their names: the grader
-    puts stand-ins in their place, so that a mistake in one of them costs no points here. Leave the model's train/eval
-    flag as it is, from the first line to the last.
+    Clearing can come anywhere before backpropagating, by the optimizer or by the model, and may leave None or 0. Hand
+    all options on, as they are; ref_log_probs can be left out where kl_coefficient is 0. Call your other functions by
+    their names: the grader puts stand-ins in their place, so that a mistake in one of them costs no points here. Leave
+    the model's train/eval flag as it is, from the first line to the last. Not asked: a rollout in which no response has
+    a token.
     """
     ### BEGIN SOLUTION
     advantages = group_advantages(rewards, advantage_mode).reshape(-1)  # batch
@@ -286,7 +291,7 @@ def train(
     2. rewards: `score_rollout(rollout, reward_fn)`;
     3. log-probabilities that stay constant for the step, computed once, however many inner steps there are, and
        under `torch.no_grad()`, token by token: the current model's (old_log_probs), and the reference model's if
-       kl_coefficient is not 0;
+       kl_coefficient is not 0, in either order;
     4. num_inner_steps calls of grpo_step on the same rollout, whatever its rewards are, with all options handed on
        and max_new_tokens as max_length; after each, a record.
 
