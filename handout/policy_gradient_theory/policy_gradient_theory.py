@@ -17,7 +17,7 @@ Rules that hold for all functions:
   what was given contains it as it was given.
 
 Expectations here are exact: a policy with a handful of actions can be summed over. Nothing is sampled. Rounding is
-forgiven. A float[] is a tensor without axes, or a Python number of any kind; a float may be an int. Whether a result carries a
+forgiven. A float[] is a tensor without axes, or a Python number; a float may be an int. Whether a result carries a
 graph does not matter, but for `repaired_grpo_loss`; nor does it whether an argument requires a gradient afterwards.
 
 Check your work at any time, in this folder:
