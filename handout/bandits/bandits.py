@@ -1,7 +1,9 @@
 """Bandits with NumPy alone. You complete the five functions; each computes many independent runs at once.
 
 Nothing here draws random numbers: what decides by chance is given uniform numbers, so that every answer is determined.
-No function changes its arguments. All floating arrays are float64.
+No function changes its arguments. A call depends on its arguments alone, and what it returned stays as it was. What
+comes back are arrays, floats as float64, whole numbers in any integer dtype. Rounding is forgiven: about a millionth of
+each value.
 """
 
 import numpy as np
@@ -10,9 +12,9 @@ import numpy as np
 def epsilon_greedy(estimates: np.ndarray, epsilon: float, uniforms: np.ndarray) -> np.ndarray:
     """Return the action that each run takes.
 
-    A run explores where its first uniform number is below `epsilon`. It then takes the action of index int(v k), where
-    v is its second uniform number and k the number of actions. Else it takes the action of the greatest estimate; of
-    equal ones the first.
+    A run explores where its first uniform number is below `epsilon`. It then takes the action of index int(v k), a
+    product of floats, where v is its second uniform number and k the number of actions. Else it takes the action of
+    the greatest estimate; of equal ones the first.
 
     estimates   float[run action]
     epsilon     float               from 0 to 1
@@ -34,7 +36,7 @@ def update_values(
     where N' counts this time as well. All other actions keep theirs, also an estimate that no reward has made: the
     first reward of an action takes its place.
 
-    estimates   float[run action]
+    estimates   float[run action]   finite, and not far larger than the rewards
     counts      int[run action]     how often each action was taken before
     actions     int[run]
     rewards     float[run]
@@ -49,7 +51,7 @@ def ucb(estimates: np.ndarray, counts: np.ndarray, c: float) -> np.ndarray:
         Q + c sqrt(ln t / N)
 
     where t is the number of the step: one more than all actions of the run so far. An action that was never taken
-    comes before all others, the first of them before the rest.
+    comes before all others, the first of them before the rest. No choice hangs on how a bound is rounded.
 
     estimates   float[run action]   Q
     counts      int[run action]     N

@@ -44,7 +44,7 @@ def score_table(probs: Tensor) -> Tensor:
 
         table[a, j] = d log softmax(logits)[a] / d logits[j]
 
-    probs     float[action]         softmax(logits): positive, also 1e-13, sums to 1
+    probs     float[action]         softmax(logits): positive, also 1e-13, none nearly 1, sums to 1
     returns   float[action logit]   row a belongs to action a; same dtype as probs
     """
     raise NotImplementedError("score_table")
@@ -83,7 +83,7 @@ def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
 
     probs     float[action]         positive, sums to 1
     scores    float[action param]   the gradient of each action's log-probability: their expectation is 0, and they
-                                    can all be small
+                                    can all be small, as a millionth is, but not all 0
     rewards   float[action]         any numbers
     returns   float[]               same dtype as probs
     """
@@ -132,6 +132,8 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     With x = ref_log_prob - log_prob of a sample:
 
         k1 = -x            k2 = x^2 / 2            k3 = e^x - 1 - x
+
+    Near x = 0, k3 is asked for with the digits that this formula has.
 
     log_probs       float[...]     what the policy gives to samples of its own; any shape
     ref_log_probs   float[...]     what the reference gives to them; x may be as large as a finite e^x allows
@@ -190,7 +192,7 @@ def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> 
     raises          ValueError         unknown level (name it in the message)
 
     A response of 400 tokens has a probability that no float can hold, and a weight that any can. Weights of tokens
-    and of responses can be very large or very small, and are returned as they are.
+    and of responses can be very large or very small, and are returned as they are. None is too large for a float.
     """
     raise NotImplementedError("importance_weights")
 
@@ -241,7 +243,8 @@ def group_advantages(rewards: Tensor, mode: str) -> Tensor:
 
     rewards   float[prompt trial]   at least two responses to a prompt
     mode      str                   one of the three names above
-    returns   float[prompt trial]   same dtype as rewards; 0 throughout, up to rounding, where a group's are all equal
+    returns   float[prompt trial]   same dtype as rewards; 0 throughout where a group's are all equal, up to what
+                                    rounding and a division by EPS leave
     raises    ValueError            unknown mode (name it in the message)
     """
     raise NotImplementedError("group_advantages")
@@ -253,7 +256,7 @@ def has_signal(rewards: Tensor) -> Tensor:
     Equal means ==, without a tolerance: ten rewards of 1.1 are no signal, though the mean of ten float32 numbers
     of 1.1 is another number; 0.5 and 0.5000001 are one. 0.0 and -0.0 are equal.
 
-    rewards   float[prompt trial]   float32 or float64
+    rewards   float[prompt trial]   float32 or float64, at least two responses to a prompt
     returns   bool[prompt]          True where at least two rewards of the group differ
     """
     raise NotImplementedError("has_signal")
@@ -277,7 +280,7 @@ def find_loopholes(prompt: list[int], vocab_size: int) -> list[list[int]]:
     The reward is `sort_inclusion_ordering_reward` of lab.py. The sorted prompt always earns the most there is:
     2n - 1 for n tokens. Which other responses do?
 
-    prompt       n ints from 0 to vocab_size - 1; repetitions are where it gets interesting
+    prompt       n ints, at least one, from 0 to vocab_size - 1; repetitions are where it gets interesting
     vocab_size   int: tokens that a response may be made of are 0 to vocab_size - 1
     returns      list of responses, each a list of n ints; every loophole once, in any order; an empty list where
                  there is none
@@ -344,7 +347,7 @@ def repaired_grpo_loss(
     log_probs        float[prompt trial pos]   of the policy being trained; the loss is differentiable in it
     old_log_probs    float[prompt trial pos]   of the policy that sampled
     ref_log_probs    float[prompt trial pos]   of the reference model
-    rewards          float[prompt trial]       at least two responses to a prompt
+    rewards          float[prompt trial]       at least two responses to a prompt; without a graph
     epsilon          float                     above 0
     kl_coefficient   float                     0 or more
     returns          float[]                   a scalar tensor, dtype of log_probs
@@ -411,7 +414,7 @@ def dynamic_sampling_weights(success_probs: Tensor, group_size: int) -> tuple[Te
 
     Here kept[prompt] is the probability that the responses of one group of that prompt do not all earn the same.
 
-    success_probs   float[prompt]   probability that one response to that prompt earns 1: above 0, below 1;
+    success_probs   float[prompt]   probability that one response to that prompt earns 1: 0.0004 to 0.9996;
                                     responses are independent
     group_size      int             responses to each prompt, two or more
     returns         (same_prompt float[prompt], any_prompt float[]), a tuple; same dtype as success_probs
