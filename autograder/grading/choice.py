@@ -18,8 +18,7 @@ from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import entries_of, open_regular
-from autograder.vocabulary.zips import opened_zip
+from autograder.vocabulary.folders import entries_of, open_regular, opened_zip
 
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 8

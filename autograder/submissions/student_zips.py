@@ -23,9 +23,8 @@ from autograder.submissions.names import (
     work_among,
 )
 from autograder.submissions.submission import quoted
-from autograder.vocabulary.folders import is_ignored, open_regular
+from autograder.vocabulary.folders import is_ignored, open_regular, opened_zip
 from autograder.vocabulary.text import visible
-from autograder.vocabulary.zips import opened_zip
 
 MAX_ZIP_ENTRIES = 2_000
 MAX_ZIPS_IN_ZIPS = 2  # what is packed once more by a browser or by Windows, and once by the student

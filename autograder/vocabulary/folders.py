@@ -1,13 +1,16 @@
-"""Folders that others have filled: what in one is nobody's work, and opening a file of one without following a link."""
+"""Folders and zips that others have filled: what in one is nobody's work, and opening a file or a zip safely."""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
+import zipfile
 from pathlib import Path
 from typing import BinaryIO
 
+MAX_DIRECTORY = 16 * 2**20  # bytes: the names and sizes of a hundred thousand files
 LEFT_BEHIND = frozenset({"__pycache__", "__MACOSX"})  # by Python, and by a Mac in what it zips
 
 OF_TOOLS = re.compile(
@@ -61,3 +64,39 @@ def open_regular(path: Path) -> BinaryIO:
         stream.close()
         raise OSError(22, "not a regular file", str(path))
     return stream
+
+
+def opened_zip(stream: BinaryIO) -> zipfile.ZipFile:
+    """The zip in a stream that was opened for reading, to be closed with it.
+
+    Raises what zipfile raises, which is a dozen types for damaged ones; BadZipFile also where its directory is longer
+    than any: zipfile takes it into memory whole, ten times as much as it is long, and as long as the zip says.
+    """
+    return zipfile.ZipFile(_Bounded(stream))
+
+
+class _Bounded(io.BufferedIOBase):
+    """A stream of which so much can be read at once, and no more."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MAX_DIRECTORY:
+            raise zipfile.BadZipFile("its directory is too long")
+        return self._stream.read(MAX_DIRECTORY if size is None or size < 0 else size)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._stream.close()
