@@ -548,7 +548,12 @@ def test_every_expected_tensor_is_finite_and_well_above_its_tolerance(case: Case
     for entry in tensors_of(case):
         assert entry.array is not None
         assert np.isfinite(entry.array).all()
-        assert np.abs(entry.array).max() >= 10 * entry.atol
+        assert agrees(case) or np.abs(entry.array).max() >= 10 * entry.atol
+
+
+def agrees(case: Case) -> bool:
+    """Whether its two policies are the same, so that nothing but 0 is right."""
+    return "ref_log_probs" in case.inputs and np.array_equal(case.inputs["log_probs"], case.inputs["ref_log_probs"])
 
 
 @each(list(STORED.values()))
@@ -765,7 +770,7 @@ def test_log_probs_have_a_gradient_in_every_parameter_under_uneven_weights(case:
 @each(of_item("kl-gradient"))
 def test_penalties_are_attached_and_have_their_gradient(case: Case) -> None:
     assert expectation(case, "kl").attached
-    assert np.abs(expected_of(case, "gradient log_probs")).max() > 0
+    assert (np.abs(expected_of(case, "gradient log_probs")).max() > 0) != agrees(case)
 
 
 def test_log_probs_are_attached_where_their_gradient_is_judged_and_rewards_are_not() -> None:

@@ -99,8 +99,8 @@ def _sizes(found: Mapping[str, Any]) -> str:
 def sizes_head(isolation: str, jobs: int) -> str:
     """What stands above the rows of the classes, each of which is printed as soon as it is graded."""
     lines = [
-        f"A class as it grows, at {isolation}, {jobs} at a time: 4 in 10 right, 5 with known mistakes, 1 unfinished; "
-        "of the first thousand, one in a hundred hangs",
+        f"A class as it grows, at {isolation}, {jobs} at a time",
+        "4 in 10 right, 5 with known mistakes, 1 unfinished; of the first thousand, one in a hundred hangs",
         "",
         f"{'submissions':>12}{'seconds':>12}{'s each':>12}{'s further':>12}{'grader MiB':>12}{'all MiB':>12}",
         _rule(72),
