@@ -102,7 +102,8 @@ def test_pages_have_room_for_pictures_and_curves_of_ordinary_work(name: str) -> 
         Picture(one, "c", "x", ("a", "b"), (3, 5), "+-.+-.+-.+-.+-.") for one in ids[: MOST_PICTURES.get(name, 10)]
     )
     values = tuple(float(step % 7) for step in range(30))
-    curves = (Curve("run", "some steps", "", tuple(Series("reward", values, values) for _ in range(2))),)
+    some = Curve("run", "some steps", "", tuple(Series("reward", values, values) for _ in range(2)))
+    curves = (some,) if assignment.curves else ()
     largest = max(pages_of(name), key=lambda student: len(pages_of(name)[student]))
     page = made(name, largest, Details("", "", curves, pictures))
     assert page.count("<svg") >= 2

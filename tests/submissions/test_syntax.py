@@ -92,7 +92,6 @@ COSTLY = {
     "a name of many parts": "import " + ".".join(["a"] * (LENGTH // 2)),
     "a name of many parts, line by line": "import a" + ".\\\na" * (LENGTH // 4),
     "a long f-string": 'x = f"' + "{a}" * (LENGTH // 3) + '"',
-    "a call with many keywords": "f(" + ", ".join(f"a{k}=1" for k in range(LENGTH // 10)) + ")",
 }
 
 
