@@ -210,7 +210,7 @@ OF_PYTHON = [
     Slip(PROBES, "def shift(", "def shft(", "cases.py:23", "does not define 'shift'; .*'shft'"),
     # cases
     Slip(CASES, "def drafts(secret, draw)", "def draw_all(secret, draw)", "cases.py:1", "no function drafts"),
-    Slip(CASES, "def drafts(secret, draw)", "def drafts(secret)", "cases.py:1", "TypeError"),
+    Slip(CASES, "def drafts(secret, draw)", "def drafts(secret)", "cases.py:15", "drafts takes 1, not two arguments"),
     Slip(CASES, '("ramp-large", "three', '("ramp-huge", "three', "cases.py:23", "ramp-huge is in no item"),
     Slip(ITEMS, 'hidden = ["ramp-large"]', 'hidden = ["ramp-huge"]', "items.toml:15", "ramp-huge has no draft"),
     Slip(CASES, '("shift-small"', '("ramp-small"', "cases.py:23", "two drafts are called ramp-small"),
