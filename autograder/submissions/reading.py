@@ -53,13 +53,13 @@ def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
         return _submission(candidate, HandedFile(candidate.shown), fault=candidate.fault)
     try:
         files = _files(candidate, module, _graded(untouched))
-    except OSError as error:
+        if len(files) == 1:
+            return _read_file(candidate, files[0], module, untouched)
+        return _module_or_notebook(candidate, files, module, untouched)
+    except OSError as error:  # of the file, or no process can be started to try a long text in
         reason = error.strerror or type(error).__name__
         fault = f"{quoted(candidate.shown)} could not be read ({reason}): see to it and grade it again."
         return _submission(candidate, HandedFile(candidate.shown), fault=fault)
-    if len(files) == 1:
-        return _read_file(candidate, files[0], module, untouched)
-    return _module_or_notebook(candidate, files, module, untouched)
 
 
 def written_cells(candidate: Candidate, module: str, functions: Sequence[str] = ()) -> list[WrittenCell]:

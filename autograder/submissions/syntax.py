@@ -51,7 +51,8 @@ UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what ast,
 def parsed(text: str) -> ast.Module:
     """The syntax tree of `text`, checked as far as Python checks without running it.
 
-    Raises one of UNPARSABLE; ValueError also where so much is in it that this would take many seconds.
+    Raises one of UNPARSABLE, ValueError also where so much is in it that this would take many seconds; and OSError
+    where it is long and the machine has no process left to try it in, which is no fault of the text.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an odd escape in a string is the student's, not the grader's
@@ -65,7 +66,7 @@ def parsed(text: str) -> ast.Module:
 
 
 def tree_of(text: str) -> ast.Module:
-    """The syntax tree of `text`; raises one of UNPARSABLE, ValueError also where to parse it takes too much.
+    """The syntax tree of `text`; raises as `parsed` does, ValueError also where to parse it takes too much.
 
     Some kinds of text take Python time and memory with the square of their length: a name of many parts that is
     imported (a quarter of a megabyte of it takes 15 GB), a long f-string, a call with thousands of keywords.
@@ -77,15 +78,16 @@ def tree_of(text: str) -> ast.Module:
 
 @functools.lru_cache(maxsize=8)
 def _is_cheap(text: str) -> bool:
-    """Whether a process of its own, which may take so much and no more, parses and compiles it or says why not."""
+    """Whether a process of its own, which may take so much and no more, parses and compiles it or says why not.
+
+    Raises OSError where no process can be started.
+    """
     command = [sys.executable, "-I", "-S", "-c", TRIAL, str(SECONDS), str(MEMORY)]
     encoded = text.encode("utf-8", "surrogatepass")
     try:
         done = subprocess.run(command, input=encoded, capture_output=True, timeout=20 * SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return False
-    except OSError:  # the machine has no process left for it, which is no fault of the text
-        return True
     return done.returncode == 0
 
 
@@ -116,7 +118,7 @@ def written(source: str, names: Collection[str]) -> dict[str, str]:
         return {}
     try:
         statements = parsed(source).body
-    except UNPARSABLE:
+    except (*UNPARSABLE, OSError):
         return {}
     lines = re.split("\r\n|\r|\n", source)
     functions = [one for one in statements if isinstance(one, ast.FunctionDef) and one.name in names]
@@ -133,7 +135,7 @@ def defaults_of(source: str) -> Mapping[str, Mapping[str, str]]:
         return {}
     try:
         statements = parsed(source).body
-    except UNPARSABLE:
+    except (*UNPARSABLE, OSError):
         return {}
     found = {one.name: _defaults(one.args) for one in statements if isinstance(one, ast.FunctionDef)}
     return {name: defaults for name, defaults in found.items() if defaults}

@@ -144,6 +144,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_a_callback_of_two_arguments_from_new_to_grades(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(EULER.replace("ROW", "function of t and y, such as t - y * y"))
     done = run(tmp_path, "new", "ode", "--from", "s.py", "--yes")

@@ -180,6 +180,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_lists_dictionaries_and_infinities_of_tensors_from_new_to_grades(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(SOLUTION)
     done = run(tmp_path, "new", "several", "--from", "s.py", "--yes")

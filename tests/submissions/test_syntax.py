@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import time
+from pathlib import Path
 
 import pytest
 from lengths import in_short
 
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate
 from autograder.submissions.syntax import (
     MAX_SCOPES,
     MAX_STATEMENTS,
@@ -107,6 +112,27 @@ def test_what_takes_python_long_to_parse_or_gigabytes_is_refused_in_time(name: s
     assert time.process_time() - started[0] < 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < started[1] + 100_000
     assert defaults_of(text) == written(text, {"f"}) == {}
+
+
+def test_where_no_process_can_be_started_a_long_text_is_nobodys_zero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never parsed in the grader itself after all; only what shows it goes without."""
+
+    def none_left(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, "no process left")
+
+    monkeypatch.setattr("autograder.submissions.syntax.subprocess.run", none_left)
+    monkeypatch.setattr("autograder.submissions.syntax.ast.parse", none_left)
+    cell = {"cell_type": "code", "source": "x = 1\n" * MAX_UNTRIED, "metadata": {}, "outputs": []}
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    (tmp_path / "grpo.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    found = read(Candidate("ada", tmp_path / "grpo.ipynb", "grpo.ipynb"), "grpo")
+    assert not found.source
+    assert not found.problem
+    assert "could not be read (no process left)" in found.fault
+    text = f"x = '{'y' * MAX_UNTRIED}'"
+    assert written(text, {"f"}) == defaults_of(text) == {}
 
 
 def test_a_long_text_like_any_other_is_parsed() -> None:

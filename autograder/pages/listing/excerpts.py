@@ -158,7 +158,7 @@ def _defined(source: str, lines: Sequence[str], functions: Sequence[str]) -> dic
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             body = tree_of(source).body
-    except UNPARSABLE:
+    except (*UNPARSABLE, OSError):
         return {}
     return {node.name: node for node in body if isinstance(node, Function) and node.name in functions}
 

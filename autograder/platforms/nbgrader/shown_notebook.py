@@ -69,7 +69,7 @@ def _definitions(source: str) -> dict[str, str]:
     """The text of each top-level function, the last one of a name."""
     try:
         tree = parsed(source) if len(source) <= MAX_CODE else ast.Module([], [])
-    except UNPARSABLE:
+    except (*UNPARSABLE, OSError):
         return {}
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     lines = source.splitlines(keepends=True)
