@@ -410,6 +410,18 @@ def test_each_call_gets_its_own_copy_of_its_inputs(converse: Converse) -> None:
         assert answer.returned["y"].array.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("params", [{}, {"values": "numpy"}], ids=["tensors", "arrays"])
+def test_inputs_come_by_name_in_the_same_order_each_time(converse: Converse, params: dict[str, str]) -> None:
+    """The library that reads them has another order each time; a function that is called for each would see it."""
+    letters = "qwertyuiopasdfghjklzxcvbnm"
+    made = "(torch.tensor if values == 'torch' else numpy.array)([ord(name) for name in x])"
+    source = f"import numpy, torch\ndef answer(values='torch', **x):\n    return {made}\n"
+    for answer in converse(source, *[{"params": params, "inputs": {one: torch.zeros(1) for one in letters}}] * 2)[1:]:
+        assert isinstance(answer, Observation)
+        assert answer.returned["y"].array is not None
+        assert "".join(map(chr, answer.returned["y"].array)) == "".join(sorted(letters))
+
+
 def test_what_the_module_keeps_between_calls_is_its_own(converse: Converse) -> None:
     source = "count = 0\ndef answer():\n    global count\n    count += 1\n    return count\n"
     seen = converse(source, *[{"probe": "fact"}] * 3)[1:]

@@ -40,7 +40,7 @@ def is_unseen(observed: object) -> bool:
 def unreadable(mismatch: Mismatch) -> str:
     """Of values in whose place something else was found, where the reason follows."""
     found = visible(mismatch.returned.type, 80)
-    return f"{mismatch.expectation.what} cannot be read: this was found in its place: {found}."
+    return f"{mismatch.expectation.what} cannot be read: in its place there is something else ({found})."
 
 
 def not_returned(case: Case, expectation: Expectation, kind: object, *, reveal: bool) -> str:

@@ -201,10 +201,12 @@ def _is_of_arrays(params: Mapping[str, Any]) -> bool:
 
 
 def _inputs(blob: bytes, *, of_arrays: bool) -> dict[str, Any]:
-    """The inputs of a call: tensors, or arrays that may be written to."""
+    """The inputs of a call: tensors, or arrays that may be written to. By name, for the library gives them in any order:
+    a probe that calls once for each would call in another one each time, which a student's code can remember.
+    """
     if not of_arrays:
-        return dict(_torch_side().load(blob))
-    return {name: array.copy() for name, array in safetensors.numpy.load(blob).items()}
+        return dict(sorted(_torch_side().load(blob).items()))
+    return {name: array.copy() for name, array in sorted(safetensors.numpy.load(blob).items())}
 
 
 def _observed(
