@@ -6,11 +6,13 @@ import threading
 
 from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import Details
-from autograder.pages.listing.excerpts import listing_of
+from autograder.pages.listing.excerpts import NOTHING, listing_of
 from autograder.pages.listing.wrong_expressions import Known, known_texts
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
+
+UNLISTED = "the text that was graded cannot be shown here"
 
 
 class StudentPages:
@@ -25,8 +27,12 @@ class StudentPages:
     def html(self, submission: Submission, report: Report, details: Details) -> str:
         """The page of one student."""
         known = self._expressions() if any(item.mistakes for item in report.items) else {}
-        listing = listing_of(submission, report, self._assignment.functions, self._handout, known)
-        return feedback_page(report, submission.notes, details, listing, self._assignment.title)
+        notes = submission.notes
+        try:
+            listing = listing_of(submission, report, self._assignment.functions, self._handout, known)
+        except Exception:  # whatever a student wrote, it ends no run: the page is then without it
+            listing, notes = NOTHING, (*notes, UNLISTED)
+        return feedback_page(report, notes, details, listing, self._assignment.title)
 
     def _expressions(self) -> Known:
         with self._lock:

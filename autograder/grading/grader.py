@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +25,7 @@ from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.observation import Observation
 from autograder.submissions.submission import Submission
 from autograder.submissions.syntax import written
-from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo
 
 
@@ -86,6 +88,10 @@ class Grader:
             results = [not_graded(item, str(fault)) for item in items]
         except OSError as error:  # no memory to start a worker, no descriptor left
             results = [not_graded(item, f"The machine failed while grading: {error}.") for item in items]
+        except KitError:
+            raise
+        except Exception as error:  # whatever was handed in, it costs this student a second look, and the class nothing
+            results = [not_graded(item, _own_fault(error)) for item in items]
         report = Report(
             student=submission.student,
             assignment=self.assignment.name,
@@ -190,3 +196,11 @@ class Grader:
 def _answer_of(outcome: Outcome) -> Answer | None:
     """What there is to look at: what was returned, or the exception."""
     return outcome.observation if outcome.observation is not None else outcome.raised
+
+
+def _own_fault(error: Exception) -> str:
+    """What staff are told of an error of the grader itself: its kind and its place, nothing that a student chose."""
+    kit = PurePath(__file__).parents[1]
+    places = [one for one in traceback.extract_tb(error.__traceback__) if PurePath(one.filename).is_relative_to(kit)]
+    where = f"{PurePath(places[-1].filename).name}, line {places[-1].lineno}"
+    return f"The grader itself failed at this submission ({type(error).__name__} in {where}): report it with the file."

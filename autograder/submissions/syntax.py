@@ -151,7 +151,9 @@ def _defaults(arguments: ast.arguments) -> dict[str, str]:
 
 def _literal(node: ast.expr) -> str:
     try:
-        return repr(ast.literal_eval(node))
+        text = repr(ast.literal_eval(node))
+        ast.literal_eval(text)  # an infinity and an ellipsis are literals, and what is written for them is none
+        return text
     except (*UNPARSABLE, TypeError):
         return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import json
 import re
@@ -14,11 +15,12 @@ from golden import golden_path, sample_class
 from lengths import in_short
 from places import KIT
 
-from autograder.course.student_pages import StudentPages
+from autograder.course import student_pages
+from autograder.course.student_pages import UNLISTED, StudentPages
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import Curve, Details, Earlier, Picture, Series
-from autograder.pages.listing.wrong_expressions import known_texts
+from autograder.pages.listing.wrong_expressions import certain_line, known_texts
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
@@ -176,3 +178,22 @@ def test_the_catalogue_says_of_each_mistake_what_it_departs_from() -> None:
     assert "correction=0" in wrong
     assert "correction=0" not in right
     assert {function for function, _ in known} == set(assignment.functions)
+
+
+@pytest.mark.parametrize("part", ["x.std(0, unbiased={})", "[{}]", "x.mean({})"])
+def test_a_number_of_more_digits_than_python_writes_out_leaves_the_line_open(part: str) -> None:
+    """It stopped the class: one file with `0xfff…` in a function that a known mistake was recognised in."""
+    known = {("f", "sum"): ("def f(x):\n    return x.mean()\n", "def f(x):\n    return x.sum()\n")}
+    for digits, line in ((10, 3), (6_000, None)):
+        source = f"def f(x):\n    y = {part.format('0x' + 'f' * digits)}\n    return x.sum()\n"
+        assert certain_line(ast.parse(source).body[0], "f", ["sum"], known) == line
+
+
+def test_a_text_that_cannot_be_listed_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ValueError("of what a student wrote")
+
+    student = next(iter(pages_of("policy_gradient")))
+    assert UNLISTED not in made("policy_gradient", student, Details("", ""))
+    monkeypatch.setattr(student_pages, "listing_of", fails)
+    assert UNLISTED in made("policy_gradient", student, Details("", "")).replace("The text", "the text")

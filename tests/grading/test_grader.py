@@ -650,3 +650,24 @@ def test_no_expected_value_is_in_the_memory_of_a_worker(sandbox: Sandbox) -> Non
     assert answer is not None
     assert re.search(r"raised RuntimeError: [1-9]\d* tensors, scalars \[", report.items[0].message)
     assert f"{float(answer):.6f}" not in report.items[0].message
+
+
+def test_an_error_of_the_graders_own_costs_one_student_a_second_look_and_the_class_nothing(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says is of the kit alone: an error's text may hold what the student wrote."""
+
+    def fails(*_: object) -> str:
+        raise ValueError("of what a student wrote")
+
+    monkeypatch.setattr(judging, "hint_of_defaults", fails)
+    [item] = [one for one in ASSIGNMENT.items if one.id == "deltas-centered"]
+    wrong = with_more("def compute_deltas(rewards, mode):\n    return rewards + 1")
+    grader = Grader.of(ASSIGNMENT, FIXTURES, counterexamples=False)
+    [found] = grader.grade(submission(wrong), sandbox, [item]).items
+    assert (found.verdict, found.points) == ("not_graded", None)
+    assert re.fullmatch(
+        r"The grader itself failed at this submission \(ValueError in judging\.py, line \d+\): .*", found.message
+    )
+    [right] = grader.grade(submission(SOLUTION), sandbox, [item]).items
+    assert right.verdict == "passed"

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from autograder.authoring.handout.words import Words, words_in
+from autograder.platforms.nbgrader import harmless as module
 from autograder.platforms.nbgrader.harmless import NOTE, as_written, harmless
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled
 from autograder.submissions.notebook import cells_in
@@ -15,12 +16,18 @@ from autograder.submissions.submission import MIB
 
 nbconvert = pytest.importorskip("nbconvert", reason="the extra nbgrader is not installed")
 
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 HARMLESS = [
     "The ratio is 1: $r = \\frac{a}{b}$, see [the paper](https://arxiv.org/abs/1707.06347#page=3).",
     "We plot the data: it rises. `javascript:alert(1)` is code, and javascript: a word.",
     "![a curve](attachment:curve.png)",
     "<b>bold</b> and a [mail](mailto:a@b.edu), a [place](#here), a <https://x.org>",
-    "| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nx = '<script>'\n```",
+    "| a | b |\n|---|--:|\n| 1 | 2 |\n\n```python\nx = '<script>'\n```",
+    "# Why 1 < 2\n\n1. a\n2. ~~b~~\n\n3) c\n\n> q\n\n---\n\n- [x] done\n- [ ] not\n\nterm\n: what it means  \nmore",
+    "a <!-- to be written --> b\n\n<!-- over\ntwo lines -->\n\n<details><summary>more</summary>\n\n**b**\n\n</details>",
+    '<center><font color="red" size=4>x</font><br></center>\n\n<img src="attachment:curve.png" width="300"/>',
+    "$a<b$ and $$x>y$$ and 1 < 2, a<b",
 ]
 LIVE = [
     "[x](javascript:alert(1))",
@@ -40,6 +47,32 @@ LIVE = [
     "<script>alert(1)</script>",
     "![gone](attachment:nowhere.png)",
 ]
+WHERE_PARSERS_DIFFER = [
+    "<!--><img src=x onerror=alert(1)>-->",
+    "<!---><img src=x onerror=alert(1)>-->",
+    "<!-- --!><img src=x onerror=alert(1)>-->",
+    "<![CDATA[><img src=x onerror=alert(1)>]]>",
+    "<textarea><!-- </textarea><img src=x onerror=alert(1)> --></textarea>",
+]
+OF_THE_PAGE = [  # what is done to it once it is rendered, or by its own scripts
+    "[x](files/javascript:alert(1))",
+    "<a href='/files/javascript:alert(1)'>x</a>",
+    "```mermaid\nclick a call alert(1)\n```",
+    "<a href='#' data-toggle=tooltip data-html=true title='x'>y</a>",
+    "<div class='modal fade in'>x</div>",
+    "<div id=document>x</div>",
+    "<p style='position:fixed;top:0;width:100%;height:100%'>all points</p>",
+    "</p <img src=x onerror=alert(1)>>",
+    '<noscript><p title="</noscript><img src=x onerror=alert(1)>"></noscript>',
+    "</div></div></div>all points<div><div><div>",
+    "</body></html>",
+    "<plaintext>",
+    "<!-- the rest of the page",
+    "<input type=password>",
+    "<select><option>",
+    "<b/>bold from here on",
+]
+STOPS_AT = ["![x](attachment:)", "![x](attachment:a%20b.png)", "![x](attachment&colon;x.png)"]  # nbconvert
 
 
 def rendered(text: str, attachments: dict[str, object]) -> str:
@@ -61,15 +94,36 @@ def tags_of(page: str) -> set[str]:
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_an_honest_answer_stays_as_it_is(text: str) -> None:
-    assert harmless(text, {"curve.png": {}}) == text
+    assert harmless(text, {"curve.png": {"image/png": PNG}}) == text
 
 
-@pytest.mark.parametrize("text", LIVE)
+@pytest.mark.parametrize("text", [*LIVE, *WHERE_PARSERS_DIFFER, *OF_THE_PAGE, *STOPS_AT])
 def test_an_answer_with_a_live_address_is_shown_as_it_was_written(text: str) -> None:
     shown = harmless(text, {})
     assert shown.startswith(NOTE)
     assert as_written(shown) == text
     assert not {"a", "img", "iframe", "script"} & tags_of(rendered(shown, {}))
+
+
+@pytest.mark.parametrize("text", WHERE_PARSERS_DIFFER)
+def test_what_python_takes_for_text_would_act_in_a_browser(text: str) -> None:
+    """html5lib reads as browsers do, scripts switched on: so these tests can fail."""
+    html5lib = pytest.importorskip("bleach._vendor.html5lib")
+
+    def acts(page: str) -> bool:
+        tree = html5lib.parse(page, namespaceHTMLElements=False, scripting=True)
+        return any("onerror" in one.attrib for one in tree.iter())
+
+    assert acts(rendered(text, {}))
+    assert not acts(rendered(harmless(text, {}), {}))
+
+
+@pytest.mark.parametrize("text", ["[" * 20_000, "a" + " " * 20_000 + "b"], ids=["brackets", "spaces"])
+def test_an_answer_that_takes_markdown_long_is_shown_as_it_was_written(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SECONDS", 0.2)
+    assert harmless(text, {}).startswith(NOTE)
 
 
 @pytest.mark.parametrize("text", ["```\n[x](javascript:y)\n```\n[x](javascript:y)", "````\n<script>"])
@@ -92,9 +146,6 @@ def notebook(*cells: dict[str, object]) -> str:
 def words_of(text: str) -> Words:
     """The answers in a notebook that asks `why`."""
     return words_in(cells_in(text), {"cells": [cell("why", "*Your answer.*", None)]})
-
-
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 def test_a_picture_that_was_pasted_into_an_answer_survives() -> None:

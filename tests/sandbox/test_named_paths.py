@@ -143,6 +143,16 @@ def test_the_day_of_a_reading_is_noted_before_anybody_else_can_be_the_first(forg
     assert oldest == min(noted) > now - 60
 
 
+def test_that_a_link_was_followed_is_noted_as_well_and_its_day_counts(tmp_path: Path) -> None:
+    """Whoever follows a link first on a day leaves a trace in the link, whatever the file's own note is."""
+    now, file, link = time.time(), tmp_path / "file", tmp_path / "link"
+    file.write_text("text")
+    link.symlink_to(file)
+    os.utime(file, (now + 100, now))
+    os.utime(link, (now + 50, now), follow_symlinks=False)
+    assert now + 40 < read_ahead([str(link)]) < now + 60
+
+
 @pytest.fixture
 def readings(kept_here: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One for each time that all was read; the kernel takes nothing back meanwhile."""

@@ -76,6 +76,12 @@ def test_defaults_are_read_where_they_are_literals_and_written_the_shortest_way(
     assert defaults_of("def f(a=1)") == {}
 
 
+@pytest.mark.parametrize("default", ["1e999", "-1e999", "1e999j", "...", "(1, ...)", "0x" + "f" * 6_000])
+def test_a_default_that_python_does_not_read_as_it_writes_it_is_left_out(default: str) -> None:
+    """It ended the class: whoever compared `inf` with the handout's default read a name where a number should be."""
+    assert defaults_of(f"def f(a={default}, b=2): ...\n") == {"f": {"b": "2"}}
+
+
 @pytest.mark.parametrize(
     ("line", "most"),
     [

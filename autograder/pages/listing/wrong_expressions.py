@@ -15,6 +15,7 @@ from pathlib import Path
 from autograder.authoring.fixtures.generator import package_of
 from autograder.grading.items import load_assignment
 from autograder.sandbox.apart import apart
+from autograder.submissions.syntax import UNPARSABLE
 
 TOO_LITTLE = (ast.Name, ast.Constant, ast.UnaryOp)  # stands anywhere, and means nothing by itself
 MOST_NODES = 1_500  # of a function that is searched
@@ -62,7 +63,7 @@ def certain_line(function: ast.AST, name: str, slugs: Iterable[str], known: Know
         return None
     try:
         found = list(_expressions(spelled(function)))
-    except RecursionError:
+    except UNPARSABLE:  # ValueError: a number of more digits than Python writes out
         return None
     lines = {line for expressions in wanted if (line := _line_of(found, expressions)) is not None}
     return lines.pop() if len(lines) == 1 else None

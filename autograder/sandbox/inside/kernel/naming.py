@@ -146,8 +146,8 @@ def read_ahead(paths: Sequence[str]) -> float:
                     _read_on(file, buffer)
                 elif stat.S_ISDIR(kind):
                     os.listdir(file)  # noqa: PTH208 (by its descriptor)
-                if now - DAY < (noted := os.fstat(file).st_atime):
-                    oldest = min(oldest, noted)
+                for noted in (os.fstat(file).st_atime, os.lstat(path).st_atime):  # following a link is noted, too
+                    oldest = min(oldest, noted if now - DAY < noted else math.inf)
             finally:
                 os.close(file)
     return oldest
