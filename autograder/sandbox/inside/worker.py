@@ -201,8 +201,9 @@ def _is_of_arrays(params: Mapping[str, Any]) -> bool:
 
 
 def _inputs(blob: bytes, *, of_arrays: bool) -> dict[str, Any]:
-    """The inputs of a call: tensors, or arrays that may be written to. By name, for the library gives them in any order:
-    a probe that calls once for each would call in another one each time, which a student's code can remember.
+    """The inputs of a call, by name: tensors, or arrays that may be written to.
+
+    The library gives them in any order: a probe that calls once for each would call in another one each time.
     """
     if not of_arrays:
         return dict(sorted(_torch_side().load(blob).items()))
