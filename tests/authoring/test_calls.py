@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict, defaultdict
 from types import ModuleType
 from typing import Any
 
@@ -333,6 +334,26 @@ def test_what_an_assignment_makes_itself_stands_for_arguments_and_in_calls_that_
 )
 def test_a_size_is_json_and_of_what_is_no_number_its_kind(found: Any, size: Any) -> None:
     assert calling.size_of(found) == size
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [
+        (defaultdict(float), "a dictionary"),
+        (OrderedDict(), "a dictionary"),
+        (np.float64(2.0), "a number"),
+        (True, "a truth value"),
+        (np.bool_(True), "a NumPy array"),
+    ],
+)
+def test_a_kind_is_that_of_the_type_that_another_is_made_from(found: Any, kind: str) -> None:
+    assert calling.kind_of(found) == kind
+
+
+def test_a_float_of_numpy_is_a_float() -> None:
+    parts = calling.parts_of(np.float64(0.1), ["y"], "torch")
+    assert isinstance(parts["y"], torch.Tensor)
+    assert parts["y"].item() == 0.1
 
 
 def test_truth_values_in_a_tensor_are_right_as_truth_values_alone() -> None:

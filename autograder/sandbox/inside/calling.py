@@ -127,8 +127,8 @@ def kind_of(found: object) -> str:
     """What kind of thing it is, as a phrase in the words of an assignment in NumPy or plain Python."""
     if isinstance(found, tuple):
         return f"a tuple of {len(found)}"
-    if type(found) in KINDS:
-        return KINDS[type(found)]
+    if plain := next((words for kind, words in KINDS.items() if isinstance(found, kind)), None):
+        return plain
     if _is_number(found):
         return "a number"
     if _is_array(found):
@@ -246,7 +246,8 @@ def _afterwards(given: Any, input: Any, values: str) -> Any:
 def _part(part: Any, values: str) -> Any:
     """One part as a tensor or an array of numbers; as it is, where it can be made none."""
     if values == TORCH:
-        return _numbers(part, values) if _is_number(part) and not _is_array(part) else part
+        is_plain = _is_number(part) and (not _is_array(part) or isinstance(part, float))  # np.float64 is a float
+        return _numbers(part, values) if is_plain else part
     if part is None or _is_tensor(part):
         return part
     try:

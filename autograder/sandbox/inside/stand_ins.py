@@ -9,8 +9,16 @@ import contextlib
 import functools
 import math
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from types import CellType, FunctionType, ModuleType
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from types import (
+    CellType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 CURVES = ("sin", "cos", "tan", "exp", "log", "sqrt")
@@ -21,7 +29,8 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Mapping[str, Any]) -> 
     """Put stand-ins where student code looks: into the submission, which comes first, and where others have the name.
 
     Also those that the submission lacks: it is not to blame for them. And where the submission has bound a function
-    under another name before, as an alias, a default or the first part of a functools.partial: it means the same one.
+    under another name before, as an alias, a default, a part of a functools.partial, in a table, or in an object or a
+    class of its own: it means the same one.
     """
     nothing = object()
     places = [(one, name) for one in modules for name in stand_ins if one is modules[0] or hasattr(one, name)]
@@ -45,18 +54,24 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Mapping[str, Any]) -> 
 
 
 Bound = tuple[Callable[[Any], None], Any, Any]  # what puts a value into its place, the one to put there, the one before
+MOST_ENTRIES = 1_000  # of a table that is looked through
 
 
 def _bound_early(module: ModuleType, meant: Mapping[int, Any], names: Container[str]) -> list[Bound]:
     """Where else in a module the functions stand that are meant, by identity: all but its names that are replaced."""
     found: list[Bound] = []
+    entered = {id(vars(module))}
 
-    def look(value: Any, put: Callable[[Any], None]) -> None:
+    def look(value: Any, put: Callable[[Any], None] | None) -> None:
         instead = _in_place_of(value, meant)
-        if instead is not value:
+        if instead is not value and put is not None:
             found.append((put, instead, value))
+        if id(value) not in entered:
+            entered.add(id(value))
+            for one, put_there in _places_in(value, module.__name__):
+                look(one, put_there)
 
-    for name, value in vars(module).items():
+    for name, value in list(vars(module).items()):
         if name not in names and not name.startswith("__"):
             look(value, functools.partial(setattr, module, name))
     for function in _functions(module):
@@ -68,18 +83,72 @@ def _bound_early(module: ModuleType, meant: Mapping[int, Any], names: Container[
 
 
 def _in_place_of(value: Any, meant: Mapping[int, Any]) -> Any:
-    """The value with stand-ins in it; itself where there is none to put."""
+    """The value with stand-ins in it; itself where there is none to put, or it is one that can be written into."""
     if id(value) in meant:
         return meant[id(value)]
-    if type(value) is functools.partial and id(value.func) in meant:
-        return functools.partial(meant[id(value.func)], *value.args, **value.keywords)
-    if type(value) is tuple:
-        parts = tuple(_in_place_of(one, meant) for one in value)
-        return value if all(one is other for one, other in zip(parts, value, strict=True)) else parts
-    if type(value) is dict:
-        entries = {key: _in_place_of(one, meant) for key, one in value.items()}
-        return value if all(entries[key] is one for key, one in value.items()) else entries
+    if type(value) in (staticmethod, classmethod):
+        inner = _in_place_of(value.__func__, meant)
+        return value if inner is value.__func__ else type(value)(inner)
+    if type(value) is functools.partial:
+        function, placed = _in_place_of(value.func, meant), _in_place_of(value.args, meant)
+        named = {key: _in_place_of(one, meant) for key, one in value.keywords.items()}
+        same = function is value.func and placed is value.args and _same(named, value.keywords)
+        return value if same else functools.partial(function, *placed, **named)
+    if type(value) is MappingProxyType:
+        named = {key: _in_place_of(one, meant) for key, one in value.items()}
+        return value if _same(named, value) else MappingProxyType(named)
+    if isinstance(value, tuple) and (type(value) is tuple or hasattr(type(value), "_make")):
+        make: Any = tuple if type(value) is tuple else getattr(type(value), "_make")  # noqa: B009 (a named tuple's)
+        row = [_in_place_of(one, meant) for one in value]
+        same = all(one is other for one, other in zip(row, value, strict=True))
+        return value if same else make(row)
     return value
+
+
+def _same(entries: Mapping[Any, Any], others: Mapping[Any, Any]) -> bool:
+    """Whether two tables of the same keys hold the same objects."""
+    return all(entries[key] is one for key, one in others.items())
+
+
+def _places_in(value: Any, own: str) -> Iterator[tuple[Any, Callable[[Any], None] | None]]:
+    """What stands in a table, an object or a class of the submission, and what puts another into its place.
+
+    own   the name of the submission's module
+    """
+    if isinstance(value, list | dict) and len(value) <= MOST_ENTRIES:
+        write: Callable[..., None] = list.__setitem__ if isinstance(value, list) else dict.__setitem__
+        for key, one in list(enumerate(value) if isinstance(value, list) else dict.items(value)):
+            yield one, functools.partial(write, value, key)
+    elif isinstance(value, tuple | MappingProxyType | functools.partial | MethodType):
+        for one in _held(value):
+            yield one, None
+    elif isinstance(value, type):
+        for name, one in list(vars(value).items()) if value.__module__ == own else ():
+            if not name.startswith("__"):
+                yield one, functools.partial(setattr, value, name)
+    elif type(value) is SimpleNamespace or type(value).__module__ == own:
+        for name, one in _attributes(value):
+            yield one, functools.partial(object.__setattr__, value, name)
+
+
+def _held(value: Any) -> Iterable[Any]:
+    """What stands in something that is made anew where a part of it is replaced."""
+    if isinstance(value, tuple | MappingProxyType):
+        held = value if isinstance(value, tuple) else value.values()
+        return held if len(value) <= MOST_ENTRIES else ()
+    return (value.args, value.keywords) if isinstance(value, functools.partial) else (value.__self__,)
+
+
+def _attributes(value: Any) -> list[tuple[str, Any]]:
+    """What an object holds, by name, in its dictionary and in its slots."""
+    found: dict[str, Any] = {}
+    slots = [one for kind in type(value).__mro__ for one in vars(kind).values() if type(one) is MemberDescriptorType]
+    for slot in slots:
+        with contextlib.suppress(AttributeError):  # an empty one
+            found[slot.__name__] = slot.__get__(value)
+    with contextlib.suppress(AttributeError):  # of slots alone
+        found |= object.__getattribute__(value, "__dict__")
+    return list(found.items())
 
 
 def _functions(module: ModuleType) -> list[FunctionType]:
