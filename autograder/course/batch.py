@@ -77,7 +77,7 @@ def grade_all(
         if scheduler:
             kept, jobs = _on_cluster(desk, ordered, Cluster(scheduler, grader, isolation))
         else:
-            kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation, strangers=True)
+            kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation)
         seconds = time.perf_counter() - began
         of_run = {"jobs": jobs, "started": started, "seconds": round(seconds, 2), "versions": versions()}
         made = results.write_class(kept, of_run)

@@ -46,7 +46,7 @@ class Bench:
     def _sandbox(self) -> Iterator[Sandbox]:
         with self._lock:
             self._idle.cancel()
-            sandbox = self._free.pop() if self._free else Sandbox(isolation=self._isolation, strangers=True)
+            sandbox = self._free.pop() if self._free else Sandbox(isolation=self._isolation)
         try:
             yield sandbox
         finally:

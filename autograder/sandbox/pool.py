@@ -20,12 +20,8 @@ def in_sandboxes(
     jobs: int,
     progress: Callable[[Task, Result], None] = lambda task, result: None,
     isolation: Isolation = "best",
-    *,
-    strangers: bool = False,
 ) -> list[Result]:
     """What `work` makes of each task, in order; `jobs` at a time, each with a sandbox of its own.
-
-    strangers   whether the tasks hold submissions of several people: see `Sandbox`
 
     The first exception ends the run, as does Ctrl-C; what is under way is finished first.
     """
@@ -38,7 +34,7 @@ def in_sandboxes(
 
     def serve(over: threading.Event) -> None:
         try:
-            with Sandbox(isolation=isolation, strangers=strangers) as sandbox:
+            with Sandbox(isolation=isolation) as sandbox:
                 for index in _taken(waiting, stop):
                     result = work(tasks[index], sandbox)
                     with lock:

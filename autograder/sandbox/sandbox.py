@@ -10,14 +10,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
 
-from autograder.sandbox.around.names import read_meanwhile
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES, Outcome, Program, Request
 from autograder.sandbox.inside.isolation import AROUND, LAYERS
 from autograder.sandbox.interpreter import refuse_if_within_reach
@@ -54,18 +52,15 @@ class Sandbox:
     to be allowed to fork. What else a fork would keep apart is set back before each call: switches, generators, types.
     """
 
-    def __init__(self, *, isolation: Isolation = "best", fork: bool | None = None, strangers: bool = False) -> None:
+    def __init__(self, *, isolation: Isolation = "best", fork: bool | None = None) -> None:
         """Start no worker yet. Raises SandboxError where `strict` is asked for and this machine cannot give it.
 
         isolation   strict: Landlock and seccomp, or nothing runs; best: every layer that holds here; none: none
         fork        False asks for a fresh interpreter per worker, as on macOS and Windows, with no layers
-        strangers   whether submissions of several people run on this machine, which could leave word for each other:
-                    then they may name no file but what was read before (see `names`), where seccomp holds
         """
         self._fork = sys.platform == "linux" if fork is None else fork
         no_layers = dict.fromkeys((*LAYERS, *AROUND), "workers are not forked")
         self._layers = layers_for(isolation, None if self._fork else no_layers)
-        self._strangers = strangers and "seccomp" in self._layers
         self._server: Server | None = None
         self.begun: Callable[[Request], None] = lambda request: None  # told of each call before it is made
 
@@ -165,8 +160,6 @@ class Sandbox:
         if {"landlock", "namespaces"} & set(self._layers):
             refuse_if_within_reach(server.readable)
         server.await_warm()
-        if self._strangers:
-            server.hold_to_names()
         for word, module in WARMED_ON_DEMAND.items():
             if word in program.source and _is_allowed(module, program):
                 server.warm(module)
@@ -178,8 +171,6 @@ class Sandbox:
         if self._server is None or not self._server.alive or self._server.torch != torch:
             self.close()
             self._server = Server(self._layers, torch=torch)
-            if self._strangers:
-                threading.Thread(target=read_meanwhile, daemon=True).start()
         return self._server
 
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograder.sandbox.around import cgroup
-from autograder.sandbox.around.names import have_been_read, named
 from autograder.sandbox.calls import Program
 from autograder.sandbox.interpreter import command, environment, packages, readable_paths
 from autograder.vocabulary.errors import SandboxError
@@ -39,7 +38,6 @@ class Server:
         self._is_warm = False
         self._warmed: set[str] = set()
         self._prepared: dict[str, Any] = {}
-        self._held = False
         self._unheard = 0  # answers of the server that nobody waited for
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -93,18 +91,6 @@ class Server:
         if own != self._prepared:
             self._send_file({"prepare": True}, own)
             self._prepared = own
-
-    def hold_to_names(self) -> None:
-        """Let workers from now on name nothing but what was looked up and read before, by all that it takes."""
-        try:
-            have_been_read()
-            if self._held:
-                return
-            allowed = named()._asdict()
-        except OSError as error:
-            raise SandboxError(f"What submissions may read could not be looked up: {error}. {DOCTOR}") from error
-        self._send_file({"names": True}, allowed)
-        self._held = True
 
     def fork(self, descriptors: tuple[int, int, int], megabytes: float, seconds: float) -> tuple[int, int]:
         """The process id, as the server sees it and as we do, of a new worker that holds these pipes.

@@ -193,7 +193,7 @@ def open_sandbox(level: str) -> Sandbox:
     if level == "fresh":
         return Sandbox(fork=False)
     try:
-        return Sandbox(isolation=level, strangers=True)  # type: ignore[arg-type]
+        return Sandbox(isolation=level)  # type: ignore[arg-type]
     except SandboxError as error:
         pytest.skip(str(error))
 

@@ -1,1 +1,1 @@
-"""What stands round servers and workers: their control group, and the files that were read before them."""
+"""The control group round servers and workers."""

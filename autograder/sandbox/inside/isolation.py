@@ -3,7 +3,7 @@
     rlimits    memory, processor time, file size, open files; no core dump
     landlock   read and execute what Python runs on; nothing else, and no writing; no TCP, no signals to others
     seccomp    an allowlist of system calls: no new processes or programs, no sockets, no tracing, no namespaces;
-               nothing that reaches another process, changes a file, or shows what another worker did
+               nothing that reaches another process or changes a file
     identity   where the grader is root: no capabilities, and another user's id if that one can reach Python
 
 Two more are put around the server, where the kernel allows them and never because `strict` asks:
@@ -28,7 +28,6 @@ from typing import Any
 from autograder.sandbox.inside import identity
 from autograder.sandbox.inside.kernel import landlock, seccomp
 from autograder.sandbox.inside.kernel.namespaces import narrow
-from autograder.sandbox.inside.kernel.naming import Names, load_in_turn
 from autograder.sandbox.inside.processes import guard, prctl
 
 if sys.platform != "win32":
@@ -50,7 +49,6 @@ def apply(
     seconds: float = math.inf,
     report: int | None = None,
     rules: int | None = None,
-    names: Names | None = None,
 ) -> None:
     """Put these layers on this process, for good; raises OSError where the kernel refuses one.
 
@@ -59,12 +57,11 @@ def apply(
     readable    files and folders that it may read and execute, under landlock
     report      a descriptor to which each refused system call is written
     rules       what `landlock.prepare` made of `readable`, where many processes need the same
-    names       the only paths that it may name, where it is held to some
     """
     wanted = set(layers)
     if wanted:
         prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
-        prctl(41, 1, check=False)  # PR_SET_THP_DISABLE: whether memory is in huge pages depends on all that runs
+        prctl(41, 1, check=False)  # PR_SET_THP_DISABLE: a submission's use of memory is the same on every machine
     if "rlimits" in wanted:
         _limit(megabytes, seconds)
     if "namespaces" in wanted:
@@ -78,9 +75,7 @@ def apply(
     if wanted:  # after identity: a change of user resets both
         guard()
     if "seccomp" in wanted:
-        if names is not None:
-            load_in_turn()
-        seccomp.apply(report, names)
+        seccomp.apply(report)
 
 
 def _limit(megabytes: float, seconds: float) -> None:

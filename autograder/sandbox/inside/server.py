@@ -22,7 +22,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from autograder.sandbox.inside import identity, isolation, processes, worker
-from autograder.sandbox.inside.kernel import landlock, namespaces, naming, seccomp
+from autograder.sandbox.inside.kernel import landlock, namespaces, seccomp
 
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
@@ -36,14 +36,13 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
         {"end": pid}         kills that worker and all that it started, and waits for it       ← {"status": wait status}
         {"warm": module}     imports a module that the next submission names                  ← {}
         {"prepare": true} and one descriptor, a file of {given, probes}: see _prepare                  ← {}
-        {"names": true} and one descriptor, a file of {names, spelt}: see naming.seal                  ← {}
 
     `layers`, `readable` and `refused`, a descriptor for its reports, are for `isolation.apply`.
     """
     processes.guard()
     processes.adopt()
     worker.warm()
-    rules, names = _rules(layers, readable), None
+    rules = _rules(layers, readable)
     seccomp.prepare(refused)
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
@@ -53,15 +52,12 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
                 return
             request = json.loads(message)
             if "fork" in request:
-                if "namespaces" in layers:
-                    namespaces.number_as_ever()
                 isolate = functools.partial(
                     isolation.apply,
                     layers,
                     readable=readable,
                     report=refused,
                     rules=rules,
-                    names=names,
                     **request["fork"],
                 )
                 pid = _fork(descriptors, isolate, [*descriptors, *(one for one in (refused, rules) if one is not None)])
@@ -72,12 +68,6 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused:
             elif "prepare" in request:
                 with os.fdopen(descriptors[0], "rb") as file:
                     _prepare(**json.load(file))
-                channel.send(b"{}")
-            elif "names" in request:
-                with os.fdopen(descriptors[0], "rb") as file:
-                    names = naming.seal(**json.load(file))
-                seccomp.prepare(refused, names)
-                naming.read_ahead(naming.mapped())
                 channel.send(b"{}")
             elif "warm" in request:
                 with contextlib.suppress(ImportError):
@@ -166,7 +156,7 @@ def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[in
 
 
 def _close_all_but(kept: Sequence[int]) -> None:
-    """Close what the server has open: a place in a file that two workers share is a message."""
+    """Close what the server has open, its control socket first of all."""
     for first, last in itertools.pairwise([2, *sorted(kept), 2**16]):
         os.closerange(first + 1, last)
 

@@ -12,7 +12,6 @@ this runs inside the worker. Sources: namespaces(7), user_namespaces(7), mount(2
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import os
@@ -28,9 +27,8 @@ _USER, _PROCESSES, _NETWORK, _IPC, _HOST_NAME, _MOUNTS = (
     0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x04000000, 0x00020000
 )  # fmt: skip
 _BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
-_READ_ONLY, _NO_SET_USER_ID, _NO_ACCESS_TIME, _ANY_ACCESS_TIME = 0x1, 0x2, 0x10, 0x70  # of mount_setattr
+_READ_ONLY, _NO_SET_USER_ID = 0x1, 0x2  # of mount_setattr
 _SET_ATTRIBUTES, _AT_RECURSIVE, _HERE = 442, 0x8000, -100
-FIRST_NUMBER = 64
 PLACES = ("/mnt", "/media", "/srv", "/opt", "/var")  # one of them is covered by the new root, for the server alone
 
 
@@ -91,23 +89,8 @@ def _build(root: Path, readable: Sequence[str]) -> None:
         if not copy.exists() and not copy.is_symlink():
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.symlink_to(os.readlink(link))  # noqa: PTH115
-    with contextlib.suppress(OSError):  # in a namespace of users that is not to be decided
-        _set_attributes(root, _NO_ACCESS_TIME, _ANY_ACCESS_TIME)  # when a file was last read is a message
-    _set_attributes(root, _READ_ONLY | _NO_SET_USER_ID)
-
-
-def _set_attributes(root: Path, those: int, instead_of: int = 0) -> None:
-    attributes = struct.pack("QQQQ", those, instead_of, 0, 0)
+    attributes = struct.pack("QQQQ", _READ_ONLY | _NO_SET_USER_ID, 0, 0, 0)
     syscall(_SET_ATTRIBUTES, _HERE, str(root).encode(), _AT_RECURSIVE, attributes, len(attributes))
-
-
-def number_as_ever() -> None:
-    """Let the next process have the number that the one before had: as process 1 of a namespace, or in vain.
-
-    Numbers are given in turn, to threads too: who gets the next one would learn how many an earlier worker started.
-    """
-    with contextlib.suppress(OSError):
-        Path("/proc/sys/kernel/ns_last_pid").write_text(str(FIRST_NUMBER - 1), encoding="ascii")
 
 
 def _links(paths: Sequence[str]) -> list[Path]:
