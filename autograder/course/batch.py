@@ -110,6 +110,7 @@ class _Desk:
     def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
         """The submission, and what is kept of it where its report is there already."""
         submission = read(candidate, self.grader.assignment.module, self.untouched)
+        submission = replace(submission, identity=candidate.identity)
         known = None if self.fresh else self.results.known(submission, layers)
         return submission, self.close(candidate, submission, *known) if known else None
 

@@ -209,6 +209,7 @@ class Cluster:
             fixtures=self._grader.fixtures.sha256,
             isolation=next(iter(self._layers.values()), ()),
             items=tuple(not_graded(item, reason) for item in self._grader.assignment.items),
+            identity=submission.identity,
         )
         return report, Details(submission.sha256, self._grader.fixtures.sha256)
 

@@ -181,7 +181,7 @@ class Results:
     def _fits(self, known: Report, submission: Submission, layers: Collection[tuple[str, ...]]) -> bool:
         return (
             known.status == "graded"
-            and known.student == submission.student
+            and (known.student, known.identity) == (submission.student, submission.identity)
             and known.submission.sha256 == submission.sha256
             and known.submission.path == submission.path
             and known.fixtures == self._fixtures_of(submission.student).sha256

@@ -94,18 +94,32 @@ def why_not_graded(report: Report) -> str:
     return lost or "; ".join(report.reasons if isinstance(report, FinalReport) else ())
 
 
-def find_rows(reports: Iterable[Report], keys: Iterable[frozenset[str]], roster: Roster | None = None) -> Found:
-    """Which of the rows, each known by its `keys`, belongs to which report; of two for one row, both are unknown."""
-    known = index(keys)
+def find_rows(
+    reports: Iterable[Report],
+    keys: Iterable[frozenset[str]],
+    roster: Roster | None = None,
+    ids: Sequence[str] = (),
+) -> Found:
+    """Which of the rows, each known by its `keys`, belongs to which report; of two for one row, both are unknown.
+
+    ids   of the rows, as reports of this platform have them: of such a report the id decides, or else the roster, and
+          never a name; of any other report the roster decides before the name
+    """
+    known, by_id = index(keys), {one: at for at, one in enumerate(ids)}
+    platforms = {one.partition(":")[0] for one in ids}
     claims: dict[int, list[Report]] = {}
     unknown = []
     for report in reports:
-        names = alternatives(report.student)
+        names = alternatives(report.student, report.identity)
+        if report.identity.partition(":")[0] in platforms:
+            names = names[:1]
         person = roster.person(*names) if roster else None
-        position = match(names, known)
+        position = by_id.get(report.identity)
         if position is None and person is not None:
             hits = {known[one] for one in person.keys if one in known}
             position = hits.pop() if len(hits) == 1 else None
+        if position is None:
+            position = match(names[":" in report.identity :], known)  # a number means something on its platform alone
         if position is None:
             unknown.append(report.student)
         else:

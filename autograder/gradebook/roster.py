@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -40,8 +41,12 @@ class Roster:
 
     def person(self, *names: str) -> Person | None:
         """Whoever is meant by the first of `names` that means somebody; None where nobody, or two, are meant."""
-        found = match(names, index(person.keys for person in self.people))
+        found = match(names, self._known)
         return None if found is None else self.people[found]
+
+    @functools.cached_property
+    def _known(self) -> dict[str, int | None]:
+        return index(person.keys for person in self.people)
 
 
 def read_roster(path: Path) -> Roster:
@@ -116,7 +121,10 @@ def match(names: Iterable[str], found: Mapping[str, int | None]) -> int | None:
     return next((found[key(name)] for name in names if key(name) in found), None)
 
 
-def alternatives(student: str) -> list[str]:
-    """What a student of a report may be called elsewhere: the name; of `diazana_1001` the id first, then the name."""
-    name, underscore, identity = student.rpartition("_")
-    return [student, identity, name] if underscore and identity and name else [student]
+def alternatives(student: str, identity: str) -> list[str]:
+    """What a student of a report may be called elsewhere: by the id first, then the name with it and without it.
+
+    identity   as a report has it: what a name ends in is an id only where the platform's own layout said so
+    """
+    number = identity.rpartition(":")[2]
+    return [number, student, student.removesuffix(f"_{number}")] if number else [student]

@@ -100,6 +100,7 @@ class Grader:
             isolation=sandbox.layers,
             items=tuple(results),
             cause=cause,
+            identity=submission.identity,
         )
         return report, shown
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Roster, key, keys_of
-from autograder.platforms.hand_in import HandIn, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
+from autograder.gradebook.roster import Roster, keys_of
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
 from autograder.submissions.names import suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
@@ -33,8 +34,8 @@ PREFIX = re.compile(r"_(?P<late>LATE_)?(?P<id>\d{1,18})_(?P<file>\d{1,18})_(?=.)
 ANONYMOUS = re.compile(
     r"(?P<late>LATE_)?(?P<id>anon_[A-Za-z0-9]{1,18})_(?P<file>\d{1,18})_(?P<rest>.+)", re.ASCII | re.DOTALL
 )
-ACCOUNT = re.compile(r"\w+(?<!_LATE)")  # Canvas writes all names small
 NUMBER_INSIDE = re.compile(r"_\d+_", re.ASCII)
+CIRCLED = re.compile("[\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def canvas_csv(
     possible, students = _parts(gradebook, columns)
     decimal = _decimal(gradebook)
     factor = _factor(common_maximum(reports), possible, assignment, scale=scale)
-    found = find_rows(reports, [_keys(row, gradebook, columns) for row in students], roster)
+    ids = [f"canvas:{row[columns.id].strip()}" for row in students]
+    found = find_rows(reports, [_keys(row, gradebook, columns) for row in students], roster, ids)
     rows, kept = [], []
     for position, row in enumerate(students):
         report, cell = found.rows.get(position), row[columns.assignment]
@@ -168,16 +170,18 @@ class Named:
     rest: str
 
     @property
-    def owner(self) -> tuple[str, ...]:
+    def owner(self) -> Owner:
         """What the platform calls the student."""
-        return (self.id,) if self.id.startswith("anon_") else (f"{self.name}_{self.id}", self.id, self.name)
+        if self.id.startswith("anon_"):
+            return Owner(self.id)
+        return Owner(f"{self.name}_{self.id}", f"canvas:{self.id}", (self.name,))
 
 
 def readings(filename: str) -> list[Named]:
     """Each way to read `<name>[_LATE]_<user>_<file>_<file's name>`, the one furthest right first.
 
     The account's name and the file's are the student's to choose, so there may be several. Canvas takes `_<digits>_`
-    out of the first, and all but letters, digits and `_` (lib/content_zipper.rb of canvas-lms: get_filename,
+    out of the first, and then all but word characters (lib/content_zipper.rb of canvas-lms: get_filename,
     sanitize_user_name, sanitize_file_name); a group's is the group's name, with the id of one member. An anonymous
     assignment gives `[LATE_]anon_<letters>_<file>_<file's name>`. Only the last attempt is in a download.
     """
@@ -187,10 +191,16 @@ def readings(filename: str) -> list[Named]:
     at = 0
     while match := PREFIX.search(filename, at):
         name = filename[: match.start()]
-        if ACCOUNT.fullmatch(name) and not NUMBER_INSIDE.search(name):
+        if name and not name.endswith("_LATE") and all(map(_is_word, name)):  # Canvas writes all names small
             ways.append(Named(name, bool(match["late"]), match["id"], int(match["file"]), filename[match.end() :]))
         at = match.start() + 1
     return ways[::-1]
+
+
+def _is_word(character: str) -> bool:
+    """Whether Ruby's `[[:word:]]` has it: letters, also circled ones, marks, decimal digits, connecting punctuation."""
+    category = unicodedata.category(character)
+    return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or CIRCLED.fullmatch(character) is not None
 
 
 def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
@@ -202,40 +212,57 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
 def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     """What was handed in as the files of a download, all that one student did as one.
 
-    Where a name can be read in several ways, the roster says which, then what the clear names of the class leave, then
-    how long ids are there; else the id furthest right counts. Two names for one id are refused, both; but of a name
-    that can only be read as somebody else's id, that file alone.
+    Where a name can be read in several ways, the id that the roster knows counts; without one, what the clear names of
+    the class leave, then how long ids are there; else the id furthest right. Two names for one id are refused, both;
+    but of a name that can only be read as somebody else's id, or as either of two, that file alone.
     """
     by_id: dict[str, list[tuple[Named, Path]]] = {}
     names: dict[str, set[str]] = {}
     read = [(readings(entry.name), Path(entry.path)) for entry in files]
-    for ways, _ in read:
-        if len(ways) == 1:
-            names.setdefault(ways[0].id, set()).add(ways[0].name)
-    lengths = {_lengths(ways[0]) for ways, _ in read if len(ways) == 1}
+    clear = [ways[0] for ways in (ways if wanted.roster else _usual(ways) for ways, _ in read) if len(ways) == 1]
+    for way in clear:
+        names.setdefault(way.id, set()).add(way.name)
+    lengths = set(map(_lengths, clear))
     strangers = []
     for ways, path in read:
-        found = _most_likely(ways, names, lengths, wanted.roster)
-        if len(ways) > 1 and found.name not in (clear := names.get(found.id, {found.name})):
-            strangers.append(_refused(found, path, {*clear, found.name}))
+        likely = _of_roster(ways, names, wanted.roster) or [_most_likely(_usual(ways), names, lengths)]
+        found = likely[0]
+        if len({way.id for way in likely}) > 1:
+            strangers.append(_refused_as_either(likely, path))
+        elif len(ways) > 1 and found.name not in names.get(found.id, {found.name}):
+            strangers.append(_refused(found, path, {*names[found.id], found.name}))
         else:
             by_id.setdefault(found.id, []).append((found, path))
     return [one for files_of_one in by_id.values() for one in _of_id(files_of_one, wanted)] + strangers
 
 
+def _usual(ways: Sequence[Named]) -> Sequence[Named]:
+    """Those with a name as Canvas leaves it, but for whoever knows how it goes about it: `a_ 1_` becomes `a_1_`.
+
+    Without a roster nothing tells such a name from numbers in a file's name, which are common.
+    """
+    return [way for way in ways if not NUMBER_INSIDE.search(way.name)] or ways
+
+
+def _of_roster(ways: Sequence[Named], clear: Mapping[str, object], roster: Roster | None) -> list[Named]:
+    """The readings whose id the roster knows: one, or those between which nothing decides.
+
+    Of two that share a number the one further right counts, for a file's number is nobody's to choose. Of others, the
+    one whose id no file has that can be read in one way only.
+    """
+    known = [way for way in ways if roster is not None and roster.person(way.id)]
+    names = {way.name for way in known}
+    known = [way for way in known if not {f"{way.name}_{way.id}", f"{way.name}_LATE_{way.id}"} & names]
+    return [way for way in known if way.id not in clear] or known
+
+
 def _most_likely(
-    ways: Sequence[Named],
-    clear: Mapping[str, Collection[str]],
-    lengths: Collection[tuple[int, int]],
-    roster: Roster | None,
+    ways: Sequence[Named], clear: Mapping[str, Collection[str]], lengths: Collection[tuple[int, int]]
 ) -> Named:
     """The reading that counts; `clear` holds the names of each id that can be read in no other way.
 
     lengths   of a student's id and of a file's, where no other is possible: a date in a file's name is shorter
     """
-    if len(ways) > 1 and roster is not None:
-        by_name = [way for way in ways if (person := roster.person(way.id)) and key(way.name) in person.keys]
-        ways = by_name or [way for way in ways if roster.person(way.id)] or ways
     known = [way for way in ways if way.name in clear.get(way.id, ())]
     free = [way for way in ways if way.id not in clear]
     return max(known or free or ways, key=lambda way: _lengths(way) in lengths)
@@ -254,6 +281,13 @@ def _of_id(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> list[HandIn]:
 def _refused(found: Named, path: Path, names: Collection[str]) -> HandIn:
     reason = claimed_by_two((f"{name}_{found.id}" for name in names), found.id, "Canvas")
     return HandIn((found.owner,), path, shown_name(path.name), refused=reason)
+
+
+def _refused_as_either(ways: Sequence[Named], path: Path) -> HandIn:
+    shown = shown_name(path.name)
+    ids = " or ".join(dict.fromkeys(way.id for way in ways))
+    reason = f"{visible(shown, 200)} can be read as the id {ids} of Canvas: rename it, with one id in it."
+    return HandIn((ways[0].owner,), path, shown, refused=reason)
 
 
 def _of_student(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> HandIn:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from autograder.gradebook.roster import Roster
 from autograder.submissions import student_zips
@@ -34,11 +35,24 @@ from autograder.vocabulary.text import visible
 RESUBMITTED = re.compile(r"(.*?)(?:-(\d{1,4}))?", re.DOTALL)
 
 
+class Owner(NamedTuple):
+    """What a platform calls a student.
+
+    student     the name to use
+    identity    the platform's id, which no student chooses, as `Report.identity` has it; "" where a layout says none
+    others      by which a roster may know the student
+    """
+
+    student: str
+    identity: str = ""
+    others: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class HandIn:
     """One thing handed in, before it is known who the student is and whether it counts.
 
-    owners      for each member of a group what the platform calls the student: the name to use, then ids, then others
+    owners      the student, or each member of a group
     submitted   when, where the platform says so
     order       which of two is later, where it says no more than that
     fault       why it cannot be read, as the end of a sentence
@@ -46,7 +60,7 @@ class HandIn:
     notes       what else the student should know of it
     """
 
-    owners: tuple[tuple[str, ...], ...]
+    owners: tuple[Owner, ...]
     path: Path
     shown: str
     beside: Path | None = None
@@ -76,45 +90,70 @@ class Gathered:
     refused: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Claim:
+    """That a hand-in is a student's: it comes from an account or group, known to the roster by its id or by a name."""
+
+    account: str
+    hand_in: HandIn
+    identity: str = ""
+    by_id: bool = False
+
+
 def gather(found: Iterable[HandIn], roster: Roster | None = None, deadline: datetime | None = None) -> Gathered:
     """One candidate per student: mapped by the roster, shared by a group, the latest on time of several."""
-    by_student: dict[str, list[tuple[str, HandIn]]] = {}
+    by_student: dict[str, list[_Claim]] = {}
     unknown: set[str] = set()
     refused: list[str] = []
     for one in found:
         marked = replace(one, late=one.late or _is_after(one.submitted, deadline))
         refused += [one.refused] if one.refused else []
         for owner in one.owners if not one.refused else ():
-            account, students = _students(owner, roster)
-            unknown |= set(students) if roster and not account else set()
+            claim, students = _students(owner, marked, roster)
+            unknown |= set(students) if roster and not claim.account else set()
             for student in students:
-                by_student.setdefault(student, []).append((account or owner[0], marked))
-    chosen = [_chosen(student, hand_ins) for student, hand_ins in sorted(by_student.items())]
+                by_student.setdefault(student, []).append(replace(claim, account=claim.account or owner.student))
+    for student, claims in by_student.items():
+        sure = [claim for claim in claims if claim.by_id] or claims
+        refused += [_not_by_name(claim, student) for claim in claims if claim not in sure]
+        by_student[student] = sure
+    chosen = [_chosen(student, claims) for student, claims in sorted(by_student.items())]
     refused += [one for one in chosen if isinstance(one, str)]
     absent = [person.student for person in roster.people if person.student not in by_student] if roster else []
     candidates = tuple(one for one in chosen if not isinstance(one, str))
     return Gathered(candidates, tuple(absent), tuple(sorted(unknown)), refused=tuple(dict.fromkeys(refused)))
 
 
-def _students(owner: tuple[str, ...], roster: Roster | None) -> tuple[str, list[str]]:
-    """The account or group that a submission comes from, "" where the roster lacks it; and whose grade it becomes."""
-    itself = student_name(owner[0])
+def _students(owner: Owner, hand_in: HandIn, roster: Roster | None) -> tuple[_Claim, list[str]]:
+    """What is claimed, of no account where the roster lacks it; and whose grade it becomes."""
+    itself = student_name(owner.student)
     if roster is None:
-        return owner[0], [itself]
-    person = roster.person(*owner)
-    group = person.group if person else next((one.group for one in roster.people if one.group in owner), "")
+        return _Claim(owner.student, hand_in, owner.identity), [itself]
+    number = owner.identity.rpartition(":")[2]
+    by_id = roster.person(number)
+    person = by_id or roster.person(owner.student, *owner.others)
+    names = (owner.student, number, *owner.others)
+    group = person.group if person else next((one.group for one in roster.people if one.group in names), "")
     if group:
-        return f"group {group}", [one.student for one in roster.people if one.group == group]
-    return (owner[0], [person.student]) if person else ("", [itself])
+        claim = _Claim(f"group {group}", hand_in, by_id=by_id is not None)
+        return claim, [one.student for one in roster.people if one.group == group]
+    if person is None:
+        return _Claim("", hand_in, owner.identity), [itself]
+    return _Claim(owner.student, hand_in, owner.identity, by_id is not None), [person.student]
 
 
-def _chosen(student: str, found: Sequence[tuple[str, HandIn]]) -> Candidate | str:
+def _not_by_name(claim: _Claim, student: str) -> str:
+    who = f"{visible(claim.account, 100)} bears the name of {visible(student, 100)}"
+    return f"{who}, whom the roster knows by another id: say in the roster who it is."
+
+
+def _chosen(student: str, found: Sequence[_Claim]) -> Candidate | str:
     """The one of several that counts, or a sentence on why that cannot be told."""
-    accounts = sorted({account for account, _ in found})
+    accounts = sorted({claim.account for claim in found})
     if len(accounts) > 1:
         both = f"{visible(accounts[0], 100)} and {visible(accounts[1], 100)}"
         return f"{both} would both be {visible(student, 100)}: say in the roster who is who."
-    unique = list({str(one.path.absolute()): one for _, one in found}.values())
+    unique = list({str(claim.hand_in.path.absolute()): claim.hand_in for claim in found}.values())
     by_time = _all(one.submitted for one in unique)
     if len(unique) > 1 and not (by_time or _all(one.order for one in unique)):
         both = f"{quoted_path(unique[0].path)} and {quoted_path(unique[1].path)}"
@@ -122,7 +161,8 @@ def _chosen(student: str, found: Sequence[tuple[str, HandIn]]) -> Candidate | st
     ranked = sorted(unique, key=lambda one: (not one.late, _seconds(one.submitted) if by_time else one.order))
     best, rest = ranked[-1], ranked[:-1]
     fault = f"{best.shown} {best.fault}: unpack it by hand, and grade the folder." if best.fault else ""
-    return Candidate(student, best.path, best.shown, best.beside, (*best.notes, *_notes(best, rest)), fault)
+    notes, identity = (*best.notes, *_notes(best, rest)), found[0].identity
+    return Candidate(student, best.path, best.shown, best.beside, notes, fault, identity)
 
 
 def _all(values: Iterable[object]) -> bool:

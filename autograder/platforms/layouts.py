@@ -27,7 +27,7 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.gradebook.roster import Roster
-from autograder.platforms.hand_in import Gathered, HandIn, Wanted, gather, is_folder, quoted_path
+from autograder.platforms.hand_in import Gathered, HandIn, Owner, Wanted, gather, is_folder, quoted_path
 from autograder.platforms.known_layouts import BY_NAMES, GITHUB, ONE, PLAIN, Entries, evident, looks_like_class
 from autograder.platforms.nbgrader.collected import collected
 from autograder.platforms.repositories import github
@@ -279,4 +279,4 @@ def _with_others(place: Place, known: Entries, found: Sequence[HandIn], module: 
 
 def _plain(candidate: Candidate, module: str) -> HandIn:
     submitted = collected(candidate.path, module) if stat.S_ISDIR(_mode(candidate.path)) else None
-    return HandIn(((candidate.student,),), candidate.path, candidate.shown, submitted=submitted)
+    return HandIn((Owner(candidate.student),), candidate.path, candidate.shown, submitted=submitted)

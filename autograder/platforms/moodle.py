@@ -18,7 +18,7 @@ from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
-from autograder.platforms.hand_in import HandIn, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
@@ -66,7 +66,7 @@ def moodle_csv(
     decimal = _checked_maximum(worksheet, headings, common_maximum(reports))
     by = [at for at, heading in enumerate(headings) if heading in NAMED_BY]
     keys = [keys_of({*(row[at] for at in by), numbers[position]}) for position, row in enumerate(worksheet.rows)]
-    found = find_rows(reports, keys, roster)
+    found = find_rows(reports, keys, roster, [f"moodle:{number}" for number in numbers])
     rows, locked, folders, graded = [], [], {}, 0
     for position, row in enumerate(worksheet.rows):
         cells = list(row)
@@ -214,12 +214,15 @@ def _of_id(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Want
     if len({found["name"] for found, _ in files}) == 1:
         return [_of_student(files, wanted)]
     reason = claimed_by_two((f"{found['name']}_{found['id']}" for found, _ in files), files[0][0]["id"], "Moodle")
-    return [HandIn(((entry.name,),), Path(entry.path), shown_name(entry.name), refused=reason) for _, entry in files]
+    return [
+        HandIn((Owner(entry.name),), Path(entry.path), shown_name(entry.name), refused=reason) for _, entry in files
+    ]
 
 
 def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted) -> HandIn:
     found = files[0][0]
-    owner = (f"{found['name']}_{found['id']}", found["id"], found["name"]) if found["id"] else (found["name"],)
+    name, number = found["name"], found["id"]
+    owner = Owner(f"{name}_{number}", f"moodle:{number}", (name,)) if number else Owner(name)
     files = sorted(files, key=lambda one: (one[0]["kind"] != "file", one[0]["kind"]))
     folders = [entry for _, entry in files if is_folder(entry)]
     if folders:

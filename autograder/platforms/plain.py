@@ -34,7 +34,8 @@ def plain_csv(reports: Sequence[Report], roster: Roster | None = None) -> str:
 
 def absent(reports: Sequence[Report], roster: Roster) -> list[str]:
     """The students of the roster who have no report."""
-    there = {person.student for report in reports if (person := roster.person(*alternatives(report.student)))}
+    names = [alternatives(report.student, report.identity) for report in reports]
+    there = {person.student for one in names if (person := roster.person(*one))}
     return [person.student for person in roster.people if person.student not in there]
 
 

@@ -26,6 +26,7 @@ class Candidate:
     path      folder, .py, .ipynb or .zip
     shown     the path in reports: relative to the folder that was given, forward slashes, nothing invisible
     beside    the notebook that was handed in with a module, where a platform keeps both apart from other students'
+    identity  see `Report.identity`
     notes     what is known of how it was handed in
     fault     one sentence to staff: why it is not read, through no fault of the student's
     """
@@ -36,6 +37,7 @@ class Candidate:
     beside: Path | None = None
     notes: tuple[str, ...] = ()
     fault: str = ""
+    identity: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Submission:
 
     path      `shown` and what was chosen inside: "ada/policy_gradient.py", "eve.zip/policy_gradient.ipynb"
     sha256    of the chosen file's bytes, as far as they were read
+    identity  see `Report.identity`
     source    Python text of the module: to be compiled as text, since a coding line in it has done its work
     problem   one sentence to the student: why there is nothing to grade
     fault     one sentence to staff: why the grader could not read it
@@ -80,6 +83,7 @@ class Submission:
     lines: tuple[int, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
     unread_cells: tuple[UnreadCell, ...] = ()
+    identity: str = ""
 
     def place(self, line: int) -> str:
         """Where a line of `source` was written: `Line 3 of your file`, `Line 2 of cell 7 (text cells count)`."""

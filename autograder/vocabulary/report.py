@@ -74,8 +74,10 @@ class SubmissionInfo:
 class Report:
     """All that is known of one graded submission.
 
-    kit     the version of the kit that graded it; "" where that was before reports said it
-    cause   what kept items from being reached, told once: a file that cannot be imported, a cell that cannot be read
+    kit        the version of the kit that graded it; "" where that was before reports said it
+    cause      what kept items from being reached, told once: a file that cannot be imported, a cell that cannot be read
+    identity   the student's id as the download's layout says it: `canvas:1001`, or without a platform where it means
+               something elsewhere too; "" where a layout says none
     """
 
     student: str
@@ -86,6 +88,7 @@ class Report:
     items: tuple[ItemResult, ...]
     kit: str = __version__
     cause: str = ""
+    identity: str = ""
 
     @property
     def status(self) -> Literal["graded", "not_graded"]:
@@ -111,6 +114,7 @@ def to_json(report: Report) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "student": report.student,
+        **({"identity": report.identity} if report.identity else {}),
         "assignment": report.assignment,
         "submission": asdict(report.submission),
         "fixtures": report.fixtures,
@@ -146,8 +150,9 @@ def from_json(data: Mapping[str, Any]) -> Report:
         items=tuple(_item_from_json(item) for item in _listed(data["items"])),
         kit=data.get("kit", ""),
         cause=data.get("cause", ""),
+        identity=data.get("identity", ""),
     )
-    names = (report.student, report.assignment, report.fixtures, report.kit, report.cause)
+    names = (report.student, report.assignment, report.fixtures, report.kit, report.cause, report.identity)
     _refuse_unless_text(*names, submission.path, submission.sha256, *report.isolation)
     return report
 

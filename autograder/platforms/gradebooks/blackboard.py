@@ -17,7 +17,7 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
-from autograder.platforms.hand_in import HandIn, Wanted, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, module_and_notebook, taken
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.moments import within_bounds
@@ -71,8 +71,8 @@ def _assignment(owners: Sequence[str]) -> str:
 def _attempt(owner: str, when: str, files: Sequence[tuple[re.Match[str], Path]], wanted: Wanted) -> HandIn:
     loose = [(found["rest"], path) for found, path in files if found["rest"]]
     about = [path for found, path in files if not found["rest"]]
-    names = _names_in(about[0], files[0][0]["owner"]) if about else ()
-    owners = (names or (owner,),)
+    username, name = _names_in(about[0], files[0][0]["owner"]) if about else ("", "")
+    owners = (Owner(username, username, (name,)) if username else Owner(owner),)
     chosen, beside = module_and_notebook(loose, wanted) if loose else (about[0], None)
     rests = {path: rest for rest, path in loose}
     notes = tuple(note for path in (chosen, beside) if path in rests for note in taken(rests[path], path, wanted))
@@ -80,14 +80,15 @@ def _attempt(owner: str, when: str, files: Sequence[tuple[re.Match[str], Path]],
     return HandIn(owners, chosen, shown_name(chosen.name), beside, submitted, order=order, notes=notes)
 
 
-def _names_in(path: Path, owner: str) -> tuple[str, ...]:
+def _names_in(path: Path, owner: str) -> tuple[str, str]:
     """The username and the name in Blackboard's own text file, where they fit the file's name."""
     try:
         with open_regular(path) as stream:
             found = FIRST_LINE.match(stream.read(MAX_READ).decode("utf-8-sig", "replace").replace("\r\n", "\n"))
     except OSError:
-        return ()
-    return (found["username"], found["name"]) if found and f"_{owner}".endswith(f"_{found['username']}") else ()
+        return "", ""
+    fits = found is not None and f"_{owner}".endswith(f"_{found['username']}")
+    return (found["username"], found["name"]) if found and fits else ("", "")
 
 
 def _moment(when: str) -> datetime | None:

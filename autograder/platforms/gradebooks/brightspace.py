@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
-from autograder.platforms.hand_in import HandIn, Wanted, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, module_and_notebook, taken
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.report import Report
@@ -80,7 +80,7 @@ def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn
 def _all(
     number: str, name: str, when: str, entries: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted
 ) -> list[HandIn]:
-    owners, submitted = ((f"{name}_{number}", number, name),), _moment(when)
+    owners, submitted = (Owner(f"{name}_{number}", f"brightspace:{number}", (name,)),), _moment(when)
     order = int(submitted.timestamp()) if submitted else 0
     folders = [Path(entry.path) for _, entry in entries if is_folder(entry)]
     found = [HandIn(owners, path, shown_name(path.name), submitted=submitted, order=order) for path in folders]

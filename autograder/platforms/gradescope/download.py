@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.platforms.hand_in import HandIn, Wanted, is_folder
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder
 from autograder.submissions.class_zips import MAX_METADATA, METADATA
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
@@ -44,15 +44,16 @@ def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn
         about = described.get(entry.name)
         owners = tuple(_owner(*submitter, entry.name) for submitter in about.submitters) if about else ()
         submitted = moment_or_none(about.created_at) if about else None
-        owners = tuple(owner for owner in owners if owner) or ((entry.name,),)
+        owners = tuple(owner for owner in owners if owner.student) or (Owner(entry.name),)
         found.append(HandIn(owners, Path(entry.path), shown_name(entry.name), submitted=submitted))
     return found
 
 
-def _owner(name: str, sid: str, email: str, folder: str) -> tuple[str, ...]:
+def _owner(name: str, sid: str, email: str, folder: str) -> Owner:
     """What a submitter is called; a name alone, which anybody may choose, makes no two submissions one student's."""
-    names = [one for one in (sid, email, name) if one]
-    return (f"{name}_{sid or email or folder}", *names) if name else tuple(names)
+    identity = sid or email
+    others = tuple(one for one in (email, name) if one)
+    return Owner(f"{name}_{identity or folder}" if name else identity, identity, others)
 
 
 @dataclass

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.platforms.hand_in import HandIn, Wanted, is_folder
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.moments import moment_or_none
@@ -51,14 +51,14 @@ def _hand_in(found: re.Match[str], folder: Path) -> HandIn:
     submitted = moment_or_none(f"{found['day']} {found['h']}:{found['m']}:{found['s']}{zone}")
     order = int(submitted.timestamp()) if submitted else 0
     owners = _members(folder) if GROUP.fullmatch(found["name"]) else ()
-    return HandIn(owners or ((found["name"],),), folder, shown_name(folder.name), submitted=submitted, order=order)
+    return HandIn(owners or (Owner(found["name"]),), folder, shown_name(folder.name), submitted=submitted, order=order)
 
 
-def _members(folder: Path) -> tuple[tuple[str, ...], ...]:
+def _members(folder: Path) -> tuple[Owner, ...]:
     """The names in CodeGrade's own file, which a group has: of others, a file of that name is the student's."""
     try:
         with open_regular(folder / MEMBERS) as stream:
             lines = stream.read(MAX_READ).decode("utf-8", "replace").splitlines()
     except OSError:
         return ()
-    return tuple((line.strip(),) for line in lines[:MAX_MEMBERS] if line.strip())
+    return tuple(Owner(line.strip()) for line in lines[:MAX_MEMBERS] if line.strip())

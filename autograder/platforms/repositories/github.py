@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.gradebook.roster import Roster
-from autograder.platforms.hand_in import HandIn, is_folder
+from autograder.platforms.hand_in import HandIn, Owner, is_folder
 from autograder.submissions.names import PART, likeness
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.folders import is_there
@@ -35,7 +35,7 @@ def hand_ins(
     """Repositories that share the assignment's name; nothing where it is not clear where the usernames begin."""
     start = assignment_of([entry.name for entry in repositories], name, roster, module)
     return [
-        HandIn(((entry.name.removeprefix(start),),), Path(entry.path), shown_name(entry.name))
+        HandIn((Owner(entry.name.removeprefix(start)),), Path(entry.path), shown_name(entry.name))
         for entry in repositories
         if start and _is_of(entry.name, start)
     ]

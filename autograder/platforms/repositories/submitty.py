@@ -29,7 +29,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from autograder.platforms.hand_in import HandIn, Wanted, is_folder
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder
 from autograder.submissions.class_zips import MAX_SETTINGS, SETTINGS, SUBMISSIONS, VERSIONED
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.folders import entries_of, is_file_at, is_folder_at, is_there, open_regular
@@ -107,11 +107,11 @@ def _is_gradeable(folder: Path) -> bool:
 def _not_a_student(folder: Path) -> HandIn:
     shown = shown_name(folder.name)
     reason = f"{visible(shown, 100)} is one of several gradeables of Submitty's: give the folder of one."
-    return HandIn(((folder.name,),), folder, shown, refused=reason)
+    return HandIn((Owner(folder.name),), folder, shown, refused=reason)
 
 
 def _of_student(folder: Path, checkouts: Sequence[Path]) -> HandIn:
-    owner, shown = ((folder.name,),), shown_name(folder.name)
+    owner, shown = (Owner(folder.name),), shown_name(folder.name)
     if not is_there(folder / SETTINGS):  # only the version that counts was downloaded
         return HandIn(owner, (*checkouts, folder)[0], shown)
     chosen = _settings(folder)
