@@ -190,7 +190,7 @@ def readings(filename: str) -> list[Named]:
     ways = []
     at = 0
     while match := PREFIX.search(filename, at):
-        name = filename[: match.start()]
+        name = unicodedata.normalize("NFC", filename[: match.start()])  # macOS unpacks in another form
         if name and not name.endswith("_LATE") and all(map(_is_word, name)):  # Canvas writes all names small
             ways.append(Named(name, bool(match["late"]), match["id"], int(match["file"]), filename[match.end() :]))
         at = match.start() + 1

@@ -125,7 +125,14 @@ def test_names_that_look_alike_in_two_scripts_are_two_names() -> None:
     assert key("Оlga") != key("Olga")
 
 
-def test_a_name_that_a_platform_put_together_is_looked_up_by_its_id_first() -> None:
-    assert alternatives("diazana_1001") == ["diazana_1001", "1001", "diazana"]
-    assert alternatives("ada") == ["ada"]
-    assert alternatives("_x_") == ["_x_"]
+@pytest.mark.parametrize(
+    ("student", "identity", "expected"),
+    [
+        ("diazana_1001", "canvas:1001", ["1001", "diazana_1001", "diazana"]),
+        ("Ana Diaz_U1", "U1", ["U1", "Ana Diaz_U1", "Ana Diaz"]),
+        ("x_1002", "", ["x_1002"]),
+        ("Ana", "canvas:1001", ["1001", "Ana", "Ana"]),
+    ],
+)
+def test_an_id_is_what_the_layout_said(student: str, identity: str, expected: list[str]) -> None:
+    assert alternatives(student, identity) == expected

@@ -148,7 +148,7 @@ def rows(made: Upload) -> list[list[str]]:
 
 
 LOST = report("only", item(points=None, verdict="not_graded"))
-REPORTS = [report("adiaz1"), report("Sean O'Hara_S2", item(points=2.5)), report("stranger"), LOST]
+REPORTS = [report("adiaz1"), report("Sean O'Hara_S2", item(points=2.5), identity="S2"), report("stranger"), LOST]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 import time
+import unicodedata
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -424,8 +425,10 @@ def test_two_accounts_that_would_be_one_student_are_refused_and_nobody_else(tmp_
     put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
     put(tmp_path, "submission_metadata.yml", text=text)
     found, read_ = gather(tmp_path, roster=people("Ana U1", "Sean 31"))
-    assert set(read_) == {"Sean"}
-    assert found.refused == ("Ana Diaz_U1 and Ana_eve@x.edu would both be Ana: say in the roster who is who.",)
+    assert set(read_) == {"Ana", "Sean"}
+    assert found.refused == (
+        "Ana_eve@x.edu bears the name of Ana, whom the roster knows by another id: say in the roster who it is.",
+    )
 
 
 def test_two_submissions_that_nothing_orders_are_refused(tmp_path: Path) -> None:
@@ -662,6 +665,67 @@ def test_of_several_ways_to_read_a_name_the_roster_knows_which(tmp_path: Path) -
     known = people("Eve 666", "Ana 12")
     assert paths_of(tmp_path, roster=known) == {"Eve": "eve_666_7_8_work.py", "Ana": "ana_12_34_56_x.py"}
     assert set(paths_of(tmp_path)) == {"eve_666_7", "ana_12_34"}  # else the id furthest right
+
+
+OWN, FILE = f"bela_1002_77_1004_558_{PY}", f"bela_1004_558_x_1002_77_{PY}"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected", "refused"),
+    [
+        ([f"bela_1002_1004_558_{PY}"], {"Bela": 0}, ""),  # a display name
+        ([f"bela_1002_1004_558_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([f"ada_1002_LATE_1004_558_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([f"bela_LATE_1004_558_1002_{PY}"], {"Bela": 0}, ""),  # a file's name
+        ([f"ada_9_1004_558_{PY}"], {"Bela": 0}, ""),
+        ([f"bela_1004_558_notes_2027_03_01_{PY}"], {"Bela": 0}, ""),
+        ([OWN, f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),  # either: Ada's own file is clear
+        ([FILE, f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([f"ada_1002_77_1004_999_{PY}", f"ada_1002_557_{PY}"], {"Bela": 0, "Ada": 1}, ""),
+        ([OWN], {}, "1004 or 1002"),
+        ([FILE], {}, "1002 or 1004"),
+        ([f"bela_1004_558_1002_77_{PY}"], {}, "1002 or 1004"),
+        ([f"zoe_1002_5_x_1002_1004_77_{PY}"], {}, "1004 or 1002"),
+    ],
+)
+def test_no_name_moves_work_to_another_id_of_the_roster(
+    tmp_path: Path, names: Sequence[str], expected: dict[str, int], refused: str
+) -> None:
+    put(tmp_path, *names, f"cleo_1007_600_{PY}", f"dana_1008_601_{PY}")
+    found, read_ = gather(tmp_path, roster=people("Ada 1002", "Bela 1004", "Cleo 1007", "Dana 1008"))
+    assert {student: one.path for student, one in read_.items() if student not in ("Cleo", "Dana")} == {
+        student: names[place] for student, place in expected.items()
+    }
+    assert [one.identity for one in found.candidates if one.student == "Bela"] == ["canvas:1004"] * ("Bela" in expected)
+    assert bool(found.refused) == bool(refused)
+    assert all(f"can be read as the id {refused} of Canvas" in one for one in found.refused)
+
+
+# as display names; Canvas takes out what is no word character, and writes the rest small
+SCRIPTS = (
+    "İpek", "Jürgen Müller", "Nguyễn Thị Ánh", "สมชาย ศรีสุข", "अनिल कुमार", "মৌসুমী", "மீனாட்சி", "مُحَمَّد", "שָׂרָה",
+    "Зоя Ёлкина", "王小明", "김민준", "山田‿太郎", "Ⓐlex", "Ὀδυσσεύς", "ལྷ་མོ", "නිමල්", "ምሕረት",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_names_of_every_script_are_those_that_canvas_writes(tmp_path: Path, form: str) -> None:
+    def written(name: str) -> str:
+        kept = [one for one in name.lower() if not one.isspace() and one not in "་"]
+        return unicodedata.normalize(form, "".join(kept))
+
+    names = [f"{written(name)}_{1000 + at}_{2000 + at}_{PY}" for at, name in enumerate(SCRIPTS)]
+    put(tmp_path, *names)
+    expected = {f"{written(name)}_{1000 + at}" for at, name in enumerate(SCRIPTS)}
+    assert set(paths_of(tmp_path)) == {unicodedata.normalize("NFC", one) for one in expected}
+    zipped(tmp_path.parent / "c.zip", dict.fromkeys(names, CODE))
+    found = gather(tmp_path.parent / "c.zip", class_zip=True)[0]
+    assert {one.identity for one in found.candidates} == {f"canvas:{1000 + at}" for at in range(len(SCRIPTS))}
+
+
+def test_two_forms_of_one_name_are_one_student_of_canvas(tmp_path: Path) -> None:
+    put(tmp_path, f"ju\u0308rgen_1_5_{PY}", f"j\u00fcrgen_1_6_{IPYNB}", f"ben_2_7_{PY}")
+    assert len(paths_of(tmp_path)) == 2
 
 
 def test_a_date_in_a_files_name_is_taken_for_no_id_of_canvas(tmp_path: Path) -> None:

@@ -90,9 +90,23 @@ def test_nothing_is_cleared(reports: list[Report]) -> None:
     assert "3.50" in moodle_csv(reports, sheet).text
 
 
-@pytest.mark.parametrize("name", ["Ada Lovelace", "ADA LOVELACE", "7001@x.edu", "7001", "Ada Lovelace_7001"])
+@pytest.mark.parametrize("name", ["Ada Lovelace", "ADA LOVELACE", "7001@x.edu", "7001"])
 def test_a_student_is_found_by_name_address_or_number(name: str) -> None:
     assert moodle_csv([points(name, 1.0)], Table(HEADER, (ADA, BEN))).unknown == ()
+
+
+@pytest.mark.parametrize(
+    ("student", "identity", "expected"),
+    [
+        ("Ben Okoro_7001", "moodle:7001", ["7001"]),
+        ("Ben Okoro", "moodle:7009", []),
+        ("x_7001", "", []),
+        ("x_7001", "canvas:7001", []),
+    ],
+)
+def test_the_number_that_moodle_gave_decides(student: str, identity: str, expected: list[str]) -> None:
+    made = moodle_csv([report(student, item("a", 1.0, 4.0), identity=identity)], Table(HEADER, (ADA, BEN)))
+    assert [folder.split("_")[1] for folder in made.folders.values()] == expected
 
 
 def test_a_student_is_found_through_the_roster() -> None:

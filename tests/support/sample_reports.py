@@ -54,9 +54,10 @@ def item(
     return ItemResult(name, "compute_deltas", f"title of {name}", points, most, verdict, (), message, hint, 0.25, cases)
 
 
-def report(student: str, *items: ItemResult) -> Report:
+def report(student: str, *items: ItemResult, identity: str = "") -> Report:
     info = SubmissionInfo("p.py", "00")
-    return Report(student, "policy_gradient", info, "ff", ("process", "seccomp"), items or (item(),))
+    layers = ("process", "seccomp")
+    return Report(student, "policy_gradient", info, "ff", layers, items or (item(),), identity=identity)
 
 
 def not_graded(student: str) -> Report:
