@@ -449,6 +449,28 @@ def test_landlock_hides_what_python_does_not_run_on(path: str) -> None:
     assert in_a_process(f"print(len(open({path!r}, 'rb').read(1)))") == "1"
 
 
+WAYS_ROUND = {  # to what a folder holds, or a file in it
+    "read": "open(folder + name, 'rb').read(1)",
+    "mapped": "mmap.mmap(os.open(folder + name, os.O_RDONLY), 1, prot=1)",
+    "listed": "os.listdir(folder)",
+    "listed from inside": "os.chdir(folder), os.listdir('.')",
+    "read from inside": "os.chdir(folder), open(name.lstrip('/'), 'rb')",
+    "by a folder's handle": "os.open(name.lstrip('/'), os.O_RDONLY, dir_fd=os.open(folder, os.O_PATH))",
+    "opened anew by a handle": "open(f'/proc/self/fd/{os.open(folder + name, os.O_PATH)}', 'rb')",
+}
+
+
+@has_strict
+@pytest.mark.parametrize("way", WAYS_ROUND)
+@pytest.mark.parametrize("path", ["/etc/passwd", str(KIT / "README.md")])
+def test_no_way_round_landlock_leads_to_a_file_or_a_folder(way: str, path: str) -> None:
+    """Whether a path is there it does not hide; what lies behind it, whichever call asks, it does."""
+    code = f"folder, name = {os.path.split(path)!r}; name = '/' + name; os.stat(folder + name); {WAYS_ROUND[way]}"
+    layers = tuple(layer for layer in every_layer() if layer != "rlimits")
+    assert in_a_process(code, layers).startswith("PermissionError")
+    assert in_a_process(code) == ""
+
+
 @has_strict
 @pytest.mark.parametrize("folder", ["/", "/tmp", "/dev/shm", "/var/tmp", str(Path(os.__file__).parent)])
 def test_landlock_lets_nothing_be_written(folder: str) -> None:
