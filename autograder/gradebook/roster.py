@@ -22,6 +22,7 @@ IDENTITIES = (
     "sis user id", "sis login id", "login", "login id", "user", "username", "user name", "netid", "email",
     "email address", "e-mail", "mail", "github", "github username", "github id",
 )  # fmt: skip
+CIRCLED = re.compile("[\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]")
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,13 @@ def keys_of(names: Iterable[str]) -> frozenset[str]:
 
 def _run_together(name: str) -> str:
     """A sortable name as Canvas writes it into file names."""
-    return "".join(character for character in key(name) if character.isalnum())
+    return "".join(filter(is_word, key(name)))
+
+
+def is_word(character: str) -> bool:
+    """Whether Ruby's `[[:word:]]` has it: letters, also circled ones, marks, decimal digits, connecting punctuation."""
+    category = unicodedata.category(character)
+    return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or CIRCLED.fullmatch(character) is not None
 
 
 def index(people: Iterable[frozenset[str]]) -> dict[str, int | None]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from autograder.gradebook.class_reports import common_maximum, find_rows
 from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Roster, keys_of
+from autograder.gradebook.roster import Roster, is_word, keys_of
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
 from autograder.submissions.names import suffix_of
 from autograder.submissions.submission import CAPS, shown_name
@@ -35,7 +35,6 @@ ANONYMOUS = re.compile(
     r"(?P<late>LATE_)?(?P<id>anon_[A-Za-z0-9]{1,18})_(?P<file>\d{1,18})_(?P<rest>.+)", re.ASCII | re.DOTALL
 )
 NUMBER_INSIDE = re.compile(r"_\d+_", re.ASCII)
-CIRCLED = re.compile("[\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]")
 
 
 @dataclass(frozen=True)
@@ -191,16 +190,10 @@ def readings(filename: str) -> list[Named]:
     at = 0
     while match := PREFIX.search(filename, at):
         name = unicodedata.normalize("NFC", filename[: match.start()])  # macOS unpacks in another form
-        if name and not name.endswith("_LATE") and all(map(_is_word, name)):  # Canvas writes all names small
+        if name and not name.endswith("_LATE") and all(map(is_word, name)):  # Canvas writes all names small
             ways.append(Named(name, bool(match["late"]), match["id"], int(match["file"]), filename[match.end() :]))
         at = match.start() + 1
     return ways[::-1]
-
-
-def _is_word(character: str) -> bool:
-    """Whether Ruby's `[[:word:]]` has it: letters, also circled ones, marks, decimal digits, connecting punctuation."""
-    category = unicodedata.category(character)
-    return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or CIRCLED.fullmatch(character) is not None
 
 
 def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:

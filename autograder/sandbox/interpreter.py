@@ -104,7 +104,7 @@ def readable_paths(packages: Sequence[str]) -> list[str]:
 def _libraries_in(folder: Path) -> list[str]:
     """What the loader finds there: where libraries have a folder for each kind of machine, not what lies beside it.
 
-    There every program keeps files of its own, gigabytes of which nothing has been read since the machine started.
+    There every program keeps files of its own, of which no worker needs any.
     """
     machines = [str(path) for path in folder.glob("*-linux-*") if path.is_dir()]
     if not machines:

@@ -711,13 +711,15 @@ SCRIPTS = (
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_names_of_every_script_are_those_that_canvas_writes(tmp_path: Path, form: str) -> None:
     def written(name: str) -> str:
-        kept = [one for one in name.lower() if not one.isspace() and one not in "་"]
+        kept = [one for one in name.lower() if one not in " ,་"]
         return unicodedata.normalize(form, "".join(kept))
 
     names = [f"{written(name)}_{1000 + at}_{2000 + at}_{PY}" for at, name in enumerate(SCRIPTS)]
     put(tmp_path, *names)
     expected = {f"{written(name)}_{1000 + at}" for at, name in enumerate(SCRIPTS)}
     assert set(paths_of(tmp_path)) == {unicodedata.normalize("NFC", one) for one in expected}
+    roster = Roster(tuple(Person(name, "", keys_of([f"{name}, "])) for name in SCRIPTS))  # of names alone
+    assert set(paths_of(tmp_path, roster=roster)) == set(SCRIPTS)
     zipped(tmp_path.parent / "c.zip", dict.fromkeys(names, CODE))
     found = gather(tmp_path.parent / "c.zip", class_zip=True)[0]
     assert {one.identity for one in found.candidates} == {f"canvas:{1000 + at}" for at in range(len(SCRIPTS))}
