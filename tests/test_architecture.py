@@ -33,7 +33,6 @@ PACKAGES = (
 LEVEL = {name: level for level, name in enumerate(PACKAGES)}
 HEAVY = {"torch", "matplotlib", "einops"}
 MODULES = module_names()
-MOST_NAMES = 12
 
 
 def functions(module: str) -> list[ast.FunctionDef]:
@@ -113,13 +112,6 @@ def test_students_get_whole_packages_that_need_no_other() -> None:
 
 
 # Sizes
-
-
-@pytest.mark.parametrize("folder", folders(), ids=lambda path: path.relative_to(KIT).as_posix())
-def test_a_level_has_a_dozen_names_at_most(folder: Path) -> None:
-    rooms = [path for path in folder.iterdir() if path.suffix != ".md"]
-    names = [path.name for path in rooms if not path.name.startswith(("_", "."))]
-    assert len(names) <= MOST_NAMES, sorted(names)
 
 
 @pytest.mark.parametrize("folder", folders()[1:], ids=lambda path: path.relative_to(KIT).as_posix())

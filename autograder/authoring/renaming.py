@@ -146,7 +146,8 @@ def _decided(folder: Path, old: str, new: str) -> Iterator[tuple[Path, bytes]]:
         yield overrides, table.text([table.header, *rows]).encode()
     if policy.is_file():
         text = policy.read_text(encoding="utf-8")
-        yield policy, re.sub(rf"(?<=[\"']){re.escape(old)}(?=[\"'])", new, text).encode()
+        plain = rf"(?m)(?:(?<=[\"'])|(?<=^\[items\.)|(?<=^items\.)){re.escape(old)}(?=[\"'\].])"
+        yield policy, re.sub(plain, new, text).encode()
 
 
 def _pages(folder: Path, word: re.Pattern[str]) -> Iterator[Path]:

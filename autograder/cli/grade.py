@@ -43,6 +43,7 @@ from autograder.course import batch
 from autograder.course.changed_points import changed_points
 from autograder.gradebook.class_reports import named
 from autograder.gradebook.final_grades import Final
+from autograder.gradebook.hand_in_times import keep_seen
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_rules
 from autograder.gradebook.standing import tells_of_class
@@ -52,6 +53,7 @@ from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.known_layouts import NAMES
 from autograder.platforms.layouts import gathered
+from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.moments import within_bounds
@@ -128,7 +130,9 @@ def grade(
         )
         candidates = class_.candidates
         students = [one.student for one in candidates]
-        chosen_rules(out, chosen, policy, overrides, timestamps, students)  # what is wrong in them is told at once
+        times = read_times(timestamps, chosen, candidates, people) if timestamps else None
+        seen = {one.student: one.submitted for one in candidates if one.submitted}
+        chosen_rules(out, chosen, policy, overrides, times, students, seen)  # what is wrong in them is told at once
         tells = tells_of_class(out, students)  # now: every page is written anew
         advance = stack.enter_context(progress_bar("grading", hidden=quiet))
         run = batch.grade_all(
@@ -144,7 +148,8 @@ def grade(
             fixtures_of=variants.fixtures_of if variants else None,
         )
     described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
-    rules = read_rules(out, chosen, policy, overrides, timestamps)  # again: `serve` may have written meanwhile
+    keep_seen(out, students, seen)
+    rules = read_rules(out, chosen, policy, overrides, times)  # again: `serve` may have written meanwhile
     finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
     tell_of_class(out, students, asked=class_on_pages, before=tells, silent=quiet or as_json)
     if as_json:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.options import AssignmentOption, course
+from autograder.cli.options import AssignmentOption, RosterOption, course
 from autograder.course.dashboard import settle
 from autograder.course.overview import folders_of, is_course, read_course, students_of, told, write_course
 from autograder.course.results import alone
@@ -22,13 +22,16 @@ from autograder.course.similarity.page import page
 from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
+from autograder.gradebook.hand_in_times import Times
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
+from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.gradebook.standing import tells_of_class, without_standings, write_standings
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.platforms.layouts import gathered
+from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import PRIVATE, write_atomically, writing
 from autograder.vocabulary.report import Report
@@ -41,7 +44,7 @@ OverridesOption = Annotated[
     Path | None, typer.Option("--overrides", readable=False, help="A CSV: student,item,points,comment.")
 ]
 TimesOption = Annotated[
-    Path | None, typer.Option("--timestamps", readable=False, help="A CSV: student,submitted; or nbgrader's folder.")
+    Path | None, typer.Option("--timestamps", readable=False, help="What your platform says of times, or a CSV.")
 ]
 ClassOnPagesOption = Annotated[
     bool | None,
@@ -62,6 +65,7 @@ def gradebook(
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
+    roster: RosterOption = None,
     class_on_pages: ClassOnPagesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
@@ -77,7 +81,9 @@ def gradebook(
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     students = [report.student for report in reports]
-    rules = chosen_rules(grades, chosen, policy, overrides, timestamps, students)
+    people = read_roster(roster) if roster else None
+    times = read_times(timestamps, chosen, reports, people) if timestamps else None
+    rules = chosen_rules(grades, chosen, policy, overrides, times, students)
     tells = tells_of_class(grades, students)
     apply_rules(grades, reports, chosen, rules)
     tell_of_class(grades, students, asked=class_on_pages, before=tells)
@@ -174,11 +180,12 @@ def chosen_rules(
     assignment: Assignment,
     policy: Path | None,
     overrides: Path | None,
-    timestamps: Path | None,
+    times: Times | None,
     students: Iterable[str],
+    seen: Times | None = None,
 ) -> Rules | None:
     """The rules in these files or kept in `out`, for these students; says whom they name in vain."""
-    rules = read_rules(out, assignment, policy, overrides, timestamps)
+    rules = read_rules(out, assignment, policy, overrides, times, seen)
     strangers = rules.check_students(students, out) if rules else []
     if strangers:
         print(f"autograder: the policy names {_some(strangers)}, who handed in nothing.", file=sys.stderr)

@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from autograder.gradebook.roster import Roster, alternatives, index, match
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import MOST, Report, read_report
 from autograder.vocabulary.text import number, visible
+
+AnyStudent = TypeVar("AnyStudent", bound=Report | Candidate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +41,14 @@ class FinalReport(Report):
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(Generic[AnyStudent]):
     """Which report belongs to which row of a table.
 
     rows      position of a row → the report of its student
     unknown   students with a report whom the table does not hold, or not clearly
     """
 
-    rows: Mapping[int, Report]
+    rows: Mapping[int, AnyStudent]
     unknown: tuple[str, ...]
 
 
@@ -95,11 +98,11 @@ def why_not_graded(report: Report) -> str:
 
 
 def find_rows(
-    reports: Iterable[Report],
+    reports: Iterable[AnyStudent],
     keys: Iterable[frozenset[str]],
     roster: Roster | None = None,
     ids: Sequence[str] = (),
-) -> Found:
+) -> Found[AnyStudent]:
     """Which of the rows, each known by its `keys`, belongs to which report; of two for one row, both are unknown.
 
     ids   of the rows, as reports of this platform have them: of such a report the id decides, or else the roster, and
@@ -107,7 +110,7 @@ def find_rows(
     """
     known, by_id = index(keys), {one: at for at, one in enumerate(ids)}
     platforms = {one.partition(":")[0] for one in ids}
-    claims: dict[int, list[Report]] = {}
+    claims: dict[int, list[AnyStudent]] = {}
     unknown = []
     for report in reports:
         names = alternatives(report.student, report.identity)

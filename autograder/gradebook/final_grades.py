@@ -1,8 +1,9 @@
 """A report and a course's rules → the final grade, each change with its reason.
 
-The rules act in this order: overrides of items, excused items, the lowest items, points of questions in words, which
-come on top, the late days, an override of the whole, an excuse of the whole. Points of items and `points` in grades.csv
-stay what the grader gave; what the rules make of them is `final`, beside its reasons.
+The rules act in this order: what changes items for all, overrides of items, excused items, the lowest
+items, points of questions in words, which come on top, slip days, the late days that are left, an override of the
+whole, an excuse of the whole. No grade is below 0, nor above the maximum unless by extra credit. Points of items and
+`points` in grades.csv stay what the grader gave; what the rules make of them is `final`, beside its reasons.
 
 A question counts for the whole class once somebody's answer to it has points: what it is worth is then part of every
 maximum, unless the policy says that questions are extra credit.
@@ -10,17 +11,17 @@ maximum, unless the policy says that questions are extra credit.
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autograder.gradebook.overrides import Override
-from autograder.gradebook.rules import Late, Rules
+from autograder.gradebook.policy import DAY, EVERYBODY, LEAVES, ChangedItem, Late, Policy
+from autograder.gradebook.rules import Rules
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number
 
-DAY = datetime.timedelta(days=1)
+LEFT_OUT = {"excused": "excused", "dropped": "left out as one of the lowest", "cancelled": "cancelled for all"}
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ class Final:
 
 
 def final_of(report: Report, rules: Rules) -> Final:
-    """The final grade of one report."""
-    working = _Working({item.item: item.points for item in report.items}, report)
+    """The final grade of one report, by the rules in their order."""
+    report, adjustments = _changed(report, rules.policy)
+    working = _Working({item.item: item.points for item in report.items}, report, adjustments)
     own = [override for override in rules.overrides if override.student == report.student]
     marked = {override.item for override in own if override.points is not None}
     for override in own:
@@ -71,21 +73,40 @@ def final_of(report: Report, rules: Rules) -> Final:
             working.question(override, override.on_top)
         elif override.item:
             working.override(override)
-    if report.student in rules.policy.excused:  # no other rule has anything to say of them
+    if report.student in rules.policy.excused.students:  # no other rule has anything to say of them
         points = _decided(own, working.total(), working.adjustments)
         working.adjustments.append(Adjustment("excused", "", points, None, "excused from this assignment"))
         return Final(None, tuple(working.adjustments), most_of(report, rules))
-    if not rules.policy.extra_credit:
+    if not rules.policy.questions.extra_credit:
         working.unmarked({item: worth for item, worth in rules.questions.items() if item not in marked})
     most = most_of(report, rules)
-    working.leave_out(rules.policy.excused_items.get(report.student, frozenset()), "excused")
-    if rules.policy.drop_lowest:
-        working.drop(rules.policy.drop_lowest)
+    working.leave_out({name for name, item in rules.policy.items.items() if item.cancelled == LEAVES}, "cancelled")
+    working.leave_out(rules.policy.excused.items.get(report.student, ()), "excused")
+    if rules.policy.drop.lowest:
+        working.drop(rules.policy.drop.lowest)
     points = working.total()
     if rules.policy.late:
-        points = _after_late(rules.policy.late, report, rules.times or {}, points, most, working.adjustments)
+        points = _after_late(rules.policy.late, report.student, rules, points, most, working.adjustments)
     points = _decided(own, points, working.adjustments)
     return Final(points, tuple(working.adjustments), most)
+
+
+def _changed(report: Report, policy: Policy) -> tuple[Report, list[Adjustment]]:
+    """The report as rules change its items for all, and each change."""
+    items, adjustments = [], []
+    for item in report.items:
+        change = policy.items.get(item.item, ChangedItem())
+        after = replace(item, max_points=change.points or item.max_points)
+        if item.points is not None and item.max_points:
+            after = replace(after, points=round(item.points * after.max_points / item.max_points, 2))
+        free = change.cancelled == EVERYBODY
+        after = replace(after, points=after.max_points) if free else after
+        items.append(after)
+        if (after.points, after.max_points) != (item.points, item.max_points):
+            of = [f"{_shown(one.points)} of {number(one.max_points)}" for one in (item, after)]
+            reason = f"{item.item} {of[0]} → {of[1]}, for all{': cancelled, everybody gets it' if free else ''}"
+            adjustments.append(Adjustment("changed for all", item.item, item.points, after.points, reason))
+    return replace(report, items=tuple(items)), adjustments
 
 
 def _decided(own: Iterable[Override], points: float | None, adjustments: list[Adjustment]) -> float | None:
@@ -101,7 +122,7 @@ def _decided(own: Iterable[Override], points: float | None, adjustments: list[Ad
 
 def most_of(report: Report, rules: Rules) -> float:
     """What can be earned in all: by items, and by the questions that count, where they are no extra credit."""
-    return round(report.max_points + (0.0 if rules.policy.extra_credit else sum(rules.questions.values())), 2)
+    return round(report.max_points + (0.0 if rules.policy.questions.extra_credit else sum(rules.questions.values())), 2)
 
 
 @dataclass
@@ -143,8 +164,7 @@ class _Working:
     def leave_out(self, items: Iterable[str], rule: str) -> None:
         for item in sorted(items):
             if self.left.pop(item, item) is None:
-                text = "excused" if rule == "excused" else "left out as one of the lowest"
-                reason = f"{item} {text} ({_shown(self.points[item])} of {number(self.most[item])})"
+                reason = f"{item} {LEFT_OUT[rule]} ({_shown(self.points[item])} of {number(self.most[item])})"
                 self.adjustments.append(Adjustment(rule, item, self.points[item], None, reason))
 
     def drop(self, count: int) -> None:
@@ -166,32 +186,29 @@ class _Working:
 
 
 def _after_late(
-    late: Late,
-    report: Report,
-    times: Mapping[str, datetime.datetime],
-    points: float | None,
-    most: float,
-    adjustments: list[Adjustment],
+    late: Late, student: str, rules: Rules, points: float | None, most: float, adjustments: list[Adjustment]
 ) -> float | None:
-    submitted = times.get(report.student)
+    submitted = (rules.times or {}).get(student)
     if submitted is None:
         reason = "nothing says when this was handed in, so the late rules cannot be applied"
         adjustments.append(Adjustment("no-time", "", points, None, reason))
         return None
-    due = late.deadline.astimezone(datetime.UTC) + late.extensions.get(report.student, 0.0) * DAY
-    over = submitted.astimezone(datetime.UTC) - due
-    if over <= late.grace or points is None:
+    if rules.slip:
+        left, term = rules.slip(student)
+        used = late.slip_days(student, submitted, left)
+        submitted -= used * DAY
+        reason = f"slip days: {used} used here, {left - used} of {term} left"
+        adjustments.append(Adjustment("slip", "", points, points, reason))
+    percent, told = late.cost(student, submitted)
+    if not told or points is None:
         return points
-    days = math.ceil(over / DAY)
-    begun = f"{days} day{'s' * (days != 1)} late"
-    if late.cutoff is not None and over > late.cutoff * DAY:
-        after, reason = 0.0, f"{begun}, and nothing counts after {late.cutoff:g}"
+    if percent == math.inf:
+        after, reason = 0.0, told
     else:
         whole = points if late.of == "earned" else most
-        cost = min(100.0, late.per_day * days)
-        after = round(max(0.0, points - whole * cost / 100), 2)
+        after = round(max(0.0, points - whole * percent / 100), 2)
         of = "the points earned" if late.of == "earned" else "all points"
-        reason = f"{begun}: minus {number(cost)} % of {of}"
+        reason = f"{told}: minus {number(percent)} % of {of}"
     adjustments.append(Adjustment("late", "", points, after, reason))
     return after
 

@@ -1,57 +1,69 @@
-"""When what was graded was handed in.
+"""When what was graded was handed in, as a folder of grades keeps it: student,submitted.
 
-timestamps.csv   student,submitted          or nbgrader's folder `submitted/`, with its timestamp.txt files
+timestamps.csv   what staff gave with --timestamps, which counts
+handed_in.csv    what the download said that was graded
+
+A time that names no zone is the platform's own, and of the policy's `timezone`.
 """
 
 from __future__ import annotations
 
-import contextlib
+import csv
 import datetime
+import io
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import open_regular
-from autograder.vocabulary.moments import MOST_READ, moment
+from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.moments import moment
 from autograder.vocabulary.rows import read_rows
 from autograder.vocabulary.text import visible
 
+GIVEN, SEEN = "timestamps.csv", "handed_in.csv"
 
-def read_times(path: Path, assignment: Assignment, zone: datetime.tzinfo | None) -> dict[str, datetime.datetime]:
-    """When each student handed in; of several times of one student the last. Raises UsageError as the others do."""
-    if path.is_dir():
-        return _nbgrader_times(path, assignment, zone)
+Times = Mapping[str, datetime.datetime]
+
+
+def read_times(path: Path) -> dict[str, datetime.datetime]:
+    """The times in a CSV file with the columns student,submitted, one for each."""
     times: dict[str, datetime.datetime] = {}
     for row in read_rows(path, ("student", "submitted"), others=True):
         if not row["student"]:
             raise row.wrong("a row without a student.")
-        found = _time(row["submitted"], row.place, zone)
-        times[row["student"]] = max(found, times.get(row["student"], found))
+        try:
+            times[row["student"]] = moment(row["submitted"])
+        except ValueError as error:
+            raise row.wrong(f"{visible(row['submitted'], 60)!r} {error}.") from None
     return times
 
 
-def _nbgrader_times(folder: Path, assignment: Assignment, zone: datetime.tzinfo | None) -> dict[str, datetime.datetime]:
-    """The times that nbgrader's exchange noted: submitted/<student>/<assignment>/timestamp.txt.
-
-    A student may have changed that file: whoever has none that can be used has no time, which the late rules say.
-    """
-    paths = sorted(folder.glob(f"*/{assignment.name}/timestamp.txt"))
-    if not paths:
-        raise UsageError(f"{folder} holds no <student>/{assignment.name}/timestamp.txt, as nbgrader writes them.")
-    found = {}
-    for path in paths:
-        with contextlib.suppress(OSError, ValueError), open_regular(path) as stream:
-            when = moment(stream.read(MOST_READ).decode().strip(), zone or datetime.UTC)
-            found[path.parent.parent.name] = when
-    return found
+def to_csv(times: Times) -> bytes:
+    """The file that `read_times` reads."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("student", "submitted"))
+    writer.writerows((student, when.isoformat(" ")) for student, when in sorted(times.items()))
+    return stream.getvalue().encode()
 
 
-def _time(text: str, place: str, zone: datetime.tzinfo | None) -> datetime.datetime:
-    """`2027-03-12 23:59`, `2027-03-12T22:59:00Z`, `2027-03-12 23:59:00.000000 Europe/Berlin`."""
-    try:
-        found = moment(text, zone)
-    except ValueError as error:
-        raise UsageError(f"{place}: {visible(text, 60)!r} {error}.") from None
-    if found.tzinfo is None:
-        raise UsageError(f"{place}: {visible(text, 60)!r} has no time zone: end it in one, or give `timezone`.")
-    return found
+def keep_seen(out: Path, students: Iterable[str], seen: Times) -> None:
+    """Keep what a download said of these students, whatever is known of others."""
+    kept = _kept(out / SEEN)
+    now = {name: when for name, when in kept.items() if name not in set(students)} | dict(seen)
+    if now != kept:
+        write_atomically(out / SEEN, to_csv(now))
+
+
+def times_of(out: Path, zone: datetime.tzinfo | None, given: Times | None = None, seen: Times | None = None) -> Times:
+    """When students handed in, as given or kept in `out`. Raises UsageError for a time without a zone where none is."""
+    times = {**_kept(out / SEEN), **(seen or {}), **(_kept(out / GIVEN) if given is None else given)}
+    for student, when in times.items():
+        if when.tzinfo is None and zone is None:
+            what = f"The hand-in of {visible(student, 80)}, {when:%Y-%m-%d %H:%M}, names no time zone"
+            raise UsageError(f"{what}: give `timezone` in the policy, which is that of your platform.")
+    return {student: when if when.tzinfo else when.replace(tzinfo=zone) for student, when in times.items()}
+
+
+def _kept(path: Path) -> dict[str, datetime.datetime]:
+    return read_times(path) if path.is_file() else {}

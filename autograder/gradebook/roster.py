@@ -56,7 +56,7 @@ def read_roster(path: Path) -> Roster:
     headings = [plain_heading(cell) for cell in table.header]
     people: dict[str, Person] = {}
     for line, row in zip(table.lines, table.rows, strict=True):
-        person = _person(dict(zip(headings, row, strict=True)))
+        person = person_of(dict(zip(headings, row, strict=True)))
         if person.student in people:
             who = visible(person.student, 80)
             raise UsageError(f"{path}, line {line}: {who} stands here twice; give each a name of their own.")
@@ -67,7 +67,8 @@ def read_roster(path: Path) -> Roster:
     return Roster(tuple(people.values()))
 
 
-def _person(cells: Mapping[str, str]) -> Person:
+def person_of(cells: Mapping[str, str]) -> Person:
+    """Whom a row of some table is about, by the headings that platforms write."""
     first, last = (_cell(cells, headings) for headings in (FIRST_NAMES, LAST_NAMES))
     student = _cell(cells, NAMES) or " ".join(part for part in (first, last) if part)
     names = {student, f"{first} {last}", f"{last}, {first}"} if first and last else {student}

@@ -53,7 +53,7 @@ class HandIn:
     """One thing handed in, before it is known who the student is and whether it counts.
 
     owners      the student, or each member of a group
-    submitted   when, where the platform says so
+    submitted   when, where the platform says so; without a zone where the platform names none
     order       which of two is later, where it says no more than that
     fault       why it cannot be read, as the end of a sentence
     refused     why it is not clear whose it is, as a sentence
@@ -162,7 +162,7 @@ def _chosen(student: str, found: Sequence[_Claim]) -> Candidate | str:
     best, rest = ranked[-1], ranked[:-1]
     fault = f"{best.shown} {best.fault}: unpack it by hand, and grade the folder." if best.fault else ""
     notes, identity = (*best.notes, *_notes(best, rest)), found[0].identity
-    return Candidate(student, best.path, best.shown, best.beside, notes, fault, identity)
+    return Candidate(student, best.path, best.shown, best.beside, notes, fault, identity, best.submitted)
 
 
 def _all(values: Iterable[object]) -> bool:
@@ -182,10 +182,11 @@ def _notes(best: HandIn, rest: Sequence[HandIn]) -> Iterator[str]:
 
 
 def _is_after(submitted: datetime | None, deadline: datetime | None) -> bool:
-    return submitted is not None and deadline is not None and submitted > deadline
+    return submitted is not None and deadline is not None and _seconds(submitted) > deadline.timestamp()
 
 
 def _seconds(moment: datetime | None) -> float:
+    """Since 1970; a moment without a zone is taken as of this machine's."""
     return moment.timestamp() if moment else 0.0
 
 

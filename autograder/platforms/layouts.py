@@ -258,6 +258,8 @@ def _plain_class(place: Place, name: str, module: str) -> _Found:
     nameless = [one for one in candidates if one.path.name.partition(".")[0] == module and len(candidates) > 1]
     strange = [entry.name for entry in place.entries if not may_be_one(entry)]
     plain = [_plain(candidate, module) for candidate in candidates if candidate not in nameless]
+    if 2 * sum(one.submitted is not None for one in plain) <= len(plain):  # then it is not nbgrader that wrote them
+        plain = [replace(one, submitted=None) for one in plain]
     refused = [_nameless(one.path.name, name) for one in nameless]
     return _Found(plain, [*place.left_out, *strange] if candidates else [name], refused)
 

@@ -27,8 +27,10 @@ from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import number, visible
 
 NAMED_BY = ("full name", "username", "id number", "email address")
-YES = frozenset("yes ja oui sí si sim да tak ano igen はい 是 예 evet ναι כן نعم da taip jah kyllä áno".split())  # noqa: SIM905 (words)
+YES = frozenset("yes ja oui sí sì si sim да tak ano igen はい 是 예 evet ναι כן نعم da taip jah kyllä áno".split())  # noqa: SIM905 (words)
 NO = frozenset("no nein non não nee nej nei нет nie ne nem いいえ 否 아니요 아니오 hayır όχι לא لا nu ei nav".split())  # noqa: SIM905 (words)
+PARTICIPANT = re.compile(r"\D*(\d+)")
+DATED = re.compile(r"(?=.*\d{4}).*\d\d?\D{1,3}\d\d|[ -]*$")
 ENTRY_NAME = re.compile(r"(?P<name>[^_]+)(_(?P<id>\d+))?_assignsubmission_(?P<kind>[a-z]+)(_(?P<rest>.*))?", re.DOTALL)
 
 
@@ -85,6 +87,23 @@ def moodle_csv(
     return MoodleExport(text, graded, found.unknown, tuple(locked), folders)
 
 
+def times_in(worksheet: Table) -> list[tuple[str, frozenset[str], str]] | None:
+    """Each student's number, what else they may be called, and when they handed in; None where it is no worksheet.
+
+    In any language that is the first column of dates behind the maximum grade, which is the last column of one number.
+    """
+    width = len(worksheet.header)
+    at = max((at for at in range(2, width) if _is_maximum(worksheet, at)), default=width)
+    dates = (place for place in range(at + 1, width) if _are_dates([row[place] for row in worksheet.rows]))
+    if (place := next(dates, None)) is None or not all(PARTICIPANT.fullmatch(row[0].strip()) for row in worksheet.rows):
+        return None
+    return [(_participant(row[0]), keys_of(row[1 : at - 1]), row[place].strip(" -")) for row in worksheet.rows]
+
+
+def _are_dates(cells: Sequence[str]) -> bool:
+    return all(DATED.match(cell) for cell in cells) and any(cell.strip(" -") for cell in cells)
+
+
 def feedback_folder(name: str, participant: str) -> str:
     """The folder that Moodle's importer takes for this participant's, named as its download of submissions is."""
     return f"{file_stem(name.replace('_', ' '))}_{participant}_assignsubmission_file_"
@@ -117,7 +136,7 @@ def _headings(worksheet: Table, grade_column: str, identifier_column: str) -> li
         if plain_heading(grade_column) not in headings
         else headings.index(plain_heading(grade_column))
     )
-    if at is None or not all(re.fullmatch(r"\D*\d+", row[0].strip()) for row in worksheet.rows):
+    if at is None or not all(PARTICIPANT.fullmatch(row[0].strip()) for row in worksheet.rows):
         return headings
     headings[0] = headings[0] if plain_heading(identifier_column) in headings else plain_heading(identifier_column)
     headings[at] = plain_heading(grade_column)
@@ -161,7 +180,7 @@ def _column(worksheet: Table, headings: Sequence[str], heading: str) -> int:
 
 
 def _participant(cell: str) -> str:
-    found = re.fullmatch(r"\D*(\d+)", cell.strip())
+    found = PARTICIPANT.fullmatch(cell.strip())
     if found is None:
         raise UsageError(f"{visible(cell, 40)!r} is no participant of Moodle: download the grading worksheet again.")
     return found[1]

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from autograder.vocabulary.text import visible
@@ -29,6 +30,7 @@ class Candidate:
     identity  see `Report.identity`
     notes     what is known of how it was handed in
     fault     one sentence to staff: why it is not read, through no fault of the student's
+    submitted   when, where the platform says so; without a zone where the platform names none
     """
 
     student: str
@@ -38,6 +40,7 @@ class Candidate:
     notes: tuple[str, ...] = ()
     fault: str = ""
     identity: str = ""
+    submitted: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -213,10 +213,13 @@ def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
     shutil.copy(course / "solution" / NAME / f"{NAME}.py", course / "class" / "ada")
     assert run(course, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
     (course / "grades" / "overrides.csv").write_text("student,item,points,comment\nada,softmax-values,1,late\n")
+    policy = course / "grades" / "policy.toml"
+    policy.write_text('[items.softmax-values]\npoints = 3\n[excused]\nitems.ada = ["softmax-values"]\n')
     done = run(course, "rename", "softmax-values", "softmax-rows", "--grades", "grades")
+    assert policy.read_text() == '[items.softmax-rows]\npoints = 3\n[excused]\nitems.ada = ["softmax-rows"]\n'
     assert re.search(r"softmax-values is softmax-rows in \d+ files? and [1-9]\d* of grades; ", done.stdout)
     assert done.returncode == 0, done.stderr
-    assert "softmax-values is softmax-rows in 1 file and 3 of grades;" in done.stdout
+    assert "softmax-values is softmax-rows in 1 file and 4 of grades;" in done.stdout
     assert "2 pages of that grading named it and are gone: autograder grade … --out grades makes them" in done.stdout
     assert [path.name for path in (course / "grades").rglob("*.html")] == []
     assert (course / "grades" / "overrides.csv").read_text() == "student,item,points,comment\nada,softmax-rows,1,late\n"

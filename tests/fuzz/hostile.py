@@ -31,7 +31,6 @@ import numpy as np
 import safetensors.numpy
 from mutations import ODD_TEXTS, spoilt_bytes, spoilt_text, spoilt_value
 
-from autograder.gradebook.hand_in_times import read_times
 from autograder.gradebook.overrides import read_overrides
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
@@ -43,6 +42,7 @@ from autograder.platforms.gradebooks.blackboard import blackboard_csv
 from autograder.platforms.gradebooks.brightspace import brightspace_csv
 from autograder.platforms.layouts import gathered
 from autograder.platforms.moodle import moodle_csv
+from autograder.platforms.times import read_times
 from autograder.sandbox.inside import frames
 from autograder.sandbox.observation import from_frame, raised_from_header
 from autograder.submissions.finding import find
@@ -355,7 +355,7 @@ def a_time_stamp(source: random.Random, folder: Path) -> object:
         found.astimezone(UTC).timestamp()
     path = folder / "times.csv"
     path.write_text(f"student,submitted\nada,{text}\n", encoding="utf-8", errors="replace")
-    return [moment.astimezone(UTC) for moment in read_times(path, assignment(), UTC).values()]
+    return [moment.astimezone(UTC) for moment in read_times(path, assignment(), ["ada"]).values()]
 
 
 TARGETS: dict[str, Target] = {

@@ -19,9 +19,9 @@ from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.class_reports import common_maximum, read_grades
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import BEGIN, stored_reports, with_final, without_finals, write_finals
-from autograder.gradebook.hand_in_times import read_times
 from autograder.gradebook.overrides import Override, read_overrides
-from autograder.gradebook.rules import Late, Policy, Rules, read_policy, read_rules
+from autograder.gradebook.policy import Late, Policy, read_policy
+from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment, Item
 from autograder.pages.student_page import feedback_page
@@ -90,21 +90,21 @@ def test_without_a_rule_the_final_grade_is_the_points() -> None:
 def test_each_day_begun_costs_its_share_after_a_grace_and_up_to_a_cutoff(
     handed_in: datetime.datetime, final: float
 ) -> None:
-    late = Late(DEADLINE, datetime.timedelta(minutes=10), 10, "earned", 3)
+    late = Late(deadline=DEADLINE, grace_minutes=10, per_day=10, cutoff_days=3)
     assert finals(report(), Policy(late=late), handed_in=handed_in).points == final
     same_moment = handed_in.astimezone(datetime.UTC)
     assert finals(report(), Policy(late=late), handed_in=same_moment).points == final
 
 
 def test_a_share_of_the_maximum_never_leads_below_0() -> None:
-    late = Late(DEADLINE, per_day=40, of="maximum")
+    late = Late(deadline=DEADLINE, per_day=40, of="maximum")
     assert finals(report(), Policy(late=late), handed_in=at(1)).points == 12
     assert finals(report(c=0.0), Policy(late=late), handed_in=at(2)).points == 0
 
 
 def test_an_extension_moves_the_deadline_of_one_student_over_a_change_of_clocks() -> None:
     deadline = datetime.datetime(2027, 3, 27, 12, tzinfo=BERLIN)  # clocks go forward in the night to the 28th
-    policy = Policy(late=Late(deadline, per_day=50, extensions={"ada": 1.5}))
+    policy = Policy(late=Late(deadline=deadline, per_day=50, extensions={"ada": 1.5}))
     assert (
         finals(report(), policy, handed_in=deadline.astimezone(datetime.UTC) + datetime.timedelta(hours=36)).points
         == 20
@@ -117,25 +117,27 @@ def test_an_extension_moves_the_deadline_of_one_student_over_a_change_of_clocks(
 
 
 def test_a_student_whose_time_nobody_knows_gets_no_final_grade_and_no_zero() -> None:
-    found = final_of(report(), Rules(Policy(late=Late(DEADLINE)), (), {"bela": at()}))
+    found = final_of(report(), Rules(Policy(late=Late(deadline=DEADLINE)), (), {"bela": at()}))
     assert found.points is None
     assert found.reasons == "nothing says when this was handed in, so the late rules cannot be applied"
 
 
 def test_the_lowest_items_are_left_out_and_the_rest_is_brought_back_to_the_whole() -> None:
-    found = finals(report(a=1.0, b=3.0), Policy(drop_lowest=1))
+    found = finals(report(a=1.0, b=3.0), Policy(drop={"lowest": 1}))
     assert found.points == round(13 * 20 / 16, 2) == 16.25
     assert found.reasons == "a left out as one of the lowest (1 of 4)"
-    assert finals(report(a=2.0, b=3.0), Policy(drop_lowest=1)).adjustments[0].item == "b"  # of equal shares the larger
+    assert (
+        finals(report(a=2.0, b=3.0), Policy(drop={"lowest": 1})).adjustments[0].item == "b"
+    )  # of equal shares the larger
 
 
 def test_dropping_never_costs_points_and_never_drops_what_is_full() -> None:
-    assert finals(report(), Policy(drop_lowest=2)) == Final(20.0, (), 20)
-    assert finals(report(a=0.0, b=0.0, c=0.0), Policy(drop_lowest=2)).points == 0
+    assert finals(report(), Policy(drop={"lowest": 2})) == Final(20.0, (), 20)
+    assert finals(report(a=0.0, b=0.0, c=0.0), Policy(drop={"lowest": 2})).points == 0
 
 
 def test_an_override_comes_before_the_late_rule_and_one_of_the_whole_after_it() -> None:
-    policy = Policy(late=Late(DEADLINE, per_day=50))
+    policy = Policy(late=Late(deadline=DEADLINE, per_day=50))
     found = finals(report(b=0.0), policy, changed("b", 6), handed_in=at(1))
     assert found.points == 10
     assert [one.rule for one in found.adjustments] == ["override", "late"]
@@ -151,22 +153,22 @@ def test_a_comment_alone_changes_nothing_and_is_told() -> None:
 
 def test_what_the_grader_could_not_grade_is_no_grade_until_a_person_gives_one() -> None:
     assert finals(report(b=None)).points is None
-    assert finals(report(b=None), Policy(drop_lowest=1)).points is None
+    assert finals(report(b=None), Policy(drop={"lowest": 1})).points is None
     found = finals(report(b=None), None, changed("b", 5))
     assert (found.points, found.reasons) == (19, "b not graded → 5: asked")
 
 
 def test_an_excuse_is_no_zero_whether_of_an_item_or_of_the_whole() -> None:
-    found = finals(report(a=0.0, c=5.0), Policy(excused_items={"ada": frozenset({"c"})}))
+    found = finals(report(a=0.0, c=5.0), Policy(excused={"items": {"ada": ["c"]}}))
     assert (found.points, found.reasons) == (12, "c excused (5 of 10)")
-    assert finals(report(b=None), Policy(excused_items={"ada": frozenset({"b"})})).points == 20
-    found = finals(report(a=0.0), Policy(excused=frozenset({"ada"})), changed("", 20))
+    assert finals(report(b=None), Policy(excused={"items": {"ada": ["b"]}})).points == 20
+    found = finals(report(a=0.0), Policy(excused={"students": ["ada"]}), changed("", 20))
     assert (found.points, found.adjustments[-1].reason) == (None, "excused from this assignment")
 
 
 def test_of_who_is_excused_no_other_rule_says_anything_and_people_still_do() -> None:
     policy = Policy(
-        late=Late(DEADLINE), drop_lowest=1, excused=frozenset({"ada"}), excused_items={"ada": frozenset({"b"})}
+        late=Late(deadline=DEADLINE), drop={"lowest": 1}, excused={"students": ["ada"], "items": {"ada": ["b"]}}
     )
     rules = Rules(policy, (changed("a", 1, "half"), changed("", None, "get well")), {"bela": at()})
     found = final_of(report(a=0.0), rules)
@@ -222,8 +224,10 @@ def write(path: Path, text: str) -> Path:
 
 def test_a_policy_is_read(tmp_path: Path, assignment: Assignment) -> None:
     policy = read_policy(write(tmp_path / "policy.toml", POLICY), assignment)
-    late = Late(DEADLINE, datetime.timedelta(minutes=10), 10, "earned", 5, {"ada": 2.5, "o'brien, sean": 1})
-    assert policy == Policy(BERLIN, late, 1, frozenset({"bela"}), {"chidi": frozenset({"a", "b"})})
+    extensions = {"ada": 2.5, "o'brien, sean": 1}
+    late = Late(deadline=DEADLINE, grace_minutes=10, per_day=10, cutoff_days=5, extensions=extensions)
+    excused = {"students": ["bela"], "items": {"chidi": ["a", "b"]}}
+    assert policy == Policy(timezone="Europe/Berlin", late=late, drop={"lowest": 1}, excused=excused)
     assert policy.students == {"ada", "bela", "chidi", "o'brien, sean"}
     assert read_policy(write(tmp_path / "policy.toml", ""), assignment) == Policy()
 
@@ -231,21 +235,26 @@ def test_a_policy_is_read(tmp_path: Path, assignment: Assignment) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "line", "sentence"),
     [
-        ("per_day = 10", "per_day = 120", 6, "late.per_day should be a number from 0 to 100, but is 120"),
-        ("per_day = 10", "per_day = nan", 6, "late.per_day should be a number from 0 to 100"),
-        ("per_day = 10", 'per_day = "10"', 6, "late.per_day should be a number"),
+        ("per_day = 10", "per_day = 120", 6, "late.per_day should be less than or equal to 100, but is 120"),
+        ("per_day = 10", "per_day = nan", 6, "late.per_day should be a finite number, but is nan"),
+        ("per_day = 10", 'per_day = "10"', 6, "late.per_day should be a valid number, but is '10'"),
         ("per_day = 10", "per_days = 10", 6, "late.per_days is no rule; there are: cutoff_days, deadline"),
         ("per_day = 10", "per_day = 1 0", 6, "this is not TOML"),
-        ("2027-03-12T23:59:00", "2027-03-12", 4, "late.deadline should be a date and a time"),
+        ("2027-03-12T23:59:00", "2027-03-12", 4, "late.deadline should be a valid datetime"),
         ('timezone = "Europe/Berlin"', "", 4, "late.deadline has no time zone"),
-        ("Europe/Berlin", "Europe/Nowhere", 1, "timezone 'Europe/Nowhere' is no time zone"),
-        ("Europe/Berlin", "../../etc/passwd", 1, "is no time zone"),
-        ("ada = 2.5", "ada = -1", 10, "late.extensions.ada should be a number from 0"),
+        (
+            "Europe/Berlin",
+            "Europe/Nowhere",
+            1,
+            "timezone should be a time zone, as Europe/Berlin is one",
+        ),
+        ("Europe/Berlin", "../../etc/passwd", 1, "timezone should be a time zone"),
+        ("ada = 2.5", "ada = -1", 10, "late.extensions.ada should be greater than or equal to 0"),
         ("lowest = 1", "lowest = 3", 14, "drop.lowest should be from 0 to 2 items, but is 3"),
         ("[drop]", "[dropped]", 13, "dropped is no rule"),
-        ('students = ["bela"]', 'students = "bela"', 17, "excused.students should be a list"),
-        ('["a", "b"]', '["a", "z"]', 18, "excused.items.chidi should be a list of items of toy"),
-        ("[drop]", "[questions]\nextra_credit = 1\n[drop]", 14, "questions.extra_credit should be true or false"),
+        ('students = ["bela"]', 'students = "bela"', 17, "excused.students should be a valid list"),
+        ('["a", "b"]', '["a", "z"]', 18, "excused.items.chidi should be a list of items, and 'z' is none"),
+        ("[drop]", "[questions]\nextra_credit = 1\n[drop]", 14, "questions.extra_credit should be a valid boolean"),
     ],
 )
 def test_a_policy_that_cannot_be_used_is_refused_with_its_line(
@@ -303,30 +312,6 @@ def test_a_file_that_is_not_utf_8_or_has_other_columns_is_refused(tmp_path: Path
         read_overrides(write(path, "a,b\n"), assignment)
     with pytest.raises(UsageError, match="cannot be read"):
         read_overrides(tmp_path / "nowhere.csv", assignment)
-
-
-def test_times_are_read_with_their_zone_and_the_last_of_a_student_counts(
-    tmp_path: Path, assignment: Assignment
-) -> None:
-    rows = "ada,2027-03-12 20:00\nada,2027-03-12T22:00:00Z\nbela,2027-03-12 23:00:00.5 Europe/London\n"
-    times = read_times(write(tmp_path / "t.csv", f"student,submitted\n{rows}"), assignment, BERLIN)
-    assert times["ada"] == datetime.datetime(2027, 3, 12, 23, tzinfo=BERLIN)
-    assert times["bela"].utcoffset() == datetime.timedelta(0)
-    with pytest.raises(UsageError, match=r"t.csv, line 2: '2027-03-12 20:00' has no time zone"):
-        read_times(tmp_path / "t.csv", assignment, None)
-    with pytest.raises(UsageError, match=r"t.csv, line 2: 'yesterday' is no time"):
-        read_times(write(tmp_path / "t.csv", "student,submitted\nada,yesterday\n"), assignment, BERLIN)
-
-
-def test_the_times_that_nbgrader_noted_are_read_from_its_folder(tmp_path: Path, assignment: Assignment) -> None:
-    for name, text in (("ada", "2027-03-12 22:58:23.948203 UTC\n"), ("bela", "2027-03-12 10:00:00.000000 UTC")):
-        (tmp_path / name / "toy").mkdir(parents=True)
-        write(tmp_path / name / "toy/timestamp.txt", text)
-    times = read_times(tmp_path, assignment, None)
-    assert times["ada"] == datetime.datetime(2027, 3, 12, 22, 58, 23, 948203, tzinfo=datetime.UTC)
-    assert set(times) == {"ada", "bela"}
-    with pytest.raises(UsageError, match=r"holds no <student>/toy/timestamp.txt"):
-        read_times(tmp_path / "ada", assignment, None)
 
 
 # Files
@@ -454,16 +439,16 @@ def test_a_comment_on_an_answer_makes_no_question_count() -> None:
 
 
 def test_extra_credit_may_exceed_the_maximum_and_the_page_says_so() -> None:
-    found = finals(report(), Policy(extra_credit=True), answered(4.0))
+    found = finals(report(), Policy(questions={"extra_credit": True}), answered(4.0))
     assert (found.points, found.most) == (24, 20)
     page = with_final(feedback_page(report()), found)
     assert "<strong>24</strong> of 20 points, the final grade, with extra credit" in page
-    other = finals(report("bela"), Policy(extra_credit=True), answered(4.0))
+    other = finals(report("bela"), Policy(questions={"extra_credit": True}), answered(4.0))
     assert (other.points, other.most, other.reasons) == (20, 20, "")
 
 
 def test_late_days_of_the_maximum_are_taken_of_all_that_counts() -> None:
-    late = Late(DEADLINE, per_day=10, of="maximum")
+    late = Late(deadline=DEADLINE, per_day=10, of="maximum")
     assert finals(report(), Policy(late=late), answered(5.0), handed_in=at(1)).points == 22.5
 
 
@@ -598,3 +583,29 @@ def test_whoever_has_no_final_grade_is_named_loudly_and_so_is_whom_the_policy_na
         "autograder: the policy names zoe, who handed in nothing.",
         "autograder: NO FINAL GRADE for bela: nothing says when they handed in.",
     ]
+
+
+@pytest.mark.long
+def test_late_rules_find_the_times_that_a_download_says_and_else_say_what_to_give(kit: Path) -> None:
+    (kit / "blackboard").mkdir()
+    for name, day in (("ada", 12), ("bela", 13)):
+        write(kit / "blackboard" / f"HW5_{name}_attempt_2027-03-{day}-12-00-00_toy.py", "")
+    policy = write(kit / "p.toml", 'timezone = "Asia/Tokyo"\n[late]\ndeadline = 2027-03-12T23:59:00\nper_day = 10\n')
+    done = autograder(kit, "grade", "blackboard", "--out", "g")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert b"final" not in (kit / "g/grades.csv").read_bytes(), "no rules, no final grades"
+    done = autograder(kit, "gradebook", "g", "--policy", policy)
+    assert (done.returncode, done.stderr) == (0, ""), "the download's times were kept"
+    assert json.loads((kit / "g/reports/bela.json").read_text())["adjustments"][0]["rule"] == "late"
+    assert json.loads((kit / "g/reports/ada.json").read_text())["adjustments"] == []
+    (kit / "canvas").mkdir()
+    write(kit / "canvas" / "diazana_1001_5_toy.py", "")
+    done = autograder(kit, "grade", "canvas", "--out", "c", "--layout", "canvas", "--policy", policy)
+    assert done.returncode == 2
+    assert "for Canvas the list of submissions that its API gives" in done.stderr
+    pages = write(kit / "s.json", 'while(1);[{"user_id": 1001, "submitted_at": "2027-03-12T15:00:00Z"}]')
+    done = autograder(
+        kit, "grade", "canvas", "--out", "c", "--layout", "canvas", "--policy", policy, "--timestamps", pages
+    )
+    assert done.returncode == 0, done.stderr
+    assert (kit / "c/timestamps.csv").read_text() == "student,submitted\ndiazana_1001,2027-03-12 15:00:00+00:00\n"

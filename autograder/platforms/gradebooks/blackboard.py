@@ -92,8 +92,8 @@ def _names_in(path: Path, owner: str) -> tuple[str, str]:
 
 
 def _moment(when: str) -> datetime | None:
-    """The moment of an attempt, which is of the platform's time zone: taken as of this machine's."""
+    """The moment of an attempt, in the platform's time zone, which it does not name."""
     try:
-        return within_bounds(datetime.strptime(when, "%Y-%m-%d-%H-%M-%S")).astimezone()
+        return within_bounds(datetime.strptime(when, "%Y-%m-%d-%H-%M-%S"))
     except ValueError:
         return None

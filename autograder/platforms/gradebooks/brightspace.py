@@ -94,7 +94,7 @@ def _all(
 
 
 def _moment(when: str) -> datetime | None:
-    """`Mar 2, 2026 1128 PM`, of the platform's time zone: taken as of this machine's. None in another language.
+    """`Mar 2, 2026 1128 PM`, in the platform's time zone, which it does not name. None in another language.
 
     The day may stand first and the hours run to 23, as English is written outside America.
     """
@@ -105,7 +105,6 @@ def _moment(when: str) -> datetime | None:
     clock = f"{hour}:{found['minute']} {found['half']}" if found["half"] else f"{hour}:{found['minute']}"
     try:
         form = "%b %d %Y %I:%M %p" if found["half"] else "%b %d %Y %H:%M"
-        moment = datetime.strptime(f"{month} {day} {found['year']} {clock}", form)
-        return within_bounds(moment).astimezone()
+        return within_bounds(datetime.strptime(f"{month} {day} {found['year']} {clock}", form))
     except ValueError:
         return None
