@@ -355,7 +355,7 @@ def a_time_stamp(source: random.Random, folder: Path) -> object:
         found.astimezone(UTC).timestamp()
     path = folder / "times.csv"
     path.write_text(f"student,submitted\nada,{text}\n", encoding="utf-8", errors="replace")
-    return [moment.astimezone(UTC) for moment in read_times(path, assignment(), ["ada"]).values()]
+    return [moment.astimezone(UTC) for moment in read_times(path, assignment(), [Candidate("ada", path, "")]).values()]
 
 
 TARGETS: dict[str, Target] = {
