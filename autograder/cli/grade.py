@@ -22,6 +22,7 @@ from autograder.cli.gradebook import (
     ClassOnPagesOption,
     OverridesOption,
     PolicyOption,
+    ReplaceOption,
     TimesOption,
     apply_rules,
     chosen_rules,
@@ -105,6 +106,7 @@ def grade(
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
     class_on_pages: ClassOnPagesOption = None,
+    replace: ReplaceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     assignment: AssignmentOption = None,
@@ -128,7 +130,8 @@ def grade(
         )
         candidates = class_.candidates
         students = [one.student for one in candidates]
-        chosen_rules(out, chosen, policy, overrides, timestamps, students)  # what is wrong in them is told at once
+        files = overrides or ()
+        chosen_rules(out, chosen, policy, files, timestamps, students, replaces=replace)  # tells what is wrong
         tells = tells_of_class(out, students)  # now: every page is written anew
         advance = stack.enter_context(progress_bar("grading", hidden=quiet))
         run = batch.grade_all(
@@ -144,7 +147,7 @@ def grade(
             fixtures_of=variants.fixtures_of if variants else None,
         )
     described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
-    rules = read_rules(out, chosen, policy, overrides, timestamps)  # again: `serve` may have written meanwhile
+    rules = read_rules(out, chosen, policy, files, timestamps, replaces=replace)  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
     tell_of_class(out, students, asked=class_on_pages, before=tells, silent=quiet or as_json)
     if as_json:

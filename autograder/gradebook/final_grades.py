@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from autograder.gradebook.overrides import Override
 from autograder.gradebook.rules import Late, Rules
+from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number
 
@@ -64,7 +65,8 @@ class Final:
 def final_of(report: Report, rules: Rules) -> Final:
     """The final grade of one report."""
     working = _Working({item.item: item.points for item in report.items}, report)
-    own = [override for override in rules.overrides if override.student == report.student]
+    stem = file_stem(report.student)
+    own = [override for override in rules.overrides if override.student == stem]
     marked = {override.item for override in own if override.points is not None}
     for override in own:
         if override.on_top is not None:

@@ -5,7 +5,7 @@
                      [drop]      lowest
                      [excused]   students, items.<student>
                      [questions] extra_credit
-    overrides.csv    student,item,points,comment
+    decisions.csv    what staff decided on single grades: `overrides`
     timestamps.csv   student,submitted          or nbgrader's folder `submitted/`, with its timestamp.txt files
 
 Every entry is optional. What cannot be read, or says what no rule knows, is refused with its line, and nothing is
@@ -21,12 +21,12 @@ import re
 import tomllib
 import zoneinfo
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from autograder.gradebook.hand_in_times import read_times
-from autograder.gradebook.overrides import Override, counting, read_overrides
+from autograder.gradebook.overrides import JOURNAL, Decisions, Override, counting, decisions_of
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
@@ -34,7 +34,7 @@ from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.rows import read_text
 from autograder.vocabulary.text import visible
 
-SOURCES = ("policy.toml", "overrides.csv", "timestamps.csv")
+SOURCES = ("policy.toml", "timestamps.csv")
 KNOWN = {
     "": {"timezone", "late", "drop", "excused", "questions"},
     "late": {"deadline", "grace_minutes", "per_day", "of", "cutoff_days", "extensions"},
@@ -216,12 +216,15 @@ class Rules:
     """What a course decided. `given` holds the files that are to be kept beside the grades.
 
     What is kept there already is not among them: somebody may add to it while this is in use.
+
+    decisions   the journal that `overrides` follow from
     """
 
     policy: Policy = field(default_factory=Policy)
     overrides: Sequence[Override] = ()
     times: Mapping[str, datetime.datetime] | None = None
     given: Mapping[str, bytes] = field(default_factory=dict)
+    decisions: Decisions | None = None
 
     @property
     def questions(self) -> dict[str, float]:
@@ -233,24 +236,41 @@ class Rules:
 
         Somebody is who is `known`, or has a report in `out`.
         """
-        named = {*self.policy.students, *(override.student for override in self.overrides)}
-        everybody = {*known, *(name for name in named if (out / "reports" / f"{file_stem(name)}.json").is_file())}
+        everybody = {*map(file_stem, known), *(path.stem for path in (out / "reports").glob("*.json"))}
         for override in self.overrides:
             if override.student not in everybody:
-                raise UsageError(f"{override.place}: nobody called {visible(override.student, 80)} handed in.")
-        return sorted(self.policy.students - everybody)
+                raise UsageError(
+                    f"{override.place}: there is no report {visible(override.student, 80)}. A row without "
+                    "points and comment withdraws."
+                )
+        return sorted(name for name in self.policy.students if file_stem(name) not in everybody)
+
+    def kept(self) -> Self:
+        """The same once the journal holds the new decisions, and with what others have decided meanwhile."""
+        return replace(self, overrides=self.decisions.keep()) if self.decisions else self
 
 
 def read_rules(
-    out: Path, assignment: Assignment, policy: Path | None, overrides: Path | None, times: Path | None
+    out: Path,
+    assignment: Assignment,
+    policy: Path | None,
+    overrides: Sequence[Path],
+    times: Path | None,
+    students: Iterable[str] = (),
+    *,
+    replaces: bool = False,
 ) -> Rules | None:
-    """The rules in these files, else in those of an earlier run that `out` keeps; None where there are none."""
-    named = dict(zip(SOURCES, (policy, overrides, times), strict=True))
+    """The rules in these files, else in those of an earlier run that `out` keeps; None where there are none.
+
+    overrides   files whose rows the journal in `out` gains, about `students` or who has a report there
+    replaces    whether they may replace decisions
+    """
+    named = dict(zip(SOURCES, (policy, times), strict=True))
     paths = {name: given or out / name for name, given in named.items() if given or (out / name).is_file()}
-    if not paths:
+    decisions = decisions_of(out, assignment, overrides, students, replace=replaces)
+    if not paths and not decisions.new and not (out / JOURNAL).is_file():
         return None
     rules = read_policy(paths["policy.toml"], assignment) if "policy.toml" in paths else Policy()
-    rows = read_overrides(paths["overrides.csv"], assignment) if "overrides.csv" in paths else []
     when = read_times(paths["timestamps.csv"], assignment, rules.zone) if "timestamps.csv" in paths else None
     if rules.late and when is None:
         raise UsageError(
@@ -258,7 +278,7 @@ def read_rules(
             "CSV (student,submitted) or nbgrader's folder `submitted`. No date of a file is taken: anyone can set it."
         )
     given = {name: _to_keep(name, path, when) for name, path in paths.items() if named[name]}
-    return Rules(rules, rows, when, given)
+    return Rules(rules, decisions.overrides(), when, given, decisions)
 
 
 def _to_keep(name: str, path: Path, times: Mapping[str, datetime.datetime] | None) -> bytes:

@@ -20,7 +20,7 @@ from autograder.gradebook.class_reports import common_maximum, read_grades
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import BEGIN, stored_reports, with_final, without_finals, write_finals
 from autograder.gradebook.hand_in_times import read_times
-from autograder.gradebook.overrides import Override, read_overrides
+from autograder.gradebook.overrides import JOURNAL, Override, decisions_of
 from autograder.gradebook.rules import Late, Policy, Rules, read_policy, read_rules
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment, Item
@@ -185,7 +185,7 @@ def test_of_who_is_excused_no_other_rule_says_anything_and_people_still_do() -> 
 def test_a_grade_that_nobody_has_is_not_counted_as_one(
     out: Path, tmp_path: Path, assignment: Assignment, policy: str, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rules = read_rules(out, assignment, write(tmp_path / "p.toml", policy), None, None)
+    rules = read_rules(out, assignment, write(tmp_path / "p.toml", policy), (), None)
     apply_rules(out, stored_reports(out), assignment, rules)
     assert capsys.readouterr().out.splitlines()[0] == line.format(out)
 
@@ -259,10 +259,15 @@ def test_a_policy_that_cannot_be_used_is_refused_with_its_line(
     assert f"line {line}" in str(refused.value)
 
 
+def given(path: Path, assignment: Assignment) -> list[Override]:
+    """What counts by a file of overrides alone."""
+    return decisions_of(path.parent / "none", assignment, [path], ["ada", "bela", "o'brien, sean"]).overrides()
+
+
 @pytest.mark.parametrize(
     ("rows", "line", "sentence"),
     [
-        ("ada,z,1,why", 2, "there is no item 'z'"),
+        ("ada,z,1,why", 2, "there is no item 'z' in toy"),
         ("ada,a,5,why", 2, "5 points, but a has 4"),
         ("ada,,21,why", 2, "21 points, but the assignment has 20"),
         ("ada,a,-1,why", 2, "'-1' is no number of points"),
@@ -270,6 +275,7 @@ def test_a_policy_that_cannot_be_used_is_refused_with_its_line(
         ("ada,a,nan,why", 2, "'nan' is no number of points"),
         ("ada,a,1,", 2, "a change without a reason"),
         (",a,1,why", 2, "a row without a student"),
+        ("zoe,a,1,why", 2, "nobody called zoe handed in"),
         ("ada,a,1,why\n\nada,a,2,why", 4, "ada has another row for a"),
         ("ada,a,1", 2, "3 cells, but the first line names 4 columns"),
         ('ada,a,1,"two\nlines"\nbela,a,9,why', 4, "9 points"),
@@ -281,7 +287,7 @@ def test_an_override_that_cannot_be_used_is_refused_with_its_line(
 ) -> None:
     path = write(tmp_path / "overrides.csv", f"student,item,points,comment\n{rows}\n")
     with pytest.raises(UsageError) as refused:
-        read_overrides(path, assignment)
+        given(path, assignment)
     assert str(refused.value).startswith(f"{path}, line {line}: ")
     assert sentence in str(refused.value)
 
@@ -290,7 +296,7 @@ def test_overrides_are_read_in_any_order_of_columns_and_as_spreadsheets_write_th
     tmp_path: Path, assignment: Assignment
 ) -> None:
     text = '\N{BYTE ORDER MARK}Comment,Student,Points,Item\r\n"yes, ""right""","o\'brien, sean","3,5",a\r\n'
-    (found,) = read_overrides(write(tmp_path / "overrides.csv", text), assignment)
+    (found,) = given(write(tmp_path / "overrides.csv", text), assignment)
     assert found == Override("o'brien, sean", "a", 3.5, 'yes, "right"', f"{tmp_path / 'overrides.csv'}, line 2")
 
 
@@ -298,11 +304,11 @@ def test_a_file_that_is_not_utf_8_or_has_other_columns_is_refused(tmp_path: Path
     path = tmp_path / "overrides.csv"
     path.write_bytes("student,item,points,comment\nzoë,a,1,why\n".encode("latin-1"))
     with pytest.raises(UsageError, match=r"line 2: this is not UTF-8"):
-        read_overrides(path, assignment)
+        given(path, assignment)
     with pytest.raises(UsageError, match=r"line 1: the columns should be student,item,points,comment; found: a, b"):
-        read_overrides(write(path, "a,b\n"), assignment)
+        given(write(path, "a,b\n"), assignment)
     with pytest.raises(UsageError, match="cannot be read"):
-        read_overrides(tmp_path / "nowhere.csv", assignment)
+        given(tmp_path / "nowhere.csv", assignment)
 
 
 def test_times_are_read_with_their_zone_and_the_last_of_a_student_counts(
@@ -346,8 +352,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def apply(out: Path, assignment: Assignment, overrides: Path | None = None, policy: Path | None = None) -> Rules | None:
-    rules = read_rules(out, assignment, policy, overrides, None)
+def apply(
+    out: Path, assignment: Assignment, *overrides: Path, policy: Path | None = None, **more: bool
+) -> Rules | None:
+    rules = read_rules(out, assignment, policy, overrides, None, **more)
     if rules is not None:
         rules.check_students([], out)
         write_finals(out, stored_reports(out), assignment, rules)
@@ -403,7 +411,7 @@ def test_applying_the_rules_again_changes_no_byte_and_needs_no_file_to_be_named(
 def test_rules_that_are_taken_away_leave_no_trace(out: Path, tmp_path: Path, assignment: Assignment) -> None:
     before = contents(out)
     apply(out, assignment, write(tmp_path / "o.csv", "student,item,points,comment\nada,b,3,why\n"))
-    (out / "overrides.csv").unlink()
+    (out / JOURNAL).unlink()
     assert apply(out, assignment) is None
     without_finals(out, stored_reports(out), assignment)
     after = contents(out)
@@ -504,13 +512,13 @@ def test_grades_whose_maximum_an_earlier_kit_did_not_store_are_out_of_the_items(
 def test_a_whole_grade_may_reach_what_questions_add_and_no_more(tmp_path: Path) -> None:
     chosen = find_assignment(KIT, "policy_gradient")
     rows = "student,item,points,comment\nada,question-spread,4,good\nada,,{},as agreed\n"
-    read = read_overrides(write(tmp_path / "o.csv", rows.format(105)), chosen)
+    read = given(write(tmp_path / "o.csv", rows.format(105)), chosen)
     assert read[1].points == 105
     with pytest.raises(UsageError, match="line 3: 106 points, but the assignment has 105"):
-        read_overrides(write(tmp_path / "o.csv", rows.format(106)), chosen)
+        given(write(tmp_path / "o.csv", rows.format(106)), chosen)
     alone = "student,item,points,comment\nada,question-spread,,good\nada,,101,as agreed\n"
     with pytest.raises(UsageError, match="line 3: 101 points, but the assignment has 100"):
-        read_overrides(write(tmp_path / "o.csv", alone), chosen)
+        given(write(tmp_path / "o.csv", alone), chosen)
 
 
 # The page

@@ -16,7 +16,7 @@ from sample_reports import report
 
 from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.hand_in_times import read_times
-from autograder.gradebook.overrides import read_overrides
+from autograder.gradebook.overrides import decisions_of
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
 from autograder.grading.assignments import find_assignment
@@ -93,7 +93,7 @@ def test_a_csv_that_is_spoilt_is_read_or_refused_with_its_path(
     path.write_bytes(data)
     for read in (
         read_roster,
-        lambda path: read_overrides(path, assignment),
+        lambda path: decisions_of(tmp_path, assignment, [path], ["ada"]).overrides(),
         lambda path: read_times(path, assignment, None),
     ):
         found, refused = told(partial(read, path))
