@@ -83,6 +83,7 @@ def grade(
     out: Annotated[Path, typer.Option("--out", readable=False, help="Where reports, pages and grades.csv go.")],
     jobs: JobsOption = CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
+    replace: ReplaceOption = False,
     isolation: Annotated[
         Level, typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here.")
     ] = Level.best,
@@ -106,7 +107,6 @@ def grade(
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
     class_on_pages: ClassOnPagesOption = None,
-    replace: ReplaceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     assignment: AssignmentOption = None,
@@ -131,7 +131,7 @@ def grade(
         candidates = class_.candidates
         students = [one.student for one in candidates]
         files = overrides or ()
-        chosen_rules(out, chosen, policy, files, timestamps, students, replaces=replace)  # tells what is wrong
+        chosen_rules(out, chosen, policy, files, timestamps, students, replace=replace)  # tells what is wrong
         tells = tells_of_class(out, students)  # now: every page is written anew
         advance = stack.enter_context(progress_bar("grading", hidden=quiet))
         run = batch.grade_all(
@@ -147,7 +147,9 @@ def grade(
             fixtures_of=variants.fixtures_of if variants else None,
         )
     described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
-    rules = read_rules(out, chosen, policy, files, timestamps, replaces=replace)  # again: somebody may have decided
+    rules = read_rules(
+        out, chosen, policy, files, timestamps, replace_decisions=replace
+    )  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
     tell_of_class(out, students, asked=class_on_pages, before=tells, silent=quiet or as_json)
     if as_json:

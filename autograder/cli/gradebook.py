@@ -42,7 +42,6 @@ OverridesOption = Annotated[
     list[Path] | None,
     typer.Option("--overrides", readable=False, help="A CSV: student,item,points,comment. May be given several times."),
 ]
-ReplaceOption = Annotated[bool, typer.Option("--replace", help="Let --overrides replace other decisions.")]
 TimesOption = Annotated[
     Path | None, typer.Option("--timestamps", readable=False, help="A CSV: student,submitted; or nbgrader's folder.")
 ]
@@ -54,6 +53,7 @@ ClassOnPagesOption = Annotated[
         help="Tell students the class's median, and how many have fewer points. Without either, as the last run did.",
     ),
 ]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Let --overrides replace other decisions.")]
 MAX_TOLD = 10
 
 
@@ -65,8 +65,8 @@ def gradebook(
     policy: PolicyOption = None,
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
-    class_on_pages: ClassOnPagesOption = None,
     replace: ReplaceOption = False,
+    class_on_pages: ClassOnPagesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
     """Apply late rules, dropped items, excuses and overrides to graded reports; nothing is graded again.
@@ -81,7 +81,7 @@ def gradebook(
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     students = [report.student for report in reports]
-    rules = chosen_rules(grades, chosen, policy, overrides or (), timestamps, students, replaces=replace)
+    rules = chosen_rules(grades, chosen, policy, overrides or (), timestamps, students, replace=replace)
     tells = tells_of_class(grades, students)
     apply_rules(grades, reports, chosen, rules)
     tell_of_class(grades, students, asked=class_on_pages, before=tells)
@@ -180,16 +180,16 @@ def chosen_rules(
     policy: Path | None,
     overrides: Sequence[Path],
     timestamps: Path | None,
-    students: Sequence[str],
+    students: Iterable[str],
     *,
-    replaces: bool = False,
+    replace: bool = False,
 ) -> Rules | None:
     """The rules in these files or kept in `out`, for these students.
 
     Says whom they name in vain, and which decisions they replace.
     """
-    rules = read_rules(out, assignment, policy, overrides, timestamps, students, replaces=replaces)
-    for sentence in rules.decisions.replaced() if rules and rules.decisions else ():
+    rules = read_rules(out, assignment, policy, overrides, timestamps, replace_decisions=replace)
+    for sentence in rules.decisions.merged()[2] if rules and rules.decisions else ():
         print(f"autograder: replaced: {sentence}.", file=sys.stderr)
     strangers = rules.check_students(students, out) if rules else []
     if strangers:

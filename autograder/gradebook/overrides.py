@@ -17,7 +17,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,15 +26,11 @@ from autograder.gradebook.gradebook import reads_as_formula
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import read_report
 from autograder.vocabulary.rows import Row, read_rows, rows_in, table_of
 from autograder.vocabulary.text import visible
 
-JOURNAL = "decisions.csv"
-EARLIER = "overrides.csv"  # where an earlier kit kept decisions
+JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as an earlier kit kept them
 COLUMNS = ("student", "item", "points", "comment")
-HEADER = ("when", "who", *COLUMNS)
-REPLACE = "Nothing was written: --replace puts the new rows in the place of these decisions."
 
 
 @dataclass(frozen=True)
@@ -57,85 +53,64 @@ class Override:
 class Decisions:
     """The journal of a folder of grades, and rows that are to be added to it.
 
-    A new row names the line of the row that it replaces in `seen`; "" where its author saw none. Where the journal has
-    another row for its student and item by now, it is refused, unless `replace` says that it is meant.
+    A new row says in `seen` which line it replaces, "" where its author saw none. Where the journal has another row for
+    its student and item by now, it is refused, unless `replace` says that it is meant.
     """
 
     folder: Path
     assignment: Assignment
     new: Sequence[Row] = ()
     replace: bool = False
-    advice: str = REPLACE
+
+    @property
+    def path(self) -> Path:
+        """Where the journal lies."""
+        return self.folder / JOURNAL
 
     def rows(self) -> list[Row]:
         """Every row of the journal, the oldest first."""
-        return _rows(self._data(), self.folder / JOURNAL)
+        return _rows(self.path.read_bytes(), self.path) if self.path.is_file() else []
 
-    def overrides(self) -> list[Override]:
-        """What counts once the new rows are added; raises UsageError naming the line of what cannot be."""
-        return self._merged(self.rows())[1]
+    def merged(self) -> tuple[list[Row], list[Override], list[str]]:
+        """The rows to add, what counts with them, and a sentence for each decision that they replace.
 
-    def replaced(self) -> list[str]:
-        """Which decisions the new rows replace: a sentence for each."""
-        return self._merged(self.rows())[2]
-
-    def keep(self) -> list[Override]:
-        """Add the new rows to the journal, and return what counts then. What others added meanwhile stays."""
-        with _turn(self.folder):
-            data = self._data()
-            rows = _rows(data, self.folder / JOURNAL)
-            added, overrides, _ = self._merged(rows)
-            if added:
-                data = _with_rows(data, self.folder / JOURNAL, added)
-                if len(_rows(data, self.folder / JOURNAL)) != len(rows) + len(added):
-                    raise UsageError(f"{self.folder / JOURNAL} is not UTF-8: save it as UTF-8, as it was.")
-                write_atomically(self.folder / JOURNAL, data)
-            with contextlib.suppress(FileNotFoundError):
-                (self.folder / EARLIER).rename(self.folder / f"{EARLIER}.taken")
-        return overrides
-
-    def _data(self) -> bytes:
-        with contextlib.suppress(FileNotFoundError):
-            return (self.folder / JOURNAL).read_bytes()
-        return b""
-
-    def _merged(self, rows: Sequence[Row]) -> tuple[list[Row], list[Override], list[str]]:
-        """The rows to add, what counts with them, and which decisions they replace."""
-        last = {(row["student"], row["item"]): row for row in rows}
-        added, conflicts = [], []
+        Raises UsageError naming the line of what cannot be.
+        """
+        last = {(row["student"], row["item"]): row for row in self.rows()}
+        added, replaced = [], []
         for row in self.new:
             key = row["student"], row["item"]
             old = last.get(key)
             if _withdraws(row) if old is None else _value(row) == _value(old):
                 continue
             if old is not None and row["seen"] != line_of(old):
-                conflicts.append(f"{row.place}: {visible(key[0], 80)}, {key[1] or 'the whole grade'} {described(old)}")
+                replaced.append(f"{row.place}: {visible(key[0], 80)}, {key[1] or 'the whole grade'} {_described(old)}")
             added.append(row)
             last[key] = row
-        if conflicts and not self.replace:
-            more = f"; and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""
-            raise UsageError(f"{'; '.join(conflicts[:10])}{more}. {self.advice}")
-        return added, _overrides([row for row in last.values() if not _withdraws(row)], self.assignment), conflicts
+        if replaced and not self.replace:
+            more = f"; and {len(replaced) - 10} more" if len(replaced) > 10 else ""
+            advice = "Nothing was written: save again, or with --replace, if you mean it."
+            raise UsageError(f"{'; '.join(replaced[:10])}{more}. {advice}")
+        return added, _overrides([row for row in last.values() if not _withdraws(row)], self.assignment), replaced
+
+    def keep(self) -> list[Override]:
+        """Add the new rows to the journal, and return what counts then. What others added meanwhile stays."""
+        with _turn(self.folder):
+            added, overrides, _ = self.merged()
+            if added:
+                data = self.path.read_bytes() if self.path.is_file() else b""
+                write_atomically(self.path, _with_rows(data, self.path, added))
+            with contextlib.suppress(FileNotFoundError):
+                (self.folder / EARLIER).rename(self.folder / f"{EARLIER}.taken")
+        return overrides
 
 
 def decisions_of(
-    folder: Path,
-    assignment: Assignment,
-    files: Sequence[Path] = (),
-    students: Iterable[str] = (),
-    *,
-    replace: bool = False,
+    folder: Path, assignment: Assignment, files: Sequence[Path] = (), *, replace: bool = False
 ) -> Decisions:
-    """The decisions of a folder with the rows of these files, which are about `students` or have a report there.
-
-    A file of an earlier kit in the folder is one of the files. UsageError names the line of what cannot be used.
-    """
+    """The decisions of a folder with the rows of these files; an earlier kit's file in the folder is one of them."""
     earlier = [folder / EARLIER] if (folder / EARLIER).is_file() else []
-    new: list[Row] = []
-    if earlier or files:
-        spelled = _spellings(folder, students)
-        new = [row for path in (*earlier, *files) for row in _new_rows(path, spelled)]
-    return Decisions(folder, assignment, new, replace)
+    return Decisions(folder, assignment, [row for path in (*earlier, *files) for row in _new_rows(path)], replace)
 
 
 def login_name() -> str:
@@ -143,21 +118,13 @@ def login_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container may know numbers alone
-        return f"user {os.getuid()}"
+        return "unknown"
 
 
 def counting(overrides: Iterable[Override]) -> dict[str, float]:
     """The questions that count, with what they are worth: those for which somebody has points."""
     given = [row for row in overrides if row.points is not None]
     return {row.item: row.on_top for row in given if row.on_top is not None}
-
-
-def described(row: Row) -> str:
-    """A row of the journal as the end of a sentence: `has 3 points by anna on 2026-11-20`."""
-    what = f"has {visible(row['points'], 40)} points" if row["points"] else "has a comment"
-    when = f" on {visible(row['when'][:10], 40)}" if row["when"] else ""
-    by = f" by {visible(row['who'], 80) or 'somebody'}"
-    return f"{'was withdrawn' if _withdraws(row) else what}{by}{when}"
 
 
 def line_of(row: Row) -> str:
@@ -168,57 +135,35 @@ def line_of(row: Row) -> str:
 # Files
 
 
-def _spellings(folder: Path, students: Iterable[str]) -> dict[str, set[str]]:
-    """What a file may call a student → the reports that it may mean: by name, as grades.csv spells it, by file."""
-    names = {file_stem(student): student for student in students}
-    for path in (folder / "reports").glob("*.json"):
-        if path.stem not in names and (report := read_report(path)) is not None:
-            names[path.stem] = report.student
-    spelled: dict[str, set[str]] = {}
-    for stem, student in names.items():
-        for text in (stem, student, visible(student)):
-            spelled.setdefault(text, set()).add(stem)
-    return spelled
-
-
-def _new_rows(path: Path, spelled: Mapping[str, set[str]]) -> list[Row]:
-    """The rows of an overrides file, each by the report that it is about."""
+def _new_rows(path: Path) -> list[Row]:
+    """The rows of an overrides file, whose students are called by their names."""
     rows: dict[tuple[str, str], Row] = {}
-    who = f"{login_name()} ({visible(path.name, 80)})"
     for row in read_rows(path, COLUMNS):
-        name = _plain(row["student"])
-        if not name:
+        if not (name := _plain(row["student"])):
             raise row.wrong("a row without a student.")
-        reports = sorted(spelled.get(name, ()))
-        if len(reports) != 1:
-            several = f"may be {' or '.join(reports)}, the names of two reports: give another spelling"
-            found = f"{visible(name, 80)} {several}" if reports else f"nobody called {visible(name, 80)} handed in"
-            raise row.wrong(f"{found}.")
-        key = reports[0], row["item"]
+        key = file_stem(name), row["item"]
         if key in rows:
             raise row.wrong(f"{visible(name, 80)} has another row for {key[1] or 'the whole'}: keep one of them.")
-        cells = {"student": key[0], "comment": _plain(row["comment"]), "when": "", "who": who, "seen": ""}
-        rows[key] = Row(row.place, row.cells | cells)
+        who = f"{login_name()} ({visible(path.name, 80)})"
+        own = {"student": key[0], "comment": _plain(row["comment"]), "when": "", "who": who, "seen": ""}
+        rows[key] = Row(row.place, row.cells | own)
     return list(rows.values())
 
 
 def _rows(data: bytes, path: Path) -> list[Row]:
-    if not data.strip():
-        return []
     if not data.endswith(b"\n"):  # half a row might read as a whole one, or withdraw
-        last = data.count(b"\n") + 1
-        raise UsageError(f"{path}, line {last}: the last line is cut short: complete it and end it, or delete it.")
-    rows = rows_in(data, path, HEADER)
+        line = data.count(b"\n") + 1
+        raise UsageError(f"{path}, line {line}: the last line is cut short: complete it and end it, or delete it.")
+    rows = rows_in(data, path, ("when", "who", *COLUMNS))
     return [Row(row.place, {name: _plain(cell) for name, cell in row.cells.items()}) for row in rows]
 
 
 def _with_rows(data: bytes, path: Path, rows: Sequence[Row]) -> bytes:
     """The journal's bytes with these rows at their end, written as the others are."""
-    data = data if data.strip() else (",".join(HEADER) + "\n").encode()
+    data = data or f"when,who,{','.join(COLUMNS)}\n".encode()
     table = table_of(data, path)
-    when = datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")
-    cells = [{**row.cells, "when": when} for row in rows]
-    lines = [[_cell(row[name.strip().lower()]) for name in table.header] for row in cells]
+    now = {"when": datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")}
+    lines = [[_cell((row.cells | now)[name.strip().lower()]) for name in table.header] for row in rows]
     return data + table.text(lines).removeprefix("\N{BYTE ORDER MARK}").encode()
 
 
@@ -275,6 +220,13 @@ def _refuse_more(row: Row, points: float | None, most: float) -> None:
 
 def _withdraws(row: Row) -> bool:
     return not row["points"] and not row["comment"]
+
+
+def _described(row: Row) -> str:
+    """A row of the journal as the end of a sentence: `has 3 points by anna on 2026-11-20`."""
+    what = f"has {visible(row['points'], 40)} points" if row["points"] else "has a comment"
+    when = f" on {visible(row['when'][:10], 40)}" if row["when"] else ""
+    return f"{'was withdrawn' if _withdraws(row) else what} by {visible(row['who'], 80) or 'somebody'}{when}"
 
 
 def _value(row: Row) -> tuple[float | None, str]:

@@ -239,10 +239,8 @@ class Rules:
         everybody = {*map(file_stem, known), *(path.stem for path in (out / "reports").glob("*.json"))}
         for override in self.overrides:
             if override.student not in everybody:
-                raise UsageError(
-                    f"{override.place}: there is no report {visible(override.student, 80)}. A row without "
-                    "points and comment withdraws."
-                )
+                name = visible(override.student, 80)
+                raise UsageError(f"{override.place}: nobody handed in whose report is called {name}.")
         return sorted(name for name in self.policy.students if file_stem(name) not in everybody)
 
     def kept(self) -> Self:
@@ -256,18 +254,16 @@ def read_rules(
     policy: Path | None,
     overrides: Sequence[Path],
     times: Path | None,
-    students: Iterable[str] = (),
     *,
-    replaces: bool = False,
+    replace_decisions: bool = False,
 ) -> Rules | None:
     """The rules in these files, else in those of an earlier run that `out` keeps; None where there are none.
 
-    overrides   files whose rows the journal in `out` gains, about `students` or who has a report there
-    replaces    whether they may replace decisions
+    Those of `overrides` are added to the decisions that it keeps, and may replace some where that is meant.
     """
     named = dict(zip(SOURCES, (policy, times), strict=True))
     paths = {name: given or out / name for name, given in named.items() if given or (out / name).is_file()}
-    decisions = decisions_of(out, assignment, overrides, students, replace=replaces)
+    decisions = decisions_of(out, assignment, overrides, replace=replace_decisions)
     if not paths and not decisions.new and not (out / JOURNAL).is_file():
         return None
     rules = read_policy(paths["policy.toml"], assignment) if "policy.toml" in paths else Policy()
@@ -278,7 +274,7 @@ def read_rules(
             "CSV (student,submitted) or nbgrader's folder `submitted`. No date of a file is taken: anyone can set it."
         )
     given = {name: _to_keep(name, path, when) for name, path in paths.items() if named[name]}
-    return Rules(rules, decisions.overrides(), when, given, decisions)
+    return Rules(rules, decisions.merged()[1], when, given, decisions)
 
 
 def _to_keep(name: str, path: Path, times: Mapping[str, datetime.datetime] | None) -> bytes:

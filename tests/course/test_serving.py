@@ -249,7 +249,7 @@ def test_the_journal_is_only_added_to_and_a_page_shows_what_was_there(serving: C
         f"second;ada;{ITEM};2;anna",
         f";ada;{ITEM};;anna",
     ]
-    assert [row.student for row in Decisions(browser.folder, ASSIGNMENT).overrides()] == ["bela"]
+    assert [row.student for row in Decisions(browser.folder, ASSIGNMENT).merged()[1]] == ["bela"]
     own = browser.ask("feedback/ada.html").text.partition(f'id="decide-{ITEM}"')[2].partition("</ol>")[0]
     assert re.findall(r"<strong>(.*?)</strong>", own) == ["1 points", "2 points", "taken back"]
 
@@ -288,7 +288,7 @@ def test_a_large_change_is_asked_once_more_from_what_to_what(
         assert browser.decide("ada", "typed", points, item).status == 303
         assert "large change" in browser.decide("ada", item=item, remove="1", sure="").text
         assert browser.decide("ada", item=item, remove="1").status == 303
-        assert Decisions(browser.folder, ASSIGNMENT).overrides() == []
+        assert Decisions(browser.folder, ASSIGNMENT).merged()[1] == []
 
 
 def test_the_form_stands_at_its_item_and_nothing_is_selected(serving: Callable[..., Browser]) -> None:
@@ -408,7 +408,7 @@ def test_no_comment_is_a_formula_in_the_file_and_the_student_reads_what_was_type
     browser = serving(graded("ada"))
     assert browser.decide("ada", comment).status == 303
     assert browser.rows[1][4] == f"'{comment}"
-    (row,) = Decisions(browser.folder, ASSIGNMENT).overrides()
+    (row,) = Decisions(browser.folder, ASSIGNMENT).merged()[1]
     assert row.comment == comment
 
 
@@ -449,7 +449,7 @@ def test_a_form_reaches_its_own_student_however_names_look(
         (key,) = {html.unescape(one) for one in keys} & {file_stem(name)}
         fields = {"report": key, "item": item, "points": "1.5", "comment": f"of {place}"}
         assert browser.ask("decide", {**fields, "back": page}).status == 303
-    decided = Decisions(browser.folder, ASSIGNMENT).overrides()
+    decided = Decisions(browser.folder, ASSIGNMENT).merged()[1]
     assert {one.student: one.comment for one in decided} == {
         file_stem(name): f"of {place}" for place, name in enumerate(names)
     }

@@ -260,7 +260,7 @@ def a_platform_file(source: random.Random, folder: Path) -> object:
         "roster": ("id,name,email\n17,Ada,ada@x.org\n18,Bela,bela@x.org\n", lambda: read_roster(path)),
         "overrides": (
             "student,item,points,comment\nada,deltas-centered,2,kind\n",
-            lambda: decisions_of(folder, assignment(), [path], ["ada"]).overrides(),
+            lambda: decisions_of(folder, assignment(), [path]).merged(),
         ),
         "policy": (POLICY, lambda: read_policy(path, assignment())),
         "canvas": (CANVAS, lambda: canvas_csv([report()], read_table(path), "Policy gradient (123)", scale=True)),

@@ -93,7 +93,7 @@ def test_a_csv_that_is_spoilt_is_read_or_refused_with_its_path(
     path.write_bytes(data)
     for read in (
         read_roster,
-        lambda path: decisions_of(tmp_path, assignment, [path], ["ada"]).overrides(),
+        lambda path: decisions_of(tmp_path, assignment, [path]).merged(),
         lambda path: read_times(path, assignment, None),
     ):
         found, refused = told(partial(read, path))

@@ -119,16 +119,16 @@ class Desk:
     def history(self) -> History:
         """The rows of the journal by report and item, the oldest first. UsageError where it cannot be used."""
         decisions = decisions_of(self.folder, self.assignment)
-        decisions.overrides()
+        decisions.merged()
         found: History = {}
         for row in (*decisions.rows(), *decisions.new):
             key = row["student"], row["item"]
             found[key] = (*found.get(key, ()), row)
         return found
 
-    def choices(self, report: Report, history: History) -> list[Choice]:
+    def choices(self, report: Report) -> list[Choice]:
         """What points can be given for in this report: its items, the questions, the whole."""
-        stem = file_stem(report.student)
+        stem, history = file_stem(report.student), self.history()
         items = [Choice(item.item, item.points, item.max_points) for item in report.items]
         asked = [Choice(one.id, None, one.points) for one in self.questions]
         whole = Choice("", report.points, most_of(report, self._rules()))
@@ -154,42 +154,35 @@ class Desk:
 
     # Deciding
 
-    def decide(self, stem: str, item: str, points: str, comment: str, *, seen: str = "", sure: str = "") -> None:
-        """Add a row to the journal, and do what follows from it.
+    def decide(self, form: Mapping[str, str]) -> None:
+        """Add the row that a form says to the journal, and do what follows from it; UsageError where it cannot be.
 
-        seen   the line of the row that it replaces; "" where there was none
-        sure   the sentence of LargeChange that whoever decides has agreed to
-
-        Raises UsageError where it cannot be.
+        report   the name of the report's file
+        seen     the line of the row that it replaces; "" where there was none
+        sure     the sentence of LargeChange that whoever decides has agreed to
+        remove   withdraw what was decided
         """
-        comment = visible(" ".join(comment.split()))
-        if not comment:
+        fields = dict.fromkeys(("report", "item", "points", "comment", "seen", "sure", "remove"), "") | dict(form)
+        points, comment = fields["points"].strip(), visible(" ".join(fields["comment"].split()))
+        if fields["remove"]:
+            points = comment = ""
+        elif not comment:
             raise UsageError("This is a change without a reason: say why, the student reads it.")
         if len(comment) > MAX_COMMENT:
             raise UsageError(f"The comment is longer than {MAX_COMMENT:,} characters: shorten it.")
-        self._add(stem, item, points.strip(), comment, seen, sure)
-
-    def take_back(self, stem: str, item: str, *, seen: str = "", sure: str = "") -> None:
-        """Add the row that withdraws a decision: the grader's points count again."""
-        self._add(stem, item, "", "", seen, sure)
-
-    def _add(self, stem: str, item: str, points: str, comment: str, seen: str, sure: str) -> None:
-        report = self.report_of(stem)
+        report = self.report_of(fields["report"])
         if report is None:
-            raise UsageError(f"{visible(stem, 80)} has no report here.")
-        cells = {"student": stem, "item": item, "points": points, "comment": comment, "who": self.who, "seen": seen}
-        row = Row("Not saved", cells)
-        advice = "Somebody has decided this meanwhile: look, and save again if you mean it."
+            raise UsageError(f"{visible(fields['report'], 80)} has no report here.")
+        own = {"student": fields["report"], "points": points, "comment": comment, "who": self.who}
         with self._turn:
-            decisions = decisions_of(self.folder, self.assignment)
-            decisions = replace(decisions, new=[*decisions.new, row], advice=advice)
-            before = self._rules()
-            after = replace(before, overrides=decisions.overrides())
+            known, before = decisions_of(self.folder, self.assignment), self._rules()
+            decisions = replace(known, new=[*known.new, Row("Not saved", fields | own)])
+            after = replace(before, overrides=decisions.merged()[1])
             after.check_students((), self.folder)
-            question = _question(report, item, before, after)
-            if question and sure != question:
+            question = _question(report, fields["item"], before, after)
+            if question and fields["sure"] != question:
                 raise LargeChange(question)
-            with writing(self.folder / JOURNAL, ""):
+            with writing(decisions.path, ""):
                 decisions.keep()
             self._waits = True
             with writing(self.folder, ""):
@@ -218,34 +211,32 @@ class Desk:
 
 
 def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
-    """What to ask before a large change of what somebody had: of half an item's points, or a tenth of the whole grade.
+    """What to ask before a large change: by more than half of an item's points, or a tenth of the whole grade.
 
     "" where there is nothing to ask. The first points for an answer in words change nothing that was there.
     """
-    was, now = final_of(report, before), final_of(report, after)
-    values = [(was.points, now.points, now.most, "the whole grade")]
-    large = None not in (was.points, now.points) and abs((now.points or 0) - (was.points or 0)) > now.most / 10
-    if item:
-        one = next((each for each in report.items if each.item == item), None)
-        most = one.max_points if one else max(before.questions.get(item, 0), after.questions.get(item, 0))
-        had, has = (_given(report, item, rules, one.points if one else None) for rules in (before, after))
-        if had is None:
-            return ""
-        large = large or abs((has or 0) - had) > most / 2
-        values.insert(0, (had, has, most, item))
-    changes = [f"{name} {_shown(had)} → {_shown(has)} of {number(most)}" for had, has, most, name in values]
-    return f"This is a large change: {', '.join(changes)}. Save again if you mean it." if large else ""
+    was, now = _points(report, before), _points(report, after)
+    most = {one.item: one.max_points for one in report.items} | before.questions | after.questions
+    most[""] = most_of(report, after)
+    changes = {name: (was.get(name), now.get(name)) for name in dict.fromkeys((item, ""))}
+    large = [
+        had is not None and abs((has or 0.0) - had) > most[name] / (2 if name else 10)
+        for name, (had, has) in changes.items()
+    ]
+    if changes[item][0] is None or not any(large):
+        return ""
+    shown = [
+        f"{name or 'the whole grade'} {number(had or 0.0)} → {number(has or 0.0)} of {number(most[name])}"
+        for name, (had, has) in changes.items()
+    ]
+    return f"This is a large change: {', '.join(shown)}. Save again if you mean it."
 
 
-def _given(report: Report, item: str, rules: Rules, otherwise: float | None) -> float | None:
-    """The points that a person gave for an item, else `otherwise`."""
-    own = (one.points for one in rules.overrides if (one.student, one.item) == (file_stem(report.student), item))
-    points = next(own, None)
-    return otherwise if points is None else points
-
-
-def _shown(points: float | None) -> str:
-    return "none" if points is None else number(points)
+def _points(report: Report, rules: Rules) -> dict[str, float | None]:
+    """The points of items and of the whole, "", as people have decided; None where there are none."""
+    final = final_of(report, rules)
+    decided = {one.item: one.after for one in final.adjustments if one.rule in ("override", "question")}
+    return {one.item: one.points for one in report.items} | decided | {"": final.points}
 
 
 def unwrapped(text: str) -> str:

@@ -72,6 +72,13 @@ class Site:
 
 
 def _answer(desk: Desk, parts: tuple[str, ...], asked: Asked, request: Request, root: str) -> Reply:
+    try:
+        return _page(desk, parts, asked, request, root)
+    except KitError as error:  # reports or decisions that cannot be read
+        raise Refused(503, visible(str(error))) from None
+
+
+def _page(desk: Desk, parts: tuple[str, ...], asked: Asked, request: Request, root: str) -> Reply:
     if request.method == "POST":
         if parts != ("decide",):
             raise Refused(405, "Nothing can be written there.")
@@ -97,7 +104,7 @@ def _class_page(desk: Desk, root: str) -> Reply:
     if not grading and (desk.folder / "index.html").is_file():
         page = _file(desk.folder / "index.html").decode()
     else:
-        made, reports = ClassPage(), _reports(desk)
+        made, reports = ClassPage(), desk.reports()
         for report in reports:
             made.add(report)
         page = "".join(
@@ -114,13 +121,9 @@ def _student_page(desk: Desk, stem: str, root: str, said: Said) -> Reply:
         raise Refused(404, NO_PAGE)
     version = "" if said.fields else desk.version(stem)
     page = _file(desk.folder / "feedback" / f"{stem}.html").decode()
-    try:
-        choices, trouble = desk.choices(report, desk.history()), ""
-    except KitError as error:
-        choices, trouble = [], str(error)
+    choices = desk.choices(report)
     anchors = {f"decide-{one.item}" if one.item else WHOLE: one for one in choices}
-    if said.wrong and said.at not in anchors:
-        trouble = trouble or said.text
+    trouble = said.text if said.at not in anchors else ""
     above = []
     for anchor, one in anchors.items():
         form = _rendered("override.html", one=one, anchor=anchor, action=f"{root}decide", report=stem, said=said)
@@ -149,10 +152,7 @@ def _question_page(desk: Desk, name: str, root: str, said: Said) -> Reply:
     question = next((one for one in desk.questions if one.id == name), None)
     if question is None:
         raise Refused(404, NO_PAGE)
-    try:
-        reports, history = desk.reports(), desk.history()
-    except KitError as error:
-        raise Refused(503, str(error)) from None
+    reports, history = desk.reports(), desk.history()
     rows = [_answered(desk, question, report, history) for report in reports]
     page = render_page(
         "questions.html",
@@ -194,13 +194,9 @@ def _answer_anchor(stem: str) -> str:
 def _decide(desk: Desk, fields: Mapping[str, str], root: str) -> Reply:
     """Take a form; back to the page that it stands on. `report` is the name of the report's file, as the page said."""
     stem, item, on_question = _stem(fields.get("report", "")), fields.get("item", ""), fields.get("back") == "question"
-    guards = {name: fields.get(name, "") for name in ("seen", "sure")}
     anchor = _answer_anchor(stem) if on_question else f"decide-{item}" if item else WHOLE
     try:
-        if fields.get("remove"):
-            desk.take_back(stem, item, **guards)
-        else:
-            desk.decide(stem, item, fields.get("points", ""), fields.get("comment", ""), **guards)
+        desk.decide(fields)
     except KitError as error:
         asks = isinstance(error, LargeChange)
         said = Said(visible(str(error)), anchor, not asks, asks, fields)
@@ -209,13 +205,6 @@ def _decide(desk: Desk, fields: Mapping[str, str], root: str) -> Reply:
         return moved(f"{root}questions/{urllib.parse.quote(item, safe='')}#{anchor}")
     quoted = urllib.parse.quote(anchor, safe="")
     return moved(f"{root}feedback/{urllib.parse.quote(stem, safe='')}.html?saved={quoted}#{quoted}")
-
-
-def _reports(desk: Desk) -> list[Report]:
-    try:
-        return desk.reports()
-    except KitError as error:
-        raise Refused(503, str(error)) from None
 
 
 def _bar(desk: Desk | None, root: str, version: str, stem: str, said: str = "") -> Markup:
