@@ -581,16 +581,27 @@ def test_overrides_survive_grading_again_and_a_wrong_file_stops_a_run_before_it_
         assert done.returncode == 0, done.stderr
         assert (kit / "g/grades.csv").read_bytes() == before["grades.csv"]
         assert (kit / "g/feedback/ada.html").read_bytes() == before["feedback/ada.html"]
-    write(kit / "g/overrides.csv", "student,item,points,comment\nada,ramp-values,50,by hand\n")
-    kept = contents(kit / "g")
-    for again in (("grade", "class", "--out", "g", "--fresh"), ("gradebook", "g")):
-        done = autograder(kit, *again)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "overrides.csv, line 2: 50 points, but ramp-values has 6." in done.stderr
-    assert contents(kit / "g") == kept
-    (kit / "g/overrides.csv").unlink()
-    done = autograder(kit, "gradebook", "g")
-    assert done.stdout == "No rules are applied any more: grades.csv holds what the grader gave.\n"
+    journal = (kit / "g" / JOURNAL).read_text()
+    for row, sentence in (
+        ("bela,ramp-values,50,by hand", "line 2: 50 points, but ramp-values has 6."),
+        ("zoe,,,shown", "line 2: nobody handed in whose report is called zoe."),
+        ("ada,loop-seed,1,of another", "line 2: there is no item 'loop-seed' in toy;"),
+        ("ada,ramp-values,4,by another", "line 2: ada, ramp-values has 5 points by "),
+    ):
+        write(kit / "x.csv", f"student,item,points,comment\n{row}\n")
+        for again in (("grade", "class", "--out", "g", "--fresh"), ("gradebook", "g")):
+            done = autograder(kit, *again, "--overrides", "o.csv", "--overrides", "x.csv")
+            assert (done.returncode, done.stdout) == (2, "")
+            assert f"x.csv, {sentence}" in done.stderr
+        assert (kit / "g" / JOURNAL).read_text() == journal
+    done = autograder(kit, "gradebook", "g", "--overrides", "x.csv", "--replace")
+    assert done.returncode == 0, done.stderr
+    assert "replaced: x.csv, line 2: ada, ramp-values has 5 points by " in done.stderr
+    assert (kit / "g" / JOURNAL).read_text().startswith(journal)
+    assert b"4" in (kit / "g/grades.csv").read_bytes().splitlines()[1]
+    (kit / "g" / JOURNAL).unlink()
+    done = autograder(kit, "gradebook", "g", "--replace")
+    assert "No rules are applied any more: grades.csv holds what the grader gave.\n" in done.stdout
     assert "by hand" not in "".join(data.decode() for data in contents(kit / "g").values())
 
 
