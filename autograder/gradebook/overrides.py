@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import getpass
-import math
 import os
 import re
 import sys
@@ -101,7 +100,7 @@ class Decisions:
                 data = self.path.read_bytes() if self.path.is_file() else b""
                 write_atomically(self.path, _with_rows(data, self.path, added))
             with contextlib.suppress(FileNotFoundError):
-                (self.folder / EARLIER).rename(self.folder / f"{EARLIER}.taken")
+                (self.folder / EARLIER).replace(self.folder / f"{EARLIER}.taken")
         return overrides
 
 
@@ -188,34 +187,26 @@ def _turn(folder: Path) -> Iterator[None]:
 
 
 def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
-    own = {item.id for item in assignment.items} | {""}
-    asked = any(row["item"] not in own for row in rows)
+    """What the rows say, all of which count; raises UsageError naming the line of what cannot be."""
+    most = {item.id: item.points for item in assignment.items}
+    asked = any(row["item"] not in {*most, ""} for row in rows)
     questions = {str(one["id"]): float(one["points"]) for one in read_extras(assignment).questions} if asked else {}
-    overrides = [_override(row, assignment, questions) for row in rows]
-    whole = assignment.max_points + sum(counting(overrides).values())
+    marked = {row["item"] for row in rows if row["points"]} & set(questions)
+    most = questions | most | {"": assignment.max_points + sum(questions[name] for name in marked)}
+    overrides = []
     for row in rows:
-        if not row["item"]:
-            _refuse_more(row, _points(row), whole)
+        item, points = row["item"], _points(row)
+        if not row["student"]:
+            raise row.wrong("a row without a student.")
+        if item not in most:
+            shown = visible(item, 80)
+            raise row.wrong(f"there is no item {shown!r} in {assignment.name}; leave it empty for the whole grade.")
+        if not row["comment"]:
+            raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
+        if points is not None and points > most[item]:
+            raise row.wrong(f"{points:g} points, but {item or 'the assignment'} has {most[item]:g}.")
+        overrides.append(Override(row["student"], item, points, row["comment"], row.place, questions.get(item)))
     return overrides
-
-
-def _override(row: Row, assignment: Assignment, questions: dict[str, float]) -> Override:
-    most = questions | {item.id: item.points for item in assignment.items} | {"": math.inf}
-    if not row["student"]:
-        raise row.wrong("a row without a student.")
-    if row["item"] not in most:
-        item = visible(row["item"], 80)
-        raise row.wrong(f"there is no item {item!r} in {assignment.name}; leave it empty for the whole grade.")
-    if not row["comment"]:
-        raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
-    points = _points(row)
-    _refuse_more(row, points, most[row["item"]])
-    return Override(row["student"], row["item"], points, row["comment"], row.place, questions.get(row["item"]))
-
-
-def _refuse_more(row: Row, points: float | None, most: float) -> None:
-    if points is not None and points > most:
-        raise row.wrong(f"{points:g} points, but {row['item'] or 'the assignment'} has {most:g}.")
 
 
 def _withdraws(row: Row) -> bool:
@@ -224,7 +215,8 @@ def _withdraws(row: Row) -> bool:
 
 def _described(row: Row) -> str:
     """A row of the journal as the end of a sentence: `has 3 points by anna on 2026-11-20`."""
-    what = f"has {visible(row['points'], 40)} points" if row["points"] else "has a comment"
+    points = f"{visible(row['points'], 40)} point{'s' * (row['points'] != '1')}"
+    what = f"has {points if row['points'] else 'a comment'}"
     when = f" on {visible(row['when'][:10], 40)}" if row["when"] else ""
     return f"{'was withdrawn' if _withdraws(row) else what} by {visible(row['who'], 80) or 'somebody'}{when}"
 

@@ -61,7 +61,7 @@ def test_another_value_is_refused_by_row_unless_it_is_meant(grades: Path, tmp_pa
     keep(grades, file(tmp_path, "a.csv", "ada,a,1,why"))
     other = file(tmp_path, "b.csv", "bela,a,1,why", row)
     before = (grades / JOURNAL).read_bytes()
-    with pytest.raises(UsageError, match=r"b\.csv, line 3: ada, a has 1 points by .* \(a\.csv\) on 2\d{3}-.*--replace"):
+    with pytest.raises(UsageError, match=r"b\.csv, line 3: ada, a has 1 point by .* \(a\.csv\) on 2\d{3}-.*--replace"):
         decisions_of(grades, TOY, [other]).keep()
     assert (grades / JOURNAL).read_bytes() == before
     assert ("bela", "a") in keep(grades, other, replace=True)
@@ -78,7 +78,7 @@ def test_a_withdrawn_decision_does_not_come_back_by_itself(grades: Path, tmp_pat
 
 def test_two_files_of_one_command_may_not_contradict_each_other(grades: Path, tmp_path: Path) -> None:
     files = file(tmp_path, "a.csv", "ada,a,1,why"), file(tmp_path, "b.csv", "ada,a,2,why")
-    with pytest.raises(UsageError, match=r"b\.csv, line 2: ada, a has 1 points by .* \(a\.csv\)\. Nothing"):
+    with pytest.raises(UsageError, match=r"b\.csv, line 2: ada, a has 1 point by .* \(a\.csv\)\. Nothing"):
         keep(grades, *files)
     assert not (grades / JOURNAL).exists()
 

@@ -49,11 +49,6 @@ class Choice:
     history: tuple[Row, ...] = ()
 
     @property
-    def name(self) -> str:
-        """What it is called."""
-        return self.item or "the whole grade"
-
-    @property
     def decided(self) -> Row | None:
         """The decision that counts."""
         last = self.history[-1] if self.history else None
