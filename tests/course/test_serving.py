@@ -14,7 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import Report
+from autograder.vocabulary.report import Report, Verdict
 from autograder.vocabulary.text import number
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
@@ -291,16 +291,22 @@ def test_a_large_change_is_asked_once_more_from_what_to_what(
         assert Decisions(browser.folder, ASSIGNMENT).merged()[1] == []
 
 
-def test_the_form_stands_at_its_item_and_nothing_is_selected(serving: Callable[..., Browser]) -> None:
-    browser = serving(graded("ada"))
+@pytest.mark.parametrize(("verdict", "cause"), [("passed", ""), ("missing", ""), ("not_run", "it does not parse")])
+def test_the_form_stands_at_its_item_and_nothing_is_filled_in(
+    serving: Callable[..., Browser], verdict: Verdict, cause: str
+) -> None:
+    made = report("ada", *(item(one.id, 0.0, one.points, verdict) for one in ASSIGNMENT.items))
+    browser = serving(replace(made, cause=cause))
     page = browser.ask("feedback/ada.html").text
+    above, _, below = page.partition("</section>")
+    apart = [one.id for one in browser.desk.questions]
+    assert re.findall('name="item" value="(.*?)"', above) == [*apart, ""]
+    assert sorted(re.findall('name="item" value="(.*?)"', below)) == sorted(one.id for one in ASSIGNMENT.items)
     for one in ASSIGNMENT.items:
-        card = page.partition(f'id="item-{one.id}"')[2].partition("</article>")[0]
-        assert re.findall('name="item" value="(.*?)"', card) == [one.id]
+        assert below.index(f'id="item-{one.id}"') < below.index(f'id="decide-{one.id}"')
+    assert set(re.findall('name="points"[^>]* value="(.*?)"', page)) == {""}
     assert "<select" not in page
-    assert re.findall('name="points"[^>]* value="(.*?)"', page) == [""] * (
-        len(ASSIGNMENT.items) + len(browser.desk.questions) + 1
-    )
+    assert 'class="said' not in page
 
 
 def test_a_full_disk_leaves_the_journal_as_it_was(

@@ -123,7 +123,7 @@ def _student_page(desk: Desk, stem: str, root: str, said: Said) -> Reply:
     page = _file(desk.folder / "feedback" / f"{stem}.html").decode()
     choices = desk.choices(report)
     anchors = {f"decide-{one.item}" if one.item else WHOLE: one for one in choices}
-    trouble = said.text if said.at not in anchors else ""
+    trouble = said.text if said.wrong and said.at not in anchors else ""
     above = []
     for anchor, one in anchors.items():
         form = _rendered("override.html", one=one, anchor=anchor, action=f"{root}decide", report=stem, said=said)
