@@ -135,15 +135,17 @@ def _renamed(found: Any, old: str, new: str) -> Any:
 
 
 def _decided(folder: Path, old: str, new: str) -> Iterator[tuple[Path, bytes]]:
-    """What a person decided on the item: rows of overrides.csv, names in policy.toml."""
-    overrides, policy = folder / "overrides.csv", folder / "policy.toml"
-    if overrides.is_file() and (data := overrides.read_bytes()).strip():
-        table = table_of(data, overrides, whole_rows=True)
+    """What a person decided on the item: rows of decisions.csv, names in policy.toml."""
+    policy = folder / "policy.toml"
+    for path in (folder / "decisions.csv", folder / "overrides.csv"):  # the second of an earlier kit
+        if not path.is_file() or not (data := path.read_bytes()).strip():
+            continue
+        table = table_of(data, path, whole_rows=True)
         columns = [place for place, name in enumerate(table.header) if name.strip().lower() == "item"]
         rows = [list(row) for row in table.rows]
         for row, column in itertools.product(rows, columns):
             row[column] = new if row[column].strip() == old else row[column]
-        yield overrides, table.text([table.header, *rows]).encode()
+        yield path, table.text([table.header, *rows]).encode()
     if policy.is_file():
         text = policy.read_text(encoding="utf-8")
         plain = rf"(?m)(?:(?<=[\"'])|(?<=^\[items\.)|(?<=^items\.)){re.escape(old)}(?=[\"'\].])"

@@ -22,6 +22,7 @@ from autograder.cli.gradebook import (
     ClassOnPagesOption,
     OverridesOption,
     PolicyOption,
+    ReplaceOption,
     TimesOption,
     apply_rules,
     chosen_rules,
@@ -84,6 +85,7 @@ def grade(
     out: Annotated[Path, typer.Option("--out", readable=False, help="Where reports, pages and grades.csv go.")],
     jobs: JobsOption = CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
+    replace: ReplaceOption = False,
     isolation: Annotated[
         Level, typer.Option("--isolation", help="strict: Landlock and seccomp, or nothing runs; best: what holds here.")
     ] = Level.best,
@@ -132,7 +134,8 @@ def grade(
         students = [one.student for one in candidates]
         times = read_times(timestamps, chosen, candidates, people) if timestamps else None
         seen = {one.student: one.submitted for one in candidates if one.submitted}
-        chosen_rules(out, chosen, policy, overrides, times, students, seen)  # what is wrong in them is told at once
+        files = overrides or ()
+        chosen_rules(out, chosen, policy, files, times, students, seen, replace=replace)  # tells at once what is wrong
         tells = tells_of_class(out, students)  # now: every page is written anew
         advance = stack.enter_context(progress_bar("grading", hidden=quiet))
         run = batch.grade_all(
@@ -149,7 +152,7 @@ def grade(
         )
     described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
     keep_seen(out, students, seen)
-    rules = read_rules(out, chosen, policy, overrides, times)  # again: `serve` may have written meanwhile
+    rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
     tell_of_class(out, students, asked=class_on_pages, before=tells, silent=quiet or as_json)
     if as_json:

@@ -24,6 +24,7 @@ from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
 from autograder.gradebook.hand_in_times import Times
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
+from autograder.gradebook.overrides import login_name
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.gradebook.standing import tells_of_class, without_standings, write_standings
@@ -41,7 +42,8 @@ PolicyOption = Annotated[
     Path | None, typer.Option("--policy", readable=False, help="A TOML file: late days, dropped items, excuses.")
 ]
 OverridesOption = Annotated[
-    Path | None, typer.Option("--overrides", readable=False, help="A CSV: student,item,points,comment.")
+    list[Path] | None,
+    typer.Option("--overrides", readable=False, help="A CSV: student,item,points,comment. May be given several times."),
 ]
 TimesOption = Annotated[
     Path | None, typer.Option("--timestamps", readable=False, help="What your platform says of times, or a CSV.")
@@ -54,6 +56,7 @@ ClassOnPagesOption = Annotated[
         help="Tell students the class's median, and how many have fewer points. Without either, as the last run did.",
     ),
 ]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Let --overrides replace other decisions.")]
 MAX_TOLD = 10
 
 
@@ -66,6 +69,7 @@ def gradebook(
     overrides: OverridesOption = None,
     timestamps: TimesOption = None,
     roster: RosterOption = None,
+    replace: ReplaceOption = False,
     class_on_pages: ClassOnPagesOption = None,
     assignment: AssignmentOption = None,
 ) -> None:
@@ -83,7 +87,7 @@ def gradebook(
     students = [report.student for report in reports]
     people = read_roster(roster) if roster else None
     times = read_times(timestamps, chosen, reports, people) if timestamps else None
-    rules = chosen_rules(grades, chosen, policy, overrides, times, students)
+    rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
     tells = tells_of_class(grades, students)
     apply_rules(grades, reports, chosen, rules)
     tell_of_class(grades, students, asked=class_on_pages, before=tells)
@@ -133,11 +137,12 @@ def serve(
         list[Path] | None,
         typer.Option("--submissions", readable=False, help="What was graded: shows the answers in words."),
     ] = None,
+    name: Annotated[str, typer.Option("--as", help="Who decides, as the journal says.", show_default=False)] = "",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of 127.0.0.1; 0 for any that is free.")] = 0,
     assignment: AssignmentOption = None,
 ) -> None:
     """Show the pages live in a browser of this machine, and take overrides and comments, until Ctrl-C."""
-    site = Site(grades, _desks(grades, assignment, submissions or ()))
+    site = Site(grades, _desks(grades, assignment, submissions or (), name.strip() or login_name()))
     try:
         server = LiveServer(site.answer, port)
     except OSError as error:
@@ -148,21 +153,21 @@ def serve(
         server.serve_forever()
 
 
-def _desks(grades: Path, assignment: str | None, submissions: list[Path] | tuple[()]) -> Mapping[str, Desk]:
+def _desks(grades: Path, assignment: str | None, submissions: list[Path] | tuple[()], who: str) -> Mapping[str, Desk]:
     if not grades.is_dir():
         raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
     if not is_course(grades):
-        return {"": _desk(grades, assignment, submissions)}
+        return {"": _desk(grades, assignment, submissions, who)}
     if submissions:
         raise UsageError(f"{grades} holds several assignments: give --submissions for the folder of one.")
-    return {path.name: _desk(path, None, ()) for path in folders_of(grades)}
+    return {path.name: _desk(path, None, (), who) for path in folders_of(grades)}
 
 
-def _desk(folder: Path, name: str | None, submissions: list[Path] | tuple[()]) -> Desk:
+def _desk(folder: Path, name: str | None, submissions: list[Path] | tuple[()], who: str) -> Desk:
     if name is None:
         name = stored_reports(folder)[0].assignment
     chosen = find_assignment(course(), name)
-    desk = Desk(folder, chosen)
+    desk = Desk(folder, chosen, who)
     if submissions:
         desk.answers = _answers(chosen, submissions, folder, [question.id for question in desk.questions])
     return desk
@@ -179,13 +184,20 @@ def chosen_rules(
     out: Path,
     assignment: Assignment,
     policy: Path | None,
-    overrides: Path | None,
+    overrides: Sequence[Path],
     times: Times | None,
     students: Iterable[str],
     seen: Times | None = None,
+    *,
+    replace: bool = False,
 ) -> Rules | None:
-    """The rules in these files or kept in `out`, for these students; says whom they name in vain."""
-    rules = read_rules(out, assignment, policy, overrides, times, seen)
+    """The rules in these files or kept in `out`, for these students.
+
+    Says whom they name in vain, and which decisions they replace.
+    """
+    rules = read_rules(out, assignment, policy, overrides, times, seen, replace_decisions=replace)
+    for sentence in rules.decisions.merged()[2] if rules and rules.decisions else ():
+        print(f"autograder: replaced: {sentence}.", file=sys.stderr)
     strangers = rules.check_students(students, out) if rules else []
     if strangers:
         print(f"autograder: the policy names {_some(strangers)}, who handed in nothing.", file=sys.stderr)

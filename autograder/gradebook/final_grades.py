@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from autograder.gradebook.overrides import Override
 from autograder.gradebook.policy import DAY, EVERYBODY, LEAVES, ChangedItem, Late, Policy
 from autograder.gradebook.rules import Rules
+from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number
 
@@ -66,7 +67,8 @@ def final_of(report: Report, rules: Rules) -> Final:
     """The final grade of one report, by the rules in their order."""
     report, adjustments = _changed(report, rules.policy)
     working = _Working({item.item: item.points for item in report.items}, report, adjustments)
-    own = [override for override in rules.overrides if override.student == report.student]
+    stem = file_stem(report.student)
+    own = [override for override in rules.overrides if override.student == stem]
     marked = {override.item for override in own if override.points is not None}
     for override in own:
         if override.on_top is not None:

@@ -48,6 +48,7 @@ def without_finals(out: Path, reports: Sequence[Report], assignment: Assignment)
 
 def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules) -> dict[str, Final]:
     """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student."""
+    rules = rules.kept()
     finals = {report.student: final_of(report, rules) for report in reports}
     for name, data in rules.given.items():
         _write_if_new(out / name, data)

@@ -1,17 +1,22 @@
-"""What a person decided on single grades.
+"""What staff decided on single grades: a journal in the folder of grades, to which rows are only added.
 
-    overrides.csv    student,item,points,comment
+    decisions.csv    when,who,student,item,points,comment
 
-An item is one of the assignment's, nothing for the whole grade, or a question in words of its notebook, whose points
-come on top. What cannot be read is refused with its line, and nothing is written: a grade by half a file would be worse
-than none.
+The last row for a student and an item counts; one without points and comment withdraws. `student` is the name of the
+report's file, which tells apart what looks alike. An item is one of the assignment's, nothing for the whole grade, or a
+question in words of its notebook, whose points come on top. What cannot be read is refused with its line, and nothing
+is written: a grade by half a file would be worse than none.
 """
 
 from __future__ import annotations
 
-import math
+import contextlib
+import datetime
+import getpass
+import os
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +24,11 @@ from autograder.authoring.handout.source_notebook import read_extras
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.rows import Row, read_rows, rows_in, table_of
 from autograder.vocabulary.text import visible
 
+JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as an earlier kit kept them
 COLUMNS = ("student", "item", "points", "comment")
 
 
@@ -29,6 +36,7 @@ COLUMNS = ("student", "item", "points", "comment")
 class Override:
     """What a person decided: points for an item, or for the whole where `item` is ""; None for a comment alone.
 
+    student  the name of the report's file
     on_top   what the question in words is worth that `item` names; None where it names none
     """
 
@@ -40,53 +48,76 @@ class Override:
     on_top: float | None = None
 
 
-def read_overrides(path: Path, assignment: Assignment) -> list[Override]:
-    """The rows of an overrides file, in its order; raises UsageError naming the line of what cannot be used."""
-    return _overrides(read_rows(path, COLUMNS), assignment)
+@dataclass(frozen=True)
+class Decisions:
+    """The journal of a folder of grades, and rows that are to be added to it.
 
-
-def overrides_in(data: bytes, path: Path, assignment: Assignment) -> list[Override]:
-    """The same of these bytes, which are to be those of `path`."""
-    return _overrides(rows_in(data, path, COLUMNS), assignment)
-
-
-def with_row(data: bytes, path: Path, student: str, item: str, decided: tuple[str, str] | None) -> bytes:
-    """The bytes of an overrides file in which this student has these points and this comment for this item.
-
-    Every other row stays as it is. `decided` None takes the row away; points are as somebody typed them.
+    A new row says in `seen` which line it replaces, "" where its author saw none. Where the journal has another row for
+    its student and item by now, it is refused, unless `replace` says that it is meant.
     """
-    table = table_of(data, path, whole_rows=True) if data.strip() else table_of(",".join(COLUMNS).encode(), path)
-    header = [name.strip().lower() for name in table.header]
-    if sorted(header) != sorted(COLUMNS):
-        raise UsageError(f"{path}, line 1: the columns should be {','.join(COLUMNS)}.")
-    own = dict(zip(COLUMNS, (_cell(student), item, *map(_cell, decided or ("", ""))), strict=True))
-    new = [] if decided is None else [tuple(own[name] for name in header)]
-    rows: list[Sequence[str]] = []
-    for row in table.rows:
-        cells = dict(zip(header, map(str.strip, row), strict=True))
-        if (_plain(cells["student"]), cells["item"]) != (student, item):
-            rows.append(row)
-        elif new:
-            rows.append(new.pop())
-    return table.text([table.header, *rows, *new]).encode()
+
+    folder: Path
+    assignment: Assignment
+    new: Sequence[Row] = ()
+    replace: bool = False
+
+    @property
+    def path(self) -> Path:
+        """Where the journal lies."""
+        return self.folder / JOURNAL
+
+    def rows(self) -> list[Row]:
+        """Every row of the journal, the oldest first."""
+        return _rows(self.path.read_bytes(), self.path) if self.path.is_file() else []
+
+    def merged(self) -> tuple[list[Row], list[Override], list[str]]:
+        """The rows to add, what counts with them, and a sentence for each decision that they replace.
+
+        Raises UsageError naming the line of what cannot be.
+        """
+        last = {(row["student"], row["item"]): row for row in self.rows()}
+        added, replaced = [], []
+        for row in self.new:
+            key = row["student"], row["item"]
+            old = last.get(key)
+            if _withdraws(row) if old is None else _value(row) == _value(old):
+                continue
+            if old is not None and row["seen"] != line_of(old):
+                replaced.append(f"{row.place}: {visible(key[0], 80)}, {key[1] or 'the whole grade'} {_described(old)}")
+            added.append(row)
+            last[key] = row
+        if replaced and not self.replace:
+            more = f"; and {len(replaced) - 10} more" if len(replaced) > 10 else ""
+            advice = "Nothing was written: save again, or with --replace, if you mean it."
+            raise UsageError(f"{'; '.join(replaced[:10])}{more}. {advice}")
+        return added, _overrides([row for row in last.values() if not _withdraws(row)], self.assignment), replaced
+
+    def keep(self) -> list[Override]:
+        """Add the new rows to the journal, and return what counts then. What others added meanwhile stays."""
+        with _turn(self.folder):
+            added, overrides, _ = self.merged()
+            if added:
+                data = self.path.read_bytes() if self.path.is_file() else b""
+                write_atomically(self.path, _with_rows(data, self.path, added))
+            with contextlib.suppress(FileNotFoundError):
+                (self.folder / EARLIER).replace(self.folder / f"{EARLIER}.taken")
+        return overrides
 
 
-def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
-    overrides: dict[tuple[str, str], Override] = {}
-    own = {item.id for item in assignment.items} | {""}
-    asked = any(row["item"] not in own for row in rows)
-    questions = {str(one["id"]): float(one["points"]) for one in read_extras(assignment).questions} if asked else {}
-    for row in rows:
-        found = _override(row, assignment, questions)
-        if (found.student, found.item) in overrides:
-            what = found.item or "the whole"
-            raise row.wrong(f"{visible(found.student, 80)} has another row for {what}: keep one of them.")
-        overrides[found.student, found.item] = found
-    whole = assignment.max_points + sum(counting(overrides.values()).values())
-    for row in rows:
-        if not row["item"]:
-            _refuse_more(row, _points(row), whole)
-    return list(overrides.values())
+def decisions_of(
+    folder: Path, assignment: Assignment, files: Sequence[Path] = (), *, replace: bool = False
+) -> Decisions:
+    """The decisions of a folder with the rows of these files; an earlier kit's file in the folder is one of them."""
+    earlier = [folder / EARLIER] if (folder / EARLIER).is_file() else []
+    return Decisions(folder, assignment, [row for path in (*earlier, *files) for row in _new_rows(path)], replace)
+
+
+def login_name() -> str:
+    """Who runs this, as the system knows them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container may know numbers alone
+        return "unknown"
 
 
 def counting(overrides: Iterable[Override]) -> dict[str, float]:
@@ -95,23 +126,104 @@ def counting(overrides: Iterable[Override]) -> dict[str, float]:
     return {row.item: row.on_top for row in given if row.on_top is not None}
 
 
-def _override(row: Row, assignment: Assignment, questions: dict[str, float]) -> Override:
-    most = questions | {item.id: item.points for item in assignment.items} | {"": math.inf}
-    if not row["student"]:
-        raise row.wrong("a row without a student.")
-    if row["item"] not in most:
-        raise row.wrong(f"there is no item {visible(row['item'], 80)!r}; leave it empty for the whole grade.")
-    if not row["comment"]:
-        raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
-    points = _points(row)
-    _refuse_more(row, points, most[row["item"]])
-    comment = _plain(row["comment"])
-    return Override(_plain(row["student"]), row["item"], points, comment, row.place, questions.get(row["item"]))
+def line_of(row: Row) -> str:
+    """The line of its file on which a row begins."""
+    return row.place.rpartition("line ")[2]
 
 
-def _refuse_more(row: Row, points: float | None, most: float) -> None:
-    if points is not None and points > most:
-        raise row.wrong(f"{points:g} points, but {row['item'] or 'the assignment'} has {most:g}.")
+# Files
+
+
+def _new_rows(path: Path) -> list[Row]:
+    """The rows of an overrides file, whose students are called by their names."""
+    rows: dict[tuple[str, str], Row] = {}
+    for row in read_rows(path, COLUMNS):
+        if not (name := _plain(row["student"])):
+            raise row.wrong("a row without a student.")
+        key = file_stem(name), row["item"]
+        if key in rows:
+            raise row.wrong(f"{visible(name, 80)} has another row for {key[1] or 'the whole'}: keep one of them.")
+        who = f"{login_name()} ({visible(path.name, 80)})"
+        own = {"student": key[0], "comment": _plain(row["comment"]), "when": "", "who": who, "seen": ""}
+        rows[key] = Row(row.place, row.cells | own)
+    return list(rows.values())
+
+
+def _rows(data: bytes, path: Path) -> list[Row]:
+    if not data.endswith(b"\n"):  # half a row might read as a whole one, or withdraw
+        line = data.count(b"\n") + 1
+        raise UsageError(f"{path}, line {line}: the last line is cut short: complete it and end it, or delete it.")
+    rows = rows_in(data, path, ("when", "who", *COLUMNS))
+    return [Row(row.place, {name: _plain(cell) for name, cell in row.cells.items()}) for row in rows]
+
+
+def _with_rows(data: bytes, path: Path, rows: Sequence[Row]) -> bytes:
+    """The journal's bytes with these rows at their end, written as the others are."""
+    data = data or f"when,who,{','.join(COLUMNS)}\n".encode()
+    table = table_of(data, path)
+    now = {"when": datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")}
+    lines = [[_cell((row.cells | now)[name.strip().lower()]) for name in table.header] for row in rows]
+    return data + table.text(lines).removeprefix("\N{BYTE ORDER MARK}").encode()
+
+
+@contextlib.contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Keep others from adding to the journal. The lock goes with the process, and is another than a run's."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder / "reports", os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system that has no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+# Rows
+
+
+def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
+    """What the rows say, all of which count; raises UsageError naming the line of what cannot be."""
+    most = {item.id: item.points for item in assignment.items}
+    asked = any(row["item"] not in {*most, ""} for row in rows)
+    questions = {str(one["id"]): float(one["points"]) for one in read_extras(assignment).questions} if asked else {}
+    marked = {row["item"] for row in rows if row["points"]} & set(questions)
+    most = questions | most | {"": assignment.max_points + sum(questions[name] for name in marked)}
+    overrides = []
+    for row in rows:
+        item, points = row["item"], _points(row)
+        if not row["student"]:
+            raise row.wrong("a row without a student.")
+        if item not in most:
+            shown = visible(item, 80)
+            raise row.wrong(f"there is no item {shown!r} in {assignment.name}; leave it empty for the whole grade.")
+        if not row["comment"]:
+            raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
+        if points is not None and points > most[item]:
+            raise row.wrong(f"{points:g} points, but {item or 'the assignment'} has {most[item]:g}.")
+        overrides.append(Override(row["student"], item, points, row["comment"], row.place, questions.get(item)))
+    return overrides
+
+
+def _withdraws(row: Row) -> bool:
+    return not row["points"] and not row["comment"]
+
+
+def _described(row: Row) -> str:
+    """A row of the journal as the end of a sentence: `has 3 points by anna on 2026-11-20`."""
+    points = f"{visible(row['points'], 40)} point{'s' * (row['points'] != '1')}"
+    what = f"has {points if row['points'] else 'a comment'}"
+    when = f" on {visible(row['when'][:10], 40)}" if row["when"] else ""
+    return f"{'was withdrawn' if _withdraws(row) else what} by {visible(row['who'], 80) or 'somebody'}{when}"
+
+
+def _value(row: Row) -> tuple[float | None, str]:
+    """What makes two rows of a student and an item the same decision."""
+    return _points(row), row["comment"]
 
 
 def _points(row: Row) -> float | None:

@@ -1,7 +1,7 @@
 """What a course decided on points: its policy, overrides, when what was handed in, slip days.
 
     policy.toml      as gradebook/policy.py says
-    overrides.csv    student,item,points,comment
+    decisions.csv    what staff decided on single grades: `overrides`
     timestamps.csv   student,submitted
     ../slip-days.toml, beside the folders of grades:  days = 5, and [students] with another number for some
 
@@ -12,27 +12,29 @@ would be worse than none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from autograder.gradebook.hand_in_times import GIVEN, Times, times_of, to_csv
-from autograder.gradebook.overrides import Override, counting, read_overrides
+from autograder.gradebook.overrides import JOURNAL, Decisions, Override, counting, decisions_of
 from autograder.gradebook.policy import Late, Policy, SlipDays, read_policy, read_toml
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.text import visible
 
-POLICY, OVERRIDES, SLIP_DAYS = "policy.toml", "overrides.csv", "slip-days.toml"
+POLICY, SLIP_DAYS = "policy.toml", "slip-days.toml"
 
 
 @dataclass(frozen=True)
 class Rules:
     """What a course decided.
 
-    given   the files that are to be kept beside the grades. What is kept there already is not among them: somebody may
-            add to it while this is in use
-    slip    student → slip days left for this deadline, and all of the term
+    given       the files that are to be kept beside the grades. What is kept there already is not among them: somebody
+                may add to it while this is in use
+    slip        student → slip days left for this deadline, and all of the term
+    decisions   the journal that `overrides` follow from
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -40,6 +42,7 @@ class Rules:
     times: Times | None = None
     given: Mapping[str, bytes] = field(default_factory=dict)
     slip: Callable[[str], tuple[int, int]] | None = None
+    decisions: Decisions | None = None
 
     @property
     def questions(self) -> dict[str, float]:
@@ -51,35 +54,42 @@ class Rules:
 
         Somebody is who is `known`, or has a report in `out`.
         """
-        named = {*self.policy.students, *(override.student for override in self.overrides)}
-        everybody = {*known, *(name for name in named if (out / "reports" / f"{file_stem(name)}.json").is_file())}
+        everybody = {*map(file_stem, known), *(path.stem for path in (out / "reports").glob("*.json"))}
         for override in self.overrides:
             if override.student not in everybody:
-                raise UsageError(f"{override.place}: nobody called {visible(override.student, 80)} handed in.")
-        return sorted(self.policy.students - everybody)
+                name = visible(override.student, 80)
+                raise UsageError(f"{override.place}: nobody handed in whose report is called {name}.")
+        return sorted(name for name in self.policy.students if file_stem(name) not in everybody)
+
+    def kept(self) -> Self:
+        """The same once the journal holds the new decisions, and with what others have decided meanwhile."""
+        return replace(self, overrides=self.decisions.keep()) if self.decisions else self
 
 
 def read_rules(
     out: Path,
     assignment: Assignment,
     policy: Path | None,
-    overrides: Path | None,
+    overrides: Sequence[Path],
     times: Times | None,
     seen: Times | None = None,
+    *,
+    replace_decisions: bool = False,
 ) -> Rules | None:
     """The rules in these files, else in those of an earlier run that `out` keeps; None where there are none.
+
+    Those of `overrides` are added to the decisions that it keeps, and may replace some where that is meant.
 
     times   when students handed in, as staff say
     seen    the same as the download says that is being graded
     """
-    given = {name: path.read_bytes() for name, path in ((POLICY, policy), (OVERRIDES, overrides)) if path}
+    given = {POLICY: policy.read_bytes()} if policy else {}
     given |= {} if times is None else {GIVEN: to_csv(times)}
-    if not given and not any((out / name).is_file() for name in (POLICY, OVERRIDES, GIVEN)):
-        return None
-    policy, overrides = policy or out / POLICY, overrides or out / OVERRIDES
+    policy = policy or out / POLICY
     rules = read_policy(policy, assignment) if POLICY in given or policy.is_file() else Policy()
-    changed = rules.changed(assignment)
-    rows = read_overrides(overrides, changed) if OVERRIDES in given or overrides.is_file() else []
+    decisions = decisions_of(out, rules.changed(assignment), overrides, replace=replace_decisions)
+    if not given and not decisions.new and not any((out / name).is_file() for name in (POLICY, JOURNAL, GIVEN)):
+        return None
     when = times_of(out, rules.timezone, times, seen) if rules.late else None
     if rules.late and not when:
         raise UsageError(
@@ -87,7 +97,7 @@ def read_rules(
             "platform (which one: autograder/README.md, When students handed in; for Canvas the list of submissions "
             "that its API gives). No date of a file is taken: anyone can set it."
         )
-    return Rules(rules, rows, when, given, _slip_days(out, rules.late))
+    return Rules(rules, decisions.merged()[1], when, given, _slip_days(out, rules.late), decisions)
 
 
 def _slip_days(out: Path, late: Late | None) -> Callable[[str], tuple[int, int]] | None:

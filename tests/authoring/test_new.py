@@ -212,7 +212,9 @@ def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
     (course / "class" / "ada").mkdir(parents=True)
     shutil.copy(course / "solution" / NAME / f"{NAME}.py", course / "class" / "ada")
     assert run(course, "grade", "class", "--out", "grades", "--jobs", "1").returncode == 0
-    (course / "grades" / "overrides.csv").write_text("student,item,points,comment\nada,softmax-values,1,late\n")
+    (course / "grades" / "decisions.csv").write_text(
+        "when,who,student,item,points,comment\n,,ada,softmax-values,1,late\n"
+    )
     policy = course / "grades" / "policy.toml"
     policy.write_text('[items.softmax-values]\npoints = 3\n[excused]\nitems.ada = ["softmax-values"]\n')
     done = run(course, "rename", "softmax-values", "softmax-rows", "--grades", "grades")
@@ -222,7 +224,7 @@ def test_an_item_is_renamed_in_every_file_and_in_grades(course: Path) -> None:
     assert "softmax-values is softmax-rows in 1 file and 4 of grades;" in done.stdout
     assert "2 pages of that grading named it and are gone: autograder grade … --out grades makes them" in done.stdout
     assert [path.name for path in (course / "grades").rglob("*.html")] == []
-    assert (course / "grades" / "overrides.csv").read_text() == "student,item,points,comment\nada,softmax-rows,1,late\n"
+    assert (course / "grades" / "decisions.csv").read_text().endswith("\n,,ada,softmax-rows,1,late\n")
     assert find_assignment(course).item("softmax-rows").points == 29
     assert not (course / "fixtures" / NAME / "public" / "softmax-values.safetensors").exists()
     report = read_report(course / "grades" / "reports" / "ada.json")

@@ -1,20 +1,24 @@
-"""The live view: the pages of a folder of grades over http, decisions into overrides.csv, and nobody else let in."""
+"""The live view: the pages of a folder of grades over http, decisions into the journal, and nobody else let in."""
 
 from __future__ import annotations
 
 import csv
+import errno
+import html
 import http.client
 import json
+import os
 import re
 import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from lengths import in_short
 from places import KIT
 from sample_reports import NASTY_NAMES, item, report, write_report
 
@@ -25,14 +29,14 @@ from autograder.course.serving.gate import MAX_BODY
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
 from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.overrides import read_overrides
+from autograder.gradebook.overrides import JOURNAL, Decisions, line_of
 from autograder.gradebook.standing import write_standings
 from autograder.grading.assignments import find_assignment
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import Report
+from autograder.vocabulary.report import Report, Verdict
 from autograder.vocabulary.text import number
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
@@ -98,12 +102,20 @@ class Browser:
     def decide(
         self, student: str, comment: str = "as agreed", points: str = "", item: str = ITEM, **more: str
     ) -> Answered:
-        return self.ask("decide", {"student": student, "item": item, "points": points, "comment": comment, **more})
+        """What the form at an item sends, by somebody who has seen what was decided before."""
+        seen = self.desk.history().get((file_stem(student), item), ())
+        fields = {"report": file_stem(student), "item": item, "points": points, "comment": comment}
+        fields |= {"seen": line_of(seen[-1]) if seen else "", **more}
+        answered = self.ask("decide", fields)
+        if "sure" not in more and (asked := re.search('name="sure" value="([^"]*)"', answered.text)):
+            return self.ask("decide", {**fields, "sure": html.unescape(asked[1])})
+        return answered
 
     @property
     def rows(self) -> list[list[str]]:
-        with (self.folder / "overrides.csv").open(encoding="utf-8", newline="") as stream:
-            return list(csv.reader(stream))
+        """The journal without its times."""
+        with (self.folder / JOURNAL).open(encoding="utf-8", newline="") as stream:
+            return [row[1:] for row in csv.reader(stream)]
 
     @property
     def desk(self) -> Desk:
@@ -117,7 +129,7 @@ def serving(tmp_path: Path) -> Iterator[Callable[..., Browser]]:
 
     def begin(*reports: Report, answers: dict[str, dict[str, Answer]] | None = None) -> Browser:
         folder = put(tmp_path / "grades", *reports)
-        server = LiveServer(Site(folder, {"": Desk(folder, ASSIGNMENT, answers or {})}).answer)
+        server = LiveServer(Site(folder, {"": Desk(folder, ASSIGNMENT, "anna", answers or {})}).answer)
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         running.append((server, thread))
@@ -141,10 +153,10 @@ def test_a_students_page_is_the_one_on_disk_with_a_form_and_the_file_stays_as_it
     before = path.read_bytes()
     found = browser.ask(f"feedback/{urllib.parse.quote(path.name)}")
     assert found.status == 200
+    without = re.sub(r'<details class="override.*?</details>', "", found.text, flags=re.DOTALL)
     assert re.sub(r"\s+", "", before.decode().partition("<main>")[2].partition("</main>")[0]) in re.sub(
-        r"\s+", "", found.text
+        r"\s+", "", without
     )
-    assert 'name="comment"' in found.text
     assert path.read_bytes() == before
     assert b"overrides" not in before
 
@@ -201,9 +213,7 @@ def test_a_gradebook_is_served_and_nothing_else_of_the_folder(serving: Callable[
     (browser.folder / "grades.csv").write_text("student\nada\n")
     (browser.folder / "secret.txt").write_text("x")
     assert browser.ask("grades.csv").text == "student\nada\n"
-    assert {browser.ask(path).status for path in ("secret.txt", "reports/ada.json", "overrides.csv", "feedback")} == {
-        404
-    }
+    assert {browser.ask(path).status for path in ("secret.txt", "reports/ada.json", JOURNAL, "feedback")} == {404}
 
 
 # Deciding
@@ -212,26 +222,108 @@ def test_a_gradebook_is_served_and_nothing_else_of_the_folder(serving: Callable[
 def test_points_and_a_reason_become_a_row_and_a_final_grade(serving: Callable[..., Browser]) -> None:
     browser = serving(graded("ada"), graded("bela"))
     done = browser.decide("ada", "half: the copy is right", "2,5")
-    assert (done.status, done.headers["Location"]) == (303, f"/{browser.server.gate.token}/feedback/ada.html?saved=1")
-    assert browser.rows == [["student", "item", "points", "comment"], ["ada", ITEM, "2,5", "half: the copy is right"]]
+    place = f"/{browser.server.gate.token}/feedback/ada.html?saved=decide-{ITEM}#decide-{ITEM}"
+    assert (done.status, done.headers["Location"]) == (303, place)
+    assert browser.rows == [
+        ["who", "student", "item", "points", "comment"],
+        ["anna", "ada", ITEM, "2,5", "half: the copy is right"],
+    ]
     stored = json.loads((browser.folder / "reports" / "ada.json").read_bytes())
     assert stored["final"] == stored["points"] + 1.5
-    page = browser.ask("feedback/ada.html?saved=1").text
+    page = browser.ask(f"feedback/ada.html?saved=decide-{ITEM}").text
     assert "1 → 2.5: half: the copy is right" in page
     assert "Saved." in page
 
 
-def test_a_second_decision_takes_the_place_of_the_first_and_other_rows_stay_as_they_were_typed(
-    serving: Callable[..., Browser],
-) -> None:
+def test_the_journal_is_only_added_to_and_a_page_shows_what_was_there(serving: Callable[..., Browser]) -> None:
     browser = serving(graded("ada"), graded("bela"))
-    typed = f'comment;student;item;points\r\n"by hand; 2 ""marks""";bela;;50\r\nfirst;ada;{ITEM};1\r\n'
-    (browser.folder / "overrides.csv").write_bytes(typed.encode("utf-8-sig"))
+    typed = (
+        f'\ufeffcomment;student;item;points;who;when\r\n"2 ""marks""";bela;;90;by hand;\r\nfirst;ada;{ITEM};1;me;\r\n'
+    )
+    (browser.folder / JOURNAL).write_bytes(typed.encode())
     assert browser.decide("ada", "second", "2").status == 303
-    kept = (browser.folder / "overrides.csv").read_bytes()
-    assert kept == typed.replace("first;ada", "second;ada").replace(f"{ITEM};1", f"{ITEM};2").encode("utf-8-sig")
-    browser.decide("ada", remove="1")
-    assert (browser.folder / "overrides.csv").read_bytes().decode("utf-8-sig") == typed.partition("first")[0]
+    assert browser.decide("ada", remove="1").status == 303
+    kept = (browser.folder / JOURNAL).read_bytes().decode()
+    assert kept.startswith(typed)
+    assert [line.rpartition(";")[0] for line in kept.removeprefix(typed).splitlines()] == [
+        f"second;ada;{ITEM};2;anna",
+        f";ada;{ITEM};;anna",
+    ]
+    assert [row.student for row in Decisions(browser.folder, ASSIGNMENT).merged()[1]] == ["bela"]
+    own = browser.ask("feedback/ada.html").text.partition(f'id="decide-{ITEM}"')[2].partition("</ol>")[0]
+    assert re.findall(r"<strong>(.*?)</strong>", own) == ["1 points", "2 points", "taken back"]
+
+
+def test_a_decision_that_somebody_made_meanwhile_is_shown_and_not_replaced(serving: Callable[..., Browser]) -> None:
+    browser = serving(graded("ada"))
+    browser.decide("ada", "by bela", "2")
+    found = browser.decide("ada", "by cleo", "1.5", seen="")
+    assert (found.status, len(browser.rows)) == (400, 2)
+    assert f"ada, {ITEM} has 2 points by anna on 20" in found.text
+    assert "by cleo</textarea>" in found.text
+    assert browser.decide("ada", "by bela", "2", seen="").status == 303  # the same form, sent twice
+    assert len(browser.rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("item", "points", "asked"),
+    [
+        ("", "3", "the whole grade 98 → 3 of 100"),
+        ("", "88.1", ""),
+        ("", "", ""),
+        (ITEM, "0", ""),
+        (ITEM, "3", f"{ITEM} 1 → 3 of 3, the whole grade 98 → 100 of 100"),
+        (QUESTION, "5", ""),
+    ],
+)
+def test_a_large_change_is_asked_once_more_from_what_to_what(
+    serving: Callable[..., Browser], item: str, points: str, asked: str
+) -> None:
+    browser = serving(graded("ada"))
+    found = browser.decide("ada", "typed", points, item, sure="")
+    assert (found.status, asked in found.text) == (200 if asked else 303, True)
+    assert (browser.folder / JOURNAL).exists() == (not asked)
+    if asked:
+        assert "typed</textarea>" in found.text
+        assert browser.decide("ada", "typed", points, item).status == 303
+        assert "large change" in browser.decide("ada", item=item, remove="1", sure="").text
+        assert browser.decide("ada", item=item, remove="1").status == 303
+        assert Decisions(browser.folder, ASSIGNMENT).merged()[1] == []
+
+
+@pytest.mark.parametrize(("verdict", "cause"), [("passed", ""), ("missing", ""), ("not_run", "it does not parse")])
+def test_the_form_stands_at_its_item_and_nothing_is_filled_in(
+    serving: Callable[..., Browser], verdict: Verdict, cause: str
+) -> None:
+    made = report("ada", *(item(one.id, 0.0, one.points, verdict) for one in ASSIGNMENT.items))
+    browser = serving(replace(made, cause=cause))
+    page = browser.ask("feedback/ada.html").text
+    above, _, below = page.partition("</section>")
+    apart = [one.id for one in browser.desk.questions]
+    assert re.findall('name="item" value="(.*?)"', above) == [*apart, ""]
+    assert sorted(re.findall('name="item" value="(.*?)"', below)) == sorted(one.id for one in ASSIGNMENT.items)
+    for one in ASSIGNMENT.items:
+        assert below.index(f'id="item-{one.id}"') < below.index(f'id="decide-{one.id}"')
+    assert set(re.findall('name="points"[^>]* value="(.*?)"', page)) == {""}
+    assert "<select" not in page
+    assert 'class="said' not in page
+
+
+def test_a_full_disk_leaves_the_journal_as_it_was(
+    serving: Callable[..., Browser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = serving(graded("ada"))
+    browser.decide("ada", "first", "2")
+    before = (browser.folder / JOURNAL).read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    found = browser.decide("ada", "second", "1")
+    assert (found.status, (browser.folder / JOURNAL).read_bytes()) == (400, before)
+    assert "decisions.csv cannot be written: No space left on device" in found.text
+    assert not list(browser.folder.glob(".writing-*"))
 
 
 def test_an_answer_in_words_is_marked_beside_its_guide_and_counts_on_top(serving: Callable[..., Browser]) -> None:
@@ -311,8 +403,8 @@ def test_what_cannot_be_is_refused_with_a_sentence_and_nothing_is_written(
     assert found.status == 400
     assert sentence in found.text
     assert 'role="alert"' in found.text
-    assert ("typed &lt;i&gt;" in found.text) == ("comment" not in fields)  # what was typed stays in the form
-    assert not (browser.folder / "overrides.csv").exists()
+    assert ("typed &lt;i&gt;" in found.text) == ({"comment", "item"}.isdisjoint(fields))  # it stays in the form
+    assert not (browser.folder / JOURNAL).exists()
 
 
 @pytest.mark.parametrize("comment", ["=cmd|' /C calc'!A0", "+1", "@SUM(A1)", "'=1", "-2"])
@@ -321,39 +413,63 @@ def test_no_comment_is_a_formula_in_the_file_and_the_student_reads_what_was_type
 ) -> None:
     browser = serving(graded("ada"))
     assert browser.decide("ada", comment).status == 303
-    assert browser.rows[1][3] == f"'{comment}"
-    (row,) = read_overrides(browser.folder / "overrides.csv", ASSIGNMENT)
+    assert browser.rows[1][4] == f"'{comment}"
+    (row,) = Decisions(browser.folder, ASSIGNMENT).merged()[1]
     assert row.comment == comment
 
 
 def test_a_comment_is_one_line_whatever_was_typed(serving: Callable[..., Browser]) -> None:
     browser = serving(graded("ada"))
     browser.decide("ada", 'one\r\nada,,100,"hacked"\nthree\x00\u202e,"')
-    assert browser.rows[1:] == [["ada", ITEM, "", 'one ada,,100,"hacked" three\\x00\\u202e,"']]
-    assert len((browser.folder / "overrides.csv").read_text().splitlines()) == 2
+    assert browser.rows[1:] == [["anna", "ada", ITEM, "", 'one ada,,100,"hacked" three\\x00\\u202e,"']]
+    assert len((browser.folder / JOURNAL).read_text().splitlines()) == 2
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("student", NASTY_NAMES)
-def test_any_student_can_be_decided_on_or_is_refused_by_name_and_nobody_else_is_hit(
-    serving: Callable[..., Browser], student: str
+ALIKE = (
+    "eve",
+    "eve\u200b",
+    "e\u0301ve",
+    "\u00e9ve",
+    "еve",
+    "eve\\u200b",
+    "eve ",
+    "\u202eeve",
+    "a(b",
+    "a%28b",
+    "0\u0000",
+)
+SCRIPTS = ("می\u200cخواهم رضا", "สมชาย ใจดี", "İpek", "हिन्दी", "李小龍", "김철수", "Ελένη", "דנה", "Հայկ", "ქეთი", "አበበ")
+
+
+@pytest.mark.parametrize(
+    ("page", "names"), in_short([("student", ALIKE), ("question", SCRIPTS), ("student", (*SCRIPTS, *NASTY_NAMES))], 2)
+)
+def test_a_form_reaches_its_own_student_however_names_look(
+    serving: Callable[..., Browser], page: str, names: Sequence[str]
 ) -> None:
-    browser = serving(graded(student), graded("ada"))
-    found = browser.decide(student, "seen", "2")
-    decided = read_overrides(path, ASSIGNMENT) if (path := browser.folder / "overrides.csv").is_file() else []
-    if found.status == 303:
-        assert [row.student for row in decided] == [student]
-        assert not re.match(r"^[\s\"]*[=+\-@]", path.read_text().splitlines()[1])
-    else:
-        assert (found.status, decided) == (400, [])
-        assert "cannot stand in overrides.csv" in found.text
+    browser = serving(*map(graded, names))
+    item = QUESTION if page == "question" else ITEM
+    for place, name in enumerate(names):
+        at = "questions/" + QUESTION if page == "question" else f"feedback/{urllib.parse.quote(file_stem(name))}.html"
+        keys = re.findall('name="report" value="(.*?)"', browser.ask(at).text)
+        (key,) = {html.unescape(one) for one in keys} & {file_stem(name)}
+        fields = {"report": key, "item": item, "points": "1.5", "comment": f"of {place}"}
+        assert browser.ask("decide", {**fields, "back": page}).status == 303
+    decided = Decisions(browser.folder, ASSIGNMENT).merged()[1]
+    assert {one.student: one.comment for one in decided} == {
+        file_stem(name): f"of {place}" for place, name in enumerate(names)
+    }
+    reports = {one.student: one for one in read_grades(browser.folder)}
+    for place, name in enumerate(names):
+        assert f"of {place}" in "".join(reports[name].reasons)
 
 
 def test_a_row_of_nobody_is_refused(serving: Callable[..., Browser]) -> None:
     browser = serving(graded("ada"))
-    assert browser.decide("../reports/ada").status == 404
+    assert browser.ask("decide", {"report": "../reports/ada", "item": ITEM, "comment": "x"}).status == 404
+    assert browser.decide("x" * 300).status == 404
     assert browser.decide("mallory").status == 404
-    assert not (browser.folder / "overrides.csv").exists()
+    assert not (browser.folder / JOURNAL).exists()
 
 
 def test_decisions_that_come_at_once_are_all_kept(serving: Callable[..., Browser]) -> None:
@@ -364,7 +480,7 @@ def test_decisions_that_come_at_once_are_all_kept(serving: Callable[..., Browser
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(row[3] for row in browser.rows[1:]) == sorted(f"for {student}" for student in students)
+    assert sorted(row[4] for row in browser.rows[1:]) == sorted(f"for {student}" for student in students)
 
 
 def test_what_is_decided_while_a_run_is_going_on_is_kept_and_counts_at_its_end(
@@ -382,7 +498,7 @@ def test_what_is_decided_while_a_run_is_going_on_is_kept_and_counts_at_its_end(
 
 
 def untouched(browser: Browser) -> bool:
-    return not (browser.folder / "overrides.csv").exists()
+    return not (browser.folder / JOURNAL).exists()
 
 
 @pytest.mark.parametrize(
@@ -422,7 +538,7 @@ def test_another_name_for_this_machine_is_refused(serving: Callable[..., Browser
 def test_no_page_of_another_origin_writes(serving: Callable[..., Browser], headers: dict[str, str | None]) -> None:
     browser = serving(graded("ada"))
     filled = {name: value and value.format(port=browser.port) for name, value in headers.items()}
-    found = browser.ask("decide", {"student": "ada", "item": ITEM, "points": "1", "comment": "x"}, **filled)
+    found = browser.ask("decide", {"report": "ada", "item": ITEM, "points": "1", "comment": "x"}, **filled)
     assert found.status == 403
     assert untouched(browser)
 
@@ -474,7 +590,7 @@ def test_a_body_that_is_too_large_or_of_unknown_length_is_refused(serving: Calla
     assert browser.ask("decide", b"", Content_Length="9" * 11).status == 413
     assert browser.ask("decide", b"", Content_Length=None).status == 411
     assert browser.ask("decide", b"", Content_Length="-1").status == 411
-    assert browser.ask("decide", b"student=ada", Transfer_Encoding="chunked").status == 411
+    assert browser.ask("decide", b"report=ada", Transfer_Encoding="chunked").status == 411
     assert browser.ask("decide", b"{}", Content_Type="application/json").status == 415
     assert browser.ask("decide", b"&".join([b"a=b"] * 30)).status == 400
     assert untouched(browser)
@@ -482,7 +598,7 @@ def test_a_body_that_is_too_large_or_of_unknown_length_is_refused(serving: Calla
 
 def test_nothing_is_written_but_where_forms_go(serving: Callable[..., Browser]) -> None:
     browser = serving(graded("ada"))
-    found = browser.ask("feedback/ada.html", {"student": "ada", "comment": "x"})
+    found = browser.ask("feedback/ada.html", {"report": "ada", "comment": "x"})
     assert (found.status, untouched(browser)) == (405, True)
     connection = http.client.HTTPConnection("127.0.0.1", browser.port, timeout=60)
     connection.request("DELETE", f"/{browser.server.gate.token}/feedback/ada.html")

@@ -103,7 +103,7 @@ def served(tmp_path: Path, windows: Windows) -> Iterator[tuple[str, Path]]:
         put(folder, graded(name))
     write_atomically(folder / "index.html", index_page([graded("ada"), graded("bela")], {}))
     answers = {"ada": {QUESTION: Answer(HOSTILE, (), "00")}}
-    server = LiveServer(Site(folder, {"": Desk(folder, ASSIGNMENT, answers)}).answer)
+    server = LiveServer(Site(folder, {"": Desk(folder, ASSIGNMENT, "anna", answers)}).answer)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
@@ -116,8 +116,8 @@ def served(tmp_path: Path, windows: Windows) -> Iterator[tuple[str, Path]]:
 
 
 def rows(folder: Path) -> list[list[str]]:
-    with (folder / "overrides.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.reader(stream))[1:]
+    with (folder / "decisions.csv").open(encoding="utf-8", newline="") as stream:
+        return [row[2:] for row in list(csv.reader(stream))[1:]]
 
 
 def test_points_are_overridden_and_taken_back_on_a_students_page(
@@ -125,15 +125,19 @@ def test_points_are_overridden_and_taken_back_on_a_students_page(
 ) -> None:
     address, folder = served
     page = opened(f"{address}feedback/ada.html")
-    page.click("text=Override points, or comment")
-    page.select_option("select[name=item]", ITEM)
-    page.fill("input[name=points]", "2")
-    page.fill("textarea[name=comment]", HOSTILE)
-    page.click("button:text-is('Save')")
+    page.click(f"#decide-{ITEM} summary")
+    page.fill(f"#decide-{ITEM} input[name=points]", str(WORTH))
+    page.fill(f"#decide-{ITEM} textarea", HOSTILE)
+    page.click(f"#decide-{ITEM} button")
+    assert page.inner_text(".said").startswith(f"This is a large change: {ITEM} 1 →")
+    assert page.evaluate("window.scrollY") > 0  # the page stands at the item
+    page.click(f"#decide-{ITEM} button")
     assert page.inner_text(".said") == "Saved."
-    assert rows(folder) == [["ada", ITEM, "2", HOSTILE]]
-    page.click("text=Take back")
-    assert rows(folder) == []
+    assert rows(folder) == [["ada", ITEM, str(WORTH), HOSTILE]]
+    for _ in range(2):
+        page.click("text=Take back")
+    assert rows(folder)[1:] == [["ada", ITEM, "", ""]]
+    assert HOSTILE in page.inner_text(f"#decide-{ITEM} .decided")
 
 
 def test_an_answer_is_marked_beside_the_guide_and_its_text_is_text(
@@ -142,7 +146,7 @@ def test_an_answer_is_marked_beside_the_guide_and_its_text_is_text(
     page = opened(f"{served[0]}questions/{QUESTION}")
     assert HOSTILE in page.inner_text("#answer-ada")
     page.fill("#answer-ada input[name=points]", "4")
-    page.fill("#answer-ada input[name=comment]", "nearly")
+    page.fill("#answer-ada textarea", "nearly")
     page.click("#answer-ada button")
     assert page.url.endswith(f"/questions/{QUESTION}#answer-ada")
     assert "1 of 2 marked" in page.inner_text("header")
@@ -165,8 +169,8 @@ def test_a_page_follows_the_files_but_never_while_somebody_types(
     still, typing = opened(f"{address}feedback/ada.html"), opened(f"{address}feedback/ada.html")
     for page in (still, typing):
         page.evaluate("window.same = true")
-    typing.click("text=Override points, or comment")
-    typing.fill("textarea[name=comment]", "half a sent")
+    typing.click(f"#decide-{ITEM} summary")
+    typing.fill(f"#decide-{ITEM} textarea", "half a sent")
     put(folder, graded("ada", 2.0))
     deadline = time.monotonic() + PATIENCE
     while not is_loaded_anew(still) and time.monotonic() < deadline:
@@ -174,7 +178,7 @@ def test_a_page_follows_the_files_but_never_while_somebody_types(
     assert is_loaded_anew(still)
     typing.wait_for_selector("#live-reload:visible", timeout=1000 * PATIENCE)
     assert typing.evaluate("window.same") is True
-    assert typing.input_value("textarea[name=comment]") == "half a sent"
+    assert typing.input_value(f"#decide-{ITEM} textarea") == "half a sent"
 
 
 def test_the_course_is_searched_by_name_and_by_what_is_missing(opened: Callable[..., Any], tmp_path: Path) -> None:

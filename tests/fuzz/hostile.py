@@ -31,7 +31,7 @@ import numpy as np
 import safetensors.numpy
 from mutations import ODD_TEXTS, spoilt_bytes, spoilt_text, spoilt_value
 
-from autograder.gradebook.overrides import read_overrides
+from autograder.gradebook.overrides import decisions_of
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
 from autograder.grading.assignments import find_assignment
@@ -260,7 +260,7 @@ def a_platform_file(source: random.Random, folder: Path) -> object:
         "roster": ("id,name,email\n17,Ada,ada@x.org\n18,Bela,bela@x.org\n", lambda: read_roster(path)),
         "overrides": (
             "student,item,points,comment\nada,deltas-centered,2,kind\n",
-            lambda: read_overrides(path, assignment()),
+            lambda: decisions_of(folder, assignment(), [path]).merged(),
         ),
         "policy": (POLICY, lambda: read_policy(path, assignment())),
         "canvas": (CANVAS, lambda: canvas_csv([report()], read_table(path), "Policy gradient (123)", scale=True)),

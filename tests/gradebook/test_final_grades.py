@@ -19,7 +19,7 @@ from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.class_reports import common_maximum, read_grades
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import BEGIN, stored_reports, with_final, without_finals, write_finals
-from autograder.gradebook.overrides import Override, read_overrides
+from autograder.gradebook.overrides import JOURNAL, Override, decisions_of
 from autograder.gradebook.policy import Late, Policy, read_policy
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.assignments import find_assignment
@@ -187,7 +187,7 @@ def test_of_who_is_excused_no_other_rule_says_anything_and_people_still_do() -> 
 def test_a_grade_that_nobody_has_is_not_counted_as_one(
     out: Path, tmp_path: Path, assignment: Assignment, policy: str, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rules = read_rules(out, assignment, write(tmp_path / "p.toml", policy), None, None)
+    rules = read_rules(out, assignment, write(tmp_path / "p.toml", policy), (), None)
     apply_rules(out, stored_reports(out), assignment, rules)
     assert capsys.readouterr().out.splitlines()[0] == line.format(out)
 
@@ -268,10 +268,15 @@ def test_a_policy_that_cannot_be_used_is_refused_with_its_line(
     assert f"line {line}" in str(refused.value)
 
 
+def given(path: Path, assignment: Assignment) -> list[Override]:
+    """What counts by a file of overrides alone."""
+    return decisions_of(path.parent / "none", assignment, [path]).merged()[1]
+
+
 @pytest.mark.parametrize(
     ("rows", "line", "sentence"),
     [
-        ("ada,z,1,why", 2, "there is no item 'z'"),
+        ("ada,z,1,why", 2, "there is no item 'z' in toy"),
         ("ada,a,5,why", 2, "5 points, but a has 4"),
         ("ada,,21,why", 2, "21 points, but the assignment has 20"),
         ("ada,a,-1,why", 2, "'-1' is no number of points"),
@@ -290,7 +295,7 @@ def test_an_override_that_cannot_be_used_is_refused_with_its_line(
 ) -> None:
     path = write(tmp_path / "overrides.csv", f"student,item,points,comment\n{rows}\n")
     with pytest.raises(UsageError) as refused:
-        read_overrides(path, assignment)
+        given(path, assignment)
     assert str(refused.value).startswith(f"{path}, line {line}: ")
     assert sentence in str(refused.value)
 
@@ -299,7 +304,7 @@ def test_overrides_are_read_in_any_order_of_columns_and_as_spreadsheets_write_th
     tmp_path: Path, assignment: Assignment
 ) -> None:
     text = '\N{BYTE ORDER MARK}Comment,Student,Points,Item\r\n"yes, ""right""","o\'brien, sean","3,5",a\r\n'
-    (found,) = read_overrides(write(tmp_path / "overrides.csv", text), assignment)
+    (found,) = given(write(tmp_path / "overrides.csv", text), assignment)
     assert found == Override("o'brien, sean", "a", 3.5, 'yes, "right"', f"{tmp_path / 'overrides.csv'}, line 2")
 
 
@@ -307,11 +312,11 @@ def test_a_file_that_is_not_utf_8_or_has_other_columns_is_refused(tmp_path: Path
     path = tmp_path / "overrides.csv"
     path.write_bytes("student,item,points,comment\nzoë,a,1,why\n".encode("latin-1"))
     with pytest.raises(UsageError, match=r"line 2: this is not UTF-8"):
-        read_overrides(path, assignment)
+        given(path, assignment)
     with pytest.raises(UsageError, match=r"line 1: the columns should be student,item,points,comment; found: a, b"):
-        read_overrides(write(path, "a,b\n"), assignment)
+        given(write(path, "a,b\n"), assignment)
     with pytest.raises(UsageError, match="cannot be read"):
-        read_overrides(tmp_path / "nowhere.csv", assignment)
+        given(tmp_path / "nowhere.csv", assignment)
 
 
 # Files
@@ -331,8 +336,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def apply(out: Path, assignment: Assignment, overrides: Path | None = None, policy: Path | None = None) -> Rules | None:
-    rules = read_rules(out, assignment, policy, overrides, None)
+def apply(
+    out: Path, assignment: Assignment, *overrides: Path, policy: Path | None = None, **more: bool
+) -> Rules | None:
+    rules = read_rules(out, assignment, policy, overrides, None, **more)
     if rules is not None:
         rules.check_students([], out)
         write_finals(out, stored_reports(out), assignment, rules)
@@ -388,7 +395,7 @@ def test_applying_the_rules_again_changes_no_byte_and_needs_no_file_to_be_named(
 def test_rules_that_are_taken_away_leave_no_trace(out: Path, tmp_path: Path, assignment: Assignment) -> None:
     before = contents(out)
     apply(out, assignment, write(tmp_path / "o.csv", "student,item,points,comment\nada,b,3,why\n"))
-    (out / "overrides.csv").unlink()
+    (out / JOURNAL).unlink()
     assert apply(out, assignment) is None
     without_finals(out, stored_reports(out), assignment)
     after = contents(out)
@@ -489,13 +496,13 @@ def test_grades_whose_maximum_an_earlier_kit_did_not_store_are_out_of_the_items(
 def test_a_whole_grade_may_reach_what_questions_add_and_no_more(tmp_path: Path) -> None:
     chosen = find_assignment(KIT, "policy_gradient")
     rows = "student,item,points,comment\nada,question-spread,4,good\nada,,{},as agreed\n"
-    read = read_overrides(write(tmp_path / "o.csv", rows.format(105)), chosen)
+    read = given(write(tmp_path / "o.csv", rows.format(105)), chosen)
     assert read[1].points == 105
     with pytest.raises(UsageError, match="line 3: 106 points, but the assignment has 105"):
-        read_overrides(write(tmp_path / "o.csv", rows.format(106)), chosen)
+        given(write(tmp_path / "o.csv", rows.format(106)), chosen)
     alone = "student,item,points,comment\nada,question-spread,,good\nada,,101,as agreed\n"
     with pytest.raises(UsageError, match="line 3: 101 points, but the assignment has 100"):
-        read_overrides(write(tmp_path / "o.csv", alone), chosen)
+        given(write(tmp_path / "o.csv", alone), chosen)
 
 
 # The page
@@ -559,16 +566,27 @@ def test_overrides_survive_grading_again_and_a_wrong_file_stops_a_run_before_it_
         assert done.returncode == 0, done.stderr
         assert (kit / "g/grades.csv").read_bytes() == before["grades.csv"]
         assert (kit / "g/feedback/ada.html").read_bytes() == before["feedback/ada.html"]
-    write(kit / "g/overrides.csv", "student,item,points,comment\nada,ramp-values,50,by hand\n")
-    kept = contents(kit / "g")
-    for again in (("grade", "class", "--out", "g", "--fresh"), ("gradebook", "g")):
-        done = autograder(kit, *again)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "overrides.csv, line 2: 50 points, but ramp-values has 6." in done.stderr
-    assert contents(kit / "g") == kept
-    (kit / "g/overrides.csv").unlink()
-    done = autograder(kit, "gradebook", "g")
-    assert done.stdout == "No rules are applied any more: grades.csv holds what the grader gave.\n"
+    journal = (kit / "g" / JOURNAL).read_text()
+    for row, sentence in (
+        ("bela,ramp-values,50,by hand", "line 2: 50 points, but ramp-values has 6."),
+        ("zoe,,,shown", "line 2: nobody handed in whose report is called zoe."),
+        ("ada,loop-seed,1,of another", "line 2: there is no item 'loop-seed' in toy;"),
+        ("ada,ramp-values,4,by another", "line 2: ada, ramp-values has 5 points by "),
+    ):
+        write(kit / "x.csv", f"student,item,points,comment\n{row}\n")
+        for again in (("grade", "class", "--out", "g", "--fresh"), ("gradebook", "g")):
+            done = autograder(kit, *again, "--overrides", "o.csv", "--overrides", "x.csv")
+            assert (done.returncode, done.stdout) == (2, "")
+            assert f"x.csv, {sentence}" in done.stderr
+        assert (kit / "g" / JOURNAL).read_text() == journal
+    done = autograder(kit, "gradebook", "g", "--overrides", "x.csv", "--replace")
+    assert done.returncode == 0, done.stderr
+    assert "replaced: x.csv, line 2: ada, ramp-values has 5 points by " in done.stderr
+    assert (kit / "g" / JOURNAL).read_text().startswith(journal)
+    assert b"4" in (kit / "g/grades.csv").read_bytes().splitlines()[1]
+    (kit / "g" / JOURNAL).unlink()
+    done = autograder(kit, "gradebook", "g", "--replace")
+    assert "No rules are applied any more: grades.csv holds what the grader gave.\n" in done.stdout
     assert "by hand" not in "".join(data.decode() for data in contents(kit / "g").values())
 
 

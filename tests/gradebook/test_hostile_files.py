@@ -15,7 +15,7 @@ from places import KIT
 from sample_reports import report
 
 from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.overrides import read_overrides
+from autograder.gradebook.overrides import decisions_of
 from autograder.gradebook.policy import read_policy
 from autograder.gradebook.roster import read_roster
 from autograder.grading.assignments import find_assignment
@@ -93,7 +93,7 @@ def test_a_csv_that_is_spoilt_is_read_or_refused_with_its_path(
     path.write_bytes(data)
     for read in (
         read_roster,
-        lambda path: read_overrides(path, assignment),
+        lambda path: decisions_of(tmp_path, assignment, [path]).merged(),
         lambda path: read_times(path, assignment, []),
     ):
         found, refused = told(partial(read, path))

@@ -78,12 +78,12 @@ def test_an_item_changed_for_all_comes_first(
 def test_an_override_counts_on_what_an_item_is_worth_for_all(tmp_path: Path, assignment: Assignment) -> None:
     (tmp_path / "policy.toml").write_text("[items.b]\npoints = 3\n")
     (tmp_path / "overrides.csv").write_text("student,item,points,comment\nada,b,3,seen\n")
-    rules = read_rules(tmp_path, assignment, None, None, None)
+    rules = read_rules(tmp_path, assignment, None, (), None)
     assert rules is not None
     assert final_of(report(b=0), rules).points == 17
     (tmp_path / "overrides.csv").write_text("student,item,points,comment\nada,b,6,seen\n")
     with pytest.raises(UsageError, match="line 2: 6 points, but b has 3"):
-        read_rules(tmp_path, assignment, None, None, None)
+        read_rules(tmp_path, assignment, None, (), None)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_slip_days_are_counted_in_the_order_of_deadlines(tmp_path: Path, assignm
         (tmp_path / name / "timestamps.csv").write_text(f"student,submitted\n{times}")
     found = {}
     for name in reversed(handed_in):
-        rules = read_rules(tmp_path / name, assignment, None, None, None)
+        rules = read_rules(tmp_path / name, assignment, None, (), None)
         assert rules is not None
         finals = write_finals(tmp_path / name, stored_reports(tmp_path / name), assignment, rules)
         found[name] = {student: (one.points, one.adjustments[0].reason) for student, one in finals.items()}
@@ -173,7 +173,7 @@ def test_slip_days_are_counted_in_the_order_of_deadlines(tmp_path: Path, assignm
     assert found["3-grpo"] == {"ada": (18, told.format(0, "0 of 3")), "bela": (18, told.format(1, "0 of 5"))}
     (tmp_path / "slip-days.toml").write_text("days = -1\n")
     with pytest.raises(UsageError, match=r"slip-days.toml, line 1: days should be greater than or equal to 0"):
-        read_rules(tmp_path / "1-bandits", assignment, None, None, None)
+        read_rules(tmp_path / "1-bandits", assignment, None, (), None)
 
 
 # Laws

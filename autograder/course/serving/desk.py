@@ -1,6 +1,6 @@
 """A folder of grades as staff sit before it: what is there now, and what they decide.
 
-`overrides.csv` in that folder is the truth. A decision is written there, then what `autograder gradebook` does is done.
+The journal in that folder is the truth. A decision is a row at its end, then what `autograder gradebook` does is done.
 While a run is writing into the folder the row alone is written: the run applies it at its end, and if not, this does.
 """
 
@@ -9,45 +9,59 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-import tempfile
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.authoring.handout.source_notebook import read_extras
 from autograder.course.dashboard import settle
 from autograder.course.results import alone
 from autograder.course.serving.answers import Answer
+from autograder.gradebook.final_grades import final_of, most_of
 from autograder.gradebook.grades_folder import stored_reports
-from autograder.gradebook.overrides import Override, counting, overrides_in, read_overrides, with_row
-from autograder.gradebook.rules import read_rules
+from autograder.gradebook.overrides import JOURNAL, decisions_of, line_of
+from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.files import file_stem, writing
 from autograder.vocabulary.report import Report, read_report
+from autograder.vocabulary.rows import Row
 from autograder.vocabulary.text import number, visible
 
-OVERRIDES = "overrides.csv"
 MAX_COMMENT = 2000
 IN_A_PARAGRAPH = re.compile(r"(?<=\S)\n(?![ ]*(?:[-*] |\||\d+\. )|\n| {4})[ ]*")
-OF_THE_CLASS = ("index.html", "run.json", "grades.csv", OVERRIDES)
+OF_THE_CLASS = ("index.html", "run.json", "grades.csv", JOURNAL)
+History = dict[tuple[str, str], tuple[Row, ...]]  # report and item → the journal's rows, the oldest first
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What points can be given for: an item, a question, or "" for the whole grade."""
+    """What points can be given for: an item, a question, or "" for the whole grade.
+
+    points    as the grader gave them
+    history   the rows of the journal about it, the oldest first
+    """
 
     item: str
-    title: str
     points: float | None
     most: float
+    history: tuple[Row, ...] = ()
 
     @property
-    def words(self) -> str:
-        """What a list of choices shows."""
-        earned = "" if self.points is None else f"{number(self.points)} of "
-        return f"{self.item or 'the whole grade'} ({earned}{number(self.most)})"
+    def decided(self) -> Row | None:
+        """The decision that counts."""
+        last = self.history[-1] if self.history else None
+        return last if last and (last["points"] or last["comment"]) else None
+
+    @property
+    def seen(self) -> str:
+        """The line of the last row."""
+        return line_of(self.history[-1]) if self.history else ""
+
+
+class LargeChange(UsageError):  # noqa: N818 (a question, not a fault)
+    """A change so large that whoever makes it is asked first: the sentence says from what to what."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +78,13 @@ class Question:
 class Desk:
     """One folder of grades. Decisions are made one after another; reading needs no turn.
 
+    who       who decides
     answers   student → question → what was answered, where submissions were given
     """
 
     folder: Path
     assignment: Assignment
+    who: str
     answers: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -90,21 +106,28 @@ class Desk:
     def report_of(self, stem: str) -> Report | None:
         """The report of the student whose files are called that."""
         path = self.folder / "reports" / f"{stem}.json"
-        report = None if path.is_symlink() else read_report(path)
-        return report if report is not None and file_stem(report.student) == stem else None
+        with contextlib.suppress(OSError):  # a name that is too long for any file
+            report = None if path.is_symlink() else read_report(path)
+            return report if report is not None and file_stem(report.student) == stem else None
+        return None
 
-    def decided(self) -> dict[tuple[str, str], Override]:
-        """What `overrides.csv` says, by student and item. UsageError where it cannot be read."""
-        path = self.folder / OVERRIDES
-        rows = read_overrides(path, self.assignment) if path.is_file() else []
-        return {(row.student, row.item): row for row in rows}
+    def history(self) -> History:
+        """The rows of the journal by report and item, the oldest first. UsageError where it cannot be used."""
+        decisions = decisions_of(self.folder, self.assignment)
+        decisions.merged()
+        found: History = {}
+        for row in (*decisions.rows(), *decisions.new):
+            key = row["student"], row["item"]
+            found[key] = (*found.get(key, ()), row)
+        return found
 
     def choices(self, report: Report) -> list[Choice]:
-        """What points can be given for in this report."""
-        items = [Choice(item.item, item.title, item.points, item.max_points) for item in report.items]
-        asked = [Choice(one.id, one.text.split("\n")[0], None, one.points) for one in self.questions]
-        counted = sum(counting(self.decided().values()).values())
-        return [*items, *asked, Choice("", "", None if counted else report.points, report.max_points + counted)]
+        """What points can be given for in this report: its items, the questions, the whole."""
+        stem, history = file_stem(report.student), self.history()
+        items = [Choice(item.item, item.points, item.max_points) for item in report.items]
+        asked = [Choice(one.id, None, one.points) for one in self.questions]
+        whole = Choice("", report.points, most_of(report, self._rules()))
+        return [replace(one, history=history.get((stem, one.item), ())) for one in (*items, *asked, whole)]
 
     def is_grading(self) -> bool:
         """Whether a run is writing into the folder."""
@@ -119,66 +142,96 @@ class Desk:
         """Another text whenever what a page shows may have changed: one student's, or everybody's."""
         self._apply_what_waits()
         if stem:
-            paths = [self.folder / "feedback" / f"{stem}.html", self.folder / OVERRIDES]
+            paths = [self.folder / "feedback" / f"{stem}.html", self.folder / JOURNAL]
         else:
             paths = [*(self.folder / name for name in OF_THE_CLASS), *sorted((self.folder / "reports").glob("*.json"))]
         return hashlib.sha256(repr([_mark(path) for path in paths]).encode()).hexdigest()[:16]
 
     # Deciding
 
-    def decide(self, student: str, item: str, points: str, comment: str) -> str:
-        """Write a row, and what follows from it; what to tell whoever decided. UsageError where it cannot be."""
-        comment = visible(" ".join(comment.split()))
+    def decide(self, form: Mapping[str, str]) -> None:
+        """Add the row that a form says to the journal, and do what follows from it; UsageError where it cannot be.
+
+        report   the name of the report's file
+        seen     the line of the row that it replaces; "" where there was none
+        sure     the sentence of LargeChange that whoever decides has agreed to
+        remove   withdraw what was decided
+        """
+        fields = dict.fromkeys(("report", "item", "points", "comment", "seen", "sure", "remove"), "") | dict(form)
+        points, comment = fields["points"].strip(), visible(" ".join(fields["comment"].split()))
+        if fields["remove"]:
+            points = comment = ""
+        elif not comment:
+            raise UsageError("This is a change without a reason: say why, the student reads it.")
         if len(comment) > MAX_COMMENT:
             raise UsageError(f"The comment is longer than {MAX_COMMENT:,} characters: shorten it.")
-        return self._write(student, item, (points.strip(), comment))
-
-    def take_back(self, student: str, item: str) -> str:
-        """Take the row away again."""
-        return self._write(student, item, None)
-
-    def _write(self, student: str, item: str, decided: tuple[str, str] | None) -> str:
-        if self.report_of(file_stem(student)) is None:
-            raise UsageError(f"{visible(student, 80)} has no report here.")
-        path = self.folder / OVERRIDES
+        report = self.report_of(fields["report"])
+        if report is None:
+            raise UsageError(f"{visible(fields['report'], 80)} has no report here.")
+        own = {"student": fields["report"], "points": points, "comment": comment, "who": self.who}
         with self._turn:
-            data = with_row(path.read_bytes() if path.is_file() else b"", path, student, item, decided)
-            self._check(data, student, item, decided)
-            with tempfile.TemporaryDirectory() as other:
-                candidate = Path(other) / OVERRIDES
-                write_atomically(candidate, data)
-                if self._apply(candidate):
-                    return "Saved, and the final grades with it."
-            write_atomically(path, data)
+            known, before = decisions_of(self.folder, self.assignment), self._rules()
+            decisions = replace(known, new=[*known.new, Row("Not saved", fields | own)])
+            after = replace(before, overrides=decisions.merged()[1])
+            after.check_students((), self.folder)
+            question = _question(report, fields["item"], before, after)
+            if question and fields["sure"] != question:
+                raise LargeChange(question)
+            with writing(decisions.path, ""):
+                decisions.keep()
             self._waits = True
-            return "Saved. It counts as soon as the grading that is going on has ended."
+            with writing(self.folder, ""):
+                self._waits = not self._apply()
 
-    def _check(self, data: bytes, student: str, item: str, decided: tuple[str, str] | None) -> None:
-        """Raise UsageError unless the file reads back as what was decided: a name may not survive a CSV."""
-        rows = overrides_in(data, Path(OVERRIDES), self.assignment)
-        found = [row for row in rows if (row.student, row.item) == (student, item)]
-        if [row.comment for row in found] != ([decided[1]] if decided else []):
-            raise UsageError(f"The name {visible(student, 80)!r} cannot stand in {OVERRIDES}.")
+    def _rules(self) -> Rules:
+        return read_rules(self.folder, self.assignment, None, (), None) or Rules()
 
-    def _apply(self, overrides: Path | None) -> bool:
+    def _apply(self) -> bool:
         """Make final grades of all reports; whether nobody else was writing into the folder."""
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(alone(self.folder))
             except UsageError:
                 return False
-            rules = read_rules(self.folder, self.assignment, None, overrides, None)
-            if rules is not None:
-                reports = self.reports()
-                rules.check_students([report.student for report in reports], self.folder)
-                settle(self.folder, reports, self.assignment, rules)
+            rules = self._rules()
+            rules.check_students((), self.folder)
+            settle(self.folder, self.reports(), self.assignment, rules)
             return True
 
     def _apply_what_waits(self) -> None:
         if not self._waits:
             return
-        with self._turn, contextlib.suppress(UsageError):
-            self._waits = self._waits and not self._apply(None)
+        with self._turn, contextlib.suppress(UsageError, OSError):
+            self._waits = self._waits and not self._apply()
+
+
+def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
+    """What to ask before a large change: by more than half of an item's points, or a tenth of the whole grade.
+
+    "" where there is nothing to ask. The first points for an answer in words change nothing that was there.
+    """
+    was, now = _points(report, before), _points(report, after)
+    most = {one.item: one.max_points for one in report.items} | before.questions | after.questions
+    most[""] = most_of(report, after)
+    changes = {name: (was.get(name), now.get(name)) for name in dict.fromkeys((item, ""))}
+    large = [
+        had is not None and abs((has or 0.0) - had) > most[name] / (2 if name else 10)
+        for name, (had, has) in changes.items()
+    ]
+    if changes[item][0] is None or not any(large):
+        return ""
+    shown = [
+        f"{name or 'the whole grade'} {number(had or 0.0)} → {number(has or 0.0)} of {number(most[name])}"
+        for name, (had, has) in changes.items()
+    ]
+    return f"This is a large change: {', '.join(shown)}. Save again if you mean it."
+
+
+def _points(report: Report, rules: Rules) -> dict[str, float | None]:
+    """The points of items and of the whole, "", as people have decided; None where there are none."""
+    final = final_of(report, rules)
+    decided = {one.item: one.after for one in final.adjustments if one.rule in ("override", "question")}
+    return {one.item: one.points for one in report.items} | decided | {"": final.points}
 
 
 def unwrapped(text: str) -> str:

@@ -10,6 +10,7 @@ Of a course, the same below the folder of each assignment. Nothing else of the f
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +18,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from autograder.course.serving.desk import Desk, Question
+from autograder.course.serving.desk import Choice, Desk, History, LargeChange, Question
 from autograder.course.serving.gate import Asked, Gate, Refused, Request, form_of
 from autograder.course.serving.live_page import live
 from autograder.course.serving.reply import Reply, data, moved
-from autograder.gradebook.overrides import Override
 from autograder.pages.class_page import ClassPage
 from autograder.pages.guidance.teaching import Background
 from autograder.pages.html import page_template, render_page
@@ -32,14 +32,21 @@ from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
 NO_PAGE = "There is no such page."
+WHOLE = "the-whole-grade"  # the anchor of its form
 
 
 @dataclass(frozen=True)
 class Said:
-    """What to tell above a form: what was done, or what was wrong and with what."""
+    """What to tell at a form: what was done, what was wrong and with what, or what is asked first.
+
+    at       the anchor of the form
+    fields   what was typed into it
+    """
 
     text: str = ""
+    at: str = ""
     wrong: bool = False
+    asks: bool = False
     fields: Mapping[str, str] | None = None
 
 
@@ -65,6 +72,13 @@ class Site:
 
 
 def _answer(desk: Desk, parts: tuple[str, ...], asked: Asked, request: Request, root: str) -> Reply:
+    try:
+        return _page(desk, parts, asked, request, root)
+    except KitError as error:  # reports or decisions that cannot be read
+        raise Refused(503, visible(str(error))) from None
+
+
+def _page(desk: Desk, parts: tuple[str, ...], asked: Asked, request: Request, root: str) -> Reply:
     if request.method == "POST":
         if parts != ("decide",):
             raise Refused(405, "Nothing can be written there.")
@@ -78,9 +92,7 @@ def _answer(desk: Desk, parts: tuple[str, ...], asked: Asked, request: Request, 
             stem = asked.query.get("student", "")
             return data({"version": desk.version(_stem(stem)), "grading": desk.is_grading()})
         case ("feedback", name) if name.endswith(".html"):
-            return _student_page(
-                desk, name.removesuffix(".html"), root, Said("Saved." if "saved" in asked.query else "")
-            )
+            return _student_page(desk, name.removesuffix(".html"), root, Said("Saved.", asked.query.get("saved", "")))
         case ("questions", name):
             return _question_page(desk, name, root, Said())
     raise Refused(404, NO_PAGE)
@@ -92,7 +104,7 @@ def _class_page(desk: Desk, root: str) -> Reply:
     if not grading and (desk.folder / "index.html").is_file():
         page = _file(desk.folder / "index.html").decode()
     else:
-        made, reports = ClassPage(), _reports(desk)
+        made, reports = ClassPage(), desk.reports()
         for report in reports:
             made.add(report)
         page = "".join(
@@ -102,40 +114,46 @@ def _class_page(desk: Desk, root: str) -> Reply:
     return live(page, _bar(desk, root, version, "", said))
 
 
-def _student_page(desk: Desk, stem: str, root: str, said: Said, status: int = 200) -> Reply:
+def _student_page(desk: Desk, stem: str, root: str, said: Said) -> Reply:
+    """A student's page with a form at each item; those on the whole grade and the questions stand above."""
     report = desk.report_of(_stem(stem))
     if report is None:
         raise Refused(404, NO_PAGE)
-    version = desk.version(stem) if not said.wrong else ""
+    version = "" if said.fields else desk.version(stem)
     page = _file(desk.folder / "feedback" / f"{stem}.html").decode()
-    panel = _rendered("marking.html", **_marking(desk, report, root, said))
-    return live(page, _bar(desk, root, version, stem), panel, status)
+    choices = desk.choices(report)
+    anchors = {f"decide-{one.item}" if one.item else WHOLE: one for one in choices}
+    trouble = said.text if said.wrong and said.at not in anchors else ""
+    above = []
+    for anchor, one in anchors.items():
+        form = _rendered("override.html", one=one, anchor=anchor, action=f"{root}decide", report=stem, said=said)
+        at_item = _with_form(page, one.item, form)
+        page = at_item or page
+        if at_item is None:
+            above.append(form)
+    decided = [one for one in choices if one.item and one.decided]
+    panel = _rendered("marking.html", forms=above, decided=decided, trouble=trouble)
+    return live(page, _bar(desk, root, version, stem), panel, 400 if said.wrong else 200)
 
 
-def _marking(desk: Desk, report: Report, root: str, said: Said) -> dict[str, object]:
-    """What the form on a student's page needs."""
-    trouble = ""
-    try:
-        own = [row for row in desk.decided().values() if row.student == report.student]
-    except KitError as error:
-        own, trouble = [], str(error)
-    return {
-        "action": f"{root}decide",
-        "student": report.student,
-        "choices": desk.choices(report),
-        "decided": own,
-        "said": Said(trouble, True) if trouble else said,
-        "fields": {"item": "", "points": "", "comment": "", **(said.fields or {})},
-    }
+def _with_form(page: str, item: str, form: Markup) -> str | None:
+    """The page with the form where the item ends: its card, its line in a list, the cell that names it; None without.
+
+    No text of a student holds a tag.
+    """
+    begin = re.search(rf'<(article|li|span)\b[^>]* id="item-{re.escape(item)}">', page) if item else None
+    if begin is None:
+        return None
+    end = page.index("</td>" if begin[1] == "span" else f"</{begin[1]}>", begin.end())
+    return f"{page[:end]}{form}{page[end:]}"
 
 
-def _question_page(desk: Desk, name: str, root: str, said: Said, status: int = 200) -> Reply:
+def _question_page(desk: Desk, name: str, root: str, said: Said) -> Reply:
     question = next((one for one in desk.questions if one.id == name), None)
     if question is None:
         raise Refused(404, NO_PAGE)
-    reports = _reports(desk)
-    decided = desk.decided() if reports else {}
-    rows = [_answered(desk, question, report, decided) for report in reports]
+    reports, history = desk.reports(), desk.history()
+    rows = [_answered(desk, question, report, history) for report in reports]
     page = render_page(
         "questions.html",
         title=desk.assignment.title,
@@ -149,52 +167,44 @@ def _question_page(desk: Desk, name: str, root: str, said: Said, status: int = 2
         feedback=f"{root}feedback/",
         said=said,
     )
-    return live(page, _bar(desk, root, "", ""), status=status)
+    return live(page, _bar(desk, root, "", ""), status=400 if said.wrong else 200)
 
 
-def _answered(
-    desk: Desk, question: Question, report: Report, decided: Mapping[tuple[str, str], Override]
-) -> dict[str, object]:
+def _answered(desk: Desk, question: Question, report: Report, history: History) -> dict[str, object]:
     """A student's answer with what was decided on it."""
-    row = decided.get((report.student, question.id))
-    answer = desk.answers.get(report.student, {}).get(question.id)
     stem = file_stem(report.student)
+    choice = Choice(question.id, None, question.points, history.get((stem, question.id), ()))
+    answer = desk.answers.get(report.student, {}).get(question.id)
     return {
         "student": report.student,
+        "report": stem,
+        "choice": choice,
         "page": f"{urllib.parse.quote(stem, safe='')}.html",
-        "anchor": f"answer-{urllib.parse.quote(stem, safe='')}",
+        "anchor": _answer_anchor(stem),
         "answer": answer,
         "other": answer is not None and answer.sha256 != report.submission.sha256,
-        "points": "" if row is None or row.points is None else f"{row.points:g}",
-        "comment": "" if row is None else row.comment,
+        "points": choice.decided["points"] if choice.decided else "",
     }
 
 
+def _answer_anchor(stem: str) -> str:
+    return f"answer-{urllib.parse.quote(stem, safe='')}"
+
+
 def _decide(desk: Desk, fields: Mapping[str, str], root: str) -> Reply:
-    """Take a form; back to the page that it stands on."""
-    student, item, back = (fields.get(name, "") for name in ("student", "item", "back"))
-    stem = file_stem(student)
+    """Take a form; back to the page that it stands on. `report` is the name of the report's file, as the page said."""
+    stem, item, on_question = _stem(fields.get("report", "")), fields.get("item", ""), fields.get("back") == "question"
+    anchor = _answer_anchor(stem) if on_question else f"decide-{item}" if item else WHOLE
     try:
-        if fields.get("remove"):
-            desk.take_back(student, item)
-        else:
-            desk.decide(student, item, fields.get("points", ""), fields.get("comment", ""))
+        desk.decide(fields)
     except KitError as error:
-        said = Said(visible(str(error)), True, fields)
-        if back == "question":
-            return _question_page(desk, item, root, said, 400)
-        return _student_page(desk, stem, root, said, 400)
-    quoted = urllib.parse.quote(stem, safe="")
-    if back == "question":
-        return moved(f"{root}questions/{urllib.parse.quote(item, safe='')}#answer-{quoted}")
-    return moved(f"{root}feedback/{quoted}.html?saved=1")
-
-
-def _reports(desk: Desk) -> list[Report]:
-    try:
-        return desk.reports()
-    except KitError as error:
-        raise Refused(503, str(error)) from None
+        asks = isinstance(error, LargeChange)
+        said = Said(visible(str(error)), anchor, not asks, asks, fields)
+        return _question_page(desk, item, root, said) if on_question else _student_page(desk, stem, root, said)
+    if on_question:
+        return moved(f"{root}questions/{urllib.parse.quote(item, safe='')}#{anchor}")
+    quoted = urllib.parse.quote(anchor, safe="")
+    return moved(f"{root}feedback/{urllib.parse.quote(stem, safe='')}.html?saved={quoted}#{quoted}")
 
 
 def _bar(desk: Desk | None, root: str, version: str, stem: str, said: str = "") -> Markup:
