@@ -17,12 +17,11 @@ from autograder.grading.counterexamples.search import Search, with_counterexampl
 from autograder.grading.counterexamples.typed import calls_of
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
-from autograder.grading.judging import ItemJudge, Judge, Judged, load_failure, not_graded, nothing_to_grade
+from autograder.grading.judging import ItemJudge, Judge, Judged, load_failure, not_graded, nothing_to_grade, withheld
 from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
 from autograder.grading.remarks.details import Details
 from autograder.grading.remarks.pictures import curve_of, picture_of
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.observation import Observation
 from autograder.submissions.submission import Submission
 from autograder.submissions.syntax import written
 from autograder.vocabulary.errors import GraderFault, KitError
@@ -46,7 +45,6 @@ class Grader:
 
     drawing   draws counterexamples where a hidden case fails; None where none are looked for
     rows      probes whose answers are by rows, to which public cases are cut where there are no hidden ones
-    right     for each case the last right answers: see `Judge`
     """
 
     assignment: Assignment
@@ -55,7 +53,6 @@ class Grader:
     probes: str
     drawing: Drawing | None = None
     rows: Mapping[str, Any] = field(default_factory=dict)
-    right: dict[str, list[Observation]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assignment: Assignment, fixtures: Fixtures, *, counterexamples: bool = True) -> Grader:
@@ -113,8 +110,8 @@ class Grader:
             return [nothing_to_grade(item, self.fixtures.of_item(item.id)) for item in items], submission.problem, shown
         outcomes = self._run(submission, sandbox, items, curves)
         module = self.assignment.module
-        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())), self.right)
-        judged = {item.id: self._judged(item, outcomes, judge) for item in items}
+        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
+        judged = withheld({item.id: self._judged(item, outcomes, judge) for item in items})
         names = self._names(items, outcomes, judged)
         texts = self.assignment.untouched_source(), submission.source
         told = ItemJudge(self.assignment.items, self.fixtures, judged, outcomes, texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from autograder.grading.cases import Case
 from autograder.grading.compare import Mismatch, compare
@@ -31,7 +31,6 @@ from autograder.grading.remarks.wording import (
     which_case,
 )
 from autograder.sandbox.calls import Outcome
-from autograder.sandbox.observation import Observation
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Verdict
 
@@ -43,11 +42,15 @@ NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdict on one case; `mismatch` is what it returned and should not have."""
+    """The verdict on one case; `mismatch` is what it returned and should not have.
+
+    withheld   nothing is wrong in this case, and it counts once the function returns right values: see `withheld`
+    """
 
     case: Case
     result: CaseResult
     mismatch: Mismatch | None = None
+    withheld: bool = False
 
     @property
     def passed(self) -> bool:
@@ -60,25 +63,22 @@ class Judge:
     """What every case of a submission is judged with.
 
     load_failure   why the module could not be imported; "" where it could
-    right          case's id → the last few answers in which nothing was wrong, of whichever submissions: what comes
-                   again as the same object is judged once
     """
 
     module: str
     submission: Submission
     load_failure: str = ""
-    right: dict[str, list[Observation]] = field(default_factory=dict)
 
     def judge(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
-        """The verdict on a case that ran, or was to run."""
+        """The verdict on a case that ran, or was to run. What comes again as the same object is judged once."""
         if outcome.observation is None:
             return self._without_answer(case, outcome, timeout)
-        right = self.right.get(case.id, [])
+        right = case.right[:]
         if any(outcome.observation is one for one in right):
             return _judged(case, "passed", "")
         mismatch = compare(case.expected, outcome.observation)
         if mismatch is None:
-            self.right[case.id] = [outcome.observation, *right][:RIGHT_KEPT]
+            case.right[:] = [outcome.observation, *right][:RIGHT_KEPT]
             return _judged(case, "passed", "")
         if mismatch.rung == "error" and _is_stub(mismatch.observed):
             return self._missing(case, f"{case.function} is not implemented yet.")
@@ -108,6 +108,31 @@ class Judge:
         return _judged(case, "missing", message)
 
 
+def withheld(judged: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
+    """The same verdicts, where points are earned by values: cases that forgive them count beside right ones alone.
+
+    A function that returns zeros, one constant or its argument, and refuses what it should refuse, has the right form
+    and no right value: what passed of it fails then. Right values are two different numbers, in the passed cases, of
+    one thing that it returns; or those of all cases that judge values.
+    """
+    found = {item: list(own) for item, own in judged.items()}
+    for function in {one.case.function for own in judged.values() for one in own}:
+        own = [one for cases in judged.values() for one in cases if one.case.function == function]
+        numbers: dict[str, frozenset[float]] = {}
+        for name, values in ((name, more) for one in own if one.passed for name, more in one.case.judged_numbers.items()):
+            numbers[name] = numbers.get(name, frozenset()) | values
+        if any(len(values) > 1 for values in numbers.values()):
+            continue
+        if all(one.passed for one in own if one.case.judged_numbers):
+            continue
+        counts = f"This is as it should be, and counts once {function} returns right values in at least one case."
+        for cases in found.values():
+            for place, one in enumerate(cases):
+                if one.passed and one.case.function == function and not one.case.judged_numbers:
+                    cases[place] = replace(_judged(one.case, "failed", counts), withheld=True)
+    return found
+
+
 @dataclass(frozen=True)
 class ItemJudge:
     """What the items of a submission are told with.
@@ -129,10 +154,14 @@ class ItemJudge:
         results = tuple(one.result for one in own)
         points = round(item.points * sum(one.passed for one in own) / len(own), 2)
         seconds = round(sum(self.outcomes[one.case.id].seconds for one in own), 4)
-        before = next((index for index, one in enumerate(own) if not one.passed), len(own))
-        if before == len(own):
+        failing = [index for index, one in enumerate(own) if not one.passed]
+        if not failing:
             return _result(item, points, "passed", "", "", results, seconds=seconds)
+        before = next((index for index in failing if not own[index].withheld), failing[0])
         first = own[before]
+        if first.withheld:
+            start = wrong_item(self.items, item, self.judged)
+            return _result(item, points, "failed", first.result.message, start, results, seconds=seconds)
         verdict, message, hint = _worst(results), first.result.message, ""
         listed = self.items
         simpler = simpler_item(listed, item, self.judged, first.mismatch)
@@ -197,6 +226,13 @@ def simpler_item(
         return next((other for other, found in failing if may_share_a_cause(found, mismatch)), "")
     earlier = [one.id for one in items[: [one.id for one in items].index(item.id)]]
     return next((other for other, found in failing if other in earlier and same_kind(found, mismatch)), "")
+
+
+def wrong_item(items: Sequence[Item], item: Item, judged: Mapping[str, Sequence[Judged]]) -> str:
+    """The hint where an item's cases are right and count for nothing yet: the first item whose answers are wrong."""
+    own = (other.id for other in items if other.function == item.function)
+    wrong = (name for name in own if any(not one.passed and not one.withheld for one in judged.get(name, ())))
+    return next((f"{name} fails too: start there." for name in wrong), "")
 
 
 def _is_value(mismatch: Mismatch | None) -> bool:
