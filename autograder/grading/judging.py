@@ -118,12 +118,8 @@ def withheld(judged: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
     found = {item: list(own) for item, own in judged.items()}
     for function in {one.case.function for own in judged.values() for one in own}:
         own = [one for cases in judged.values() for one in cases if one.case.function == function]
-        numbers: dict[str, frozenset[float]] = {}
-        for name, values in ((name, more) for one in own if one.passed for name, more in one.case.judged_numbers.items()):
-            numbers[name] = numbers.get(name, frozenset()) | values
-        if any(len(values) > 1 for values in numbers.values()):
-            continue
-        if all(one.passed for one in own if one.case.judged_numbers):
+        of_values = [one for one in own if one.case.judged_numbers]
+        if all(one.passed for one in of_values) or _has_right_values(of_values):
             continue
         counts = f"This is as it should be, and counts once {function} returns right values in at least one case."
         for cases in found.values():
@@ -131,6 +127,15 @@ def withheld(judged: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
                 if one.passed and one.case.function == function and not one.case.judged_numbers:
                     cases[place] = replace(_judged(one.case, "failed", counts), withheld=True)
     return found
+
+
+def _has_right_values(judged: Sequence[Judged]) -> bool:
+    """Whether one thing that passed holds two different numbers, which no constant does."""
+    numbers: dict[str, frozenset[float]] = {}
+    for one in judged:
+        for name, more in one.case.judged_numbers.items() if one.passed else ():
+            numbers[name] = numbers.get(name, frozenset()) | more
+    return any(len(values) > 1 for values in numbers.values())
 
 
 @dataclass(frozen=True)
