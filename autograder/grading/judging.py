@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,13 +31,14 @@ from autograder.grading.remarks.wording import (
     is_unfinished,
     which_case,
 )
-from autograder.sandbox.calls import Outcome
+from autograder.sandbox.calls import OUT_OF_TIME, Outcome
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Verdict
 
 RIGHT_KEPT = 8  # answers that are known to be right, for each case: other orders of the same sums
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
 NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
+LATE = f"{NOT_REACHED}: {OUT_OF_TIME.detail}."
 NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
 
 
@@ -63,11 +65,13 @@ class Judge:
     """What every case of a submission is judged with.
 
     load_failure   why the module could not be imported; "" where it could
+    budget         the seconds that the whole submission may take
     """
 
     module: str
     submission: Submission
     load_failure: str = ""
+    budget: float = math.inf
 
     def judge(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
         """The verdict on a case that ran, or was to run. What comes again as the same object is judged once."""
@@ -90,12 +94,16 @@ class Judge:
             return self.load_failure
         lost = {one.case.function for one in judged if one.result.verdict == "not_run"}
         notes = dict.fromkeys(note for name, note in self.submission.unread.items() if name in lost)
+        if any(one.result.message == LATE for one in judged):
+            notes[f"the submission had used up its time: all calls together may take {self.budget:g} seconds"] = None
         return "\n".join(f"{note[:1].upper()}{note[1:]}." for note in notes)
 
     def _without_answer(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
         verdict: Verdict = "raised" if outcome.status == "observed" else outcome.status
         if self.load_failure:
             return _judged(case, verdict, f"{NOT_REACHED}: {self.module}.py could not be imported.")
+        if outcome.is_out_of_time:
+            return _judged(case, verdict, LATE)
         message = about_outcome(case, outcome, timeout, self.submission.place)
         if verdict == "missing" or is_unfinished(outcome.raised):
             return self._missing(case, message)

@@ -114,7 +114,7 @@ def _seen(
         parts = parts_of(found, params["returns"], values, exact=exact)
         upstream = inputs[params["upstream"]] if "upstream" in params else None
         output = _together([parts[name] for name in params.get("gradients_of", [*parts][:1])])
-        slopes = gradients(output, leaves | constants, upstream, exact=exact)
+        slopes = gradients(output, {**leaves, **constants}, upstream, exact=exact)
         facts |= {f"pull of {name}": size_of(slopes.pop(f"gradient {name}"), of_nothing=0.0) for name in constants}
         returned |= parts | slopes
     for name, formula in formulas.items():
