@@ -78,17 +78,12 @@ class Expectation:
         shape = () if self.array is None else self.array.shape
         return {axis: size for axis, size in zip(self.axes, shape, strict=False) if not UNNAMED.fullmatch(axis)}
 
-    @property
-    def accepts_zeros(self) -> bool:
-        """Whether zeros would do in place of right values, or no value is looked at."""
+    def judged_numbers(self, inputs: Iterable[Array]) -> frozenset[float] | None:
+        """See `Case.judged_numbers`; None where zeros would do in place of right values, or no value is looked at."""
         if self.kind not in ("value", "gradient") or "values" in self.forgiven or self.array is None:
-            return self.kind != "witness"
-        return bool((np.abs(self.array) <= self.atol + self.rtol * np.abs(self.array)).all())
-
-    def numbers(self, inputs: Iterable[Array]) -> frozenset[float]:
-        """The least and greatest of the expected numbers; none where an input begins with the same ones."""
-        if self.array is None:
-            return frozenset({0.0, 1.0})
+            return frozenset((0.0, 1.0)) if self.kind == "witness" else None
+        if (np.abs(self.array) <= self.atol + self.rtol * np.abs(self.array)).all():
+            return None
         start = tuple(map(slice, self.array.shape))
         if any(array.ndim == self.array.ndim and np.array_equal(self.array, array[start]) for array in inputs):
             return frozenset()
@@ -123,11 +118,11 @@ class Case:
     def judged_numbers(self) -> Mapping[str, frozenset[float]]:
         """The least and greatest number of each thing that is judged by its values; empty where zeros would pass.
 
-        Of what only repeats an input the entry is empty, and of a witness it is of two numbers, whatever they are. The
-        numbers of facts are together, but where the case forgives values.
+        What begins an input as well has none, a witness two. Numbers of facts count together, where values do.
         """
         binding = [one for one in self.expected if not one.diagnosis]
-        found = {one.name: one.numbers(self.inputs.values()) for one in binding if not one.accepts_zeros}
+        every = {one.name: one.judged_numbers(self.inputs.values()) for one in binding}
+        found = {name: numbers for name, numbers in every.items() if numbers is not None}
         if not any("values" in one.forgiven for one in binding):
             facts = frozenset(number for one in binding if one.kind == "fact" for number in _numbers_in(one.value))
             found |= {"": facts} if facts - {0.0} else {}

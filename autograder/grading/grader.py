@@ -18,7 +18,16 @@ from autograder.grading.counterexamples.search import Search, with_counterexampl
 from autograder.grading.counterexamples.typed import calls_of
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
-from autograder.grading.judging import ItemJudge, Judge, Judged, load_failure, not_graded, nothing_to_grade, withheld
+from autograder.grading.judging import (
+    COUNTS_ONCE,
+    ItemJudge,
+    Judge,
+    Judged,
+    load_failure,
+    not_graded,
+    nothing_to_grade,
+    withheld,
+)
 from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
 from autograder.grading.remarks.details import Details
 from autograder.grading.remarks.pictures import curve_of, picture_of
@@ -111,14 +120,14 @@ class Grader:
             return [nothing_to_grade(item, self.fixtures.of_item(item.id)) for item in items], submission.problem, shown
         program = self._program(submission)
         outcomes = self._run(program, sandbox, items)
-        module, budget = self.assignment.module, self.assignment.budget
-        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())), budget)
+        module = self.assignment.module
+        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
         judged = withheld({item.id: self._judged(item, outcomes, judge) for item in items})
         names = self._names(items, outcomes, judged)
         texts = self.assignment.untouched_source(), submission.source
         told = ItemJudge(self.assignment.items, self.fixtures, judged, outcomes, texts)
         results = [told.result(item, names.get(item.id, ())) for item in items]
-        results = self._with_counterexamples(results, items, submission, program, sandbox)
+        results = self._with_counterexamples(results, submission, program, sandbox)
         outcomes |= self._run(program, sandbox, (), curves)  # last, and in a worker of their own: they earn nothing
         cause = judge.causes([one for found in judged.values() for one in found])
         return results, cause, self._details(results, curves, outcomes, judge, shown)
@@ -145,15 +154,10 @@ class Grader:
         )
 
     def _with_counterexamples(
-        self,
-        results: Sequence[ItemResult],
-        items: Sequence[Item],
-        submission: Submission,
-        program: Program,
-        sandbox: Runner,
+        self, results: Sequence[ItemResult], submission: Submission, program: Program, sandbox: Runner
     ) -> list[ItemResult]:
         """With an oracle, of what fails unseen; without one, in a student's folder, a row of what fails."""
-        timeout, place = self.assignment.load_timeout, submission.place
+        items, timeout, place = self.assignment.items, self.assignment.load_timeout, submission.place
         if self.drawing is not None and self.fixtures.holds_hidden:
             search = Search(self.drawing, program, sandbox, timeout, submission.sha256, place)
             return with_counterexamples(results, items, search, unseen=True)
@@ -181,7 +185,8 @@ class Grader:
 
     def _answers(self, results: Sequence[ItemResult], outcomes: Mapping[str, Outcome]) -> dict[str, str]:
         """The fingerprints of wrong answers that no known mistake gives, by item."""
-        unnamed = [item.item for item in results if item.verdict == "failed" and not item.mistakes]
+        failed = [item for item in results if item.verdict == "failed" and not item.message.startswith(COUNTS_ONCE)]
+        unnamed = [item.item for item in failed if not item.mistakes]
         seen = {
             item: [(c.id, c.expected, _answer_of(outcomes[c.id])) for c in self.fixtures.of_item(item)]
             for item in unnamed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -39,6 +38,7 @@ RIGHT_KEPT = 8  # answers that are known to be right, for each case: other order
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
 NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
 LATE = f"{NOT_REACHED}: {OUT_OF_TIME.detail}."
+COUNTS_ONCE = "This is as it should be, and counts once"
 NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
 
 
@@ -65,13 +65,11 @@ class Judge:
     """What every case of a submission is judged with.
 
     load_failure   why the module could not be imported; "" where it could
-    budget         the seconds that the whole submission may take
     """
 
     module: str
     submission: Submission
     load_failure: str = ""
-    budget: float = math.inf
 
     def judge(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
         """The verdict on a case that ran, or was to run. What comes again as the same object is judged once."""
@@ -94,15 +92,14 @@ class Judge:
             return self.load_failure
         lost = {one.case.function for one in judged if one.result.verdict == "not_run"}
         notes = dict.fromkeys(note for name, note in self.submission.unread.items() if name in lost)
-        if any(one.result.message == LATE for one in judged):
-            notes[f"the submission had used up its time: all calls together may take {self.budget:g} seconds"] = None
+        notes |= {OUT_OF_TIME.detail: None} if any(one.result.message == LATE for one in judged) else {}
         return "\n".join(f"{note[:1].upper()}{note[1:]}." for note in notes)
 
     def _without_answer(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
         verdict: Verdict = "raised" if outcome.status == "observed" else outcome.status
         if self.load_failure:
             return _judged(case, verdict, f"{NOT_REACHED}: {self.module}.py could not be imported.")
-        if outcome.is_out_of_time:
+        if outcome.detail == OUT_OF_TIME.detail:
             return _judged(case, verdict, LATE)
         message = about_outcome(case, outcome, timeout, self.submission.place)
         if verdict == "missing" or is_unfinished(outcome.raised):
@@ -129,7 +126,7 @@ def withheld(judged: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
         of_values = [one for one in own if one.case.judged_numbers]
         if all(one.passed for one in of_values) or _has_right_values(of_values):
             continue
-        counts = f"This is as it should be, and counts once {function} returns right values in at least one case."
+        counts = f"{COUNTS_ONCE} {function} returns right values in at least one case."
         for cases in found.values():
             for place, one in enumerate(cases):
                 if one.passed and one.case.function == function and not one.case.judged_numbers:
@@ -196,6 +193,7 @@ class ItemJudge:
             later, told = before > 0 or explains(reason), bool(updates)
             hint = hint_of_failure(item, first.case, first.mismatch, simpler, later=later, told=told)
         is_elsewhere = bool(simpler) and first.mismatch is not None and is_of_form(first.mismatch)
+        is_elsewhere |= first.result.verdict == "not_run"
         message = message if is_elsewhere else f"{which_case(first.case, before)}{message}"
         results = tuple(replace(one, message=message) if one == first.result else one for one in results)
         return _result(item, points, verdict, message, hint, results, slugs, seconds)

@@ -86,11 +86,6 @@ class Outcome:
     size: tuple[int, int] = (0, 0)
     loading: bool = False
 
-    @property
-    def is_out_of_time(self) -> bool:
-        """Whether the time of the whole submission was over."""
-        return self.status == "not_run" and self.detail == OUT_OF_TIME.detail
-
 
 OUT_OF_TIME = Outcome("not_run", detail="the submission had used up its time")
 

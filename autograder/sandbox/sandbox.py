@@ -99,8 +99,7 @@ class Sandbox:
         Raises SandboxError where no worker could be started: that is the grader's fault.
         """
         outcomes: list[Outcome] = []
-        order, slow = list(range(len(requests))), set[str]()
-        lost: set[str] = set()
+        order, slow, lost = list(range(len(requests))), set[str](), set[str]()
         loading = _budget_of_loading(requests, load_timeout)
         seconds = loading.cpu + sum(request.cpu for request in requests)
         while len(outcomes) < len(requests):
@@ -118,8 +117,8 @@ class Sandbox:
                         self._run_until_lost(worker, asked, outcomes, lost)
                         slow |= {asked[len(outcomes) - 1].function} if _lost(outcomes[-1]) else set()
                     elif time.perf_counter() < program.until:
-                        rest = asked[done:] if not outcomes else _same_item(asked, done)
-                        outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (len(rest) - 1)]
+                        lost.add(asked[done].item)
+                        outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (0 if done else len(requests) - 1)]
         return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda one: one[0])]
 
     def _run_until_lost(
@@ -140,7 +139,7 @@ class Sandbox:
                 if _lost(outcomes[-1]):
                     lost.add(request.item)
                 over = _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory"
-                if over or outcomes[-1].is_out_of_time:
+                if over or outcomes[-1].detail == OUT_OF_TIME.detail:
                     return
 
     @contextlib.contextmanager
@@ -201,10 +200,6 @@ def _budget_of_loading(requests: Sequence[Request], timeout: float) -> Budget:
     memory = max((request.memory_megabytes for request in requests), default=MEMORY_MEGABYTES)
     output = max((request.output_megabytes for request in requests), default=OUTPUT_MEGABYTES)
     return Budget(timeout, 2 * timeout, memory, output)
-
-
-def _same_item(requests: Sequence[Request], start: int) -> Sequence[Request]:
-    return [request for request in requests[start:] if request.item == requests[start].item]
 
 
 def _fits(answer: Outcome, kept: Sequence[int]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -184,6 +185,45 @@ def test_a_right_answer_that_comes_again_is_judged_once_and_a_wrong_one_each_tim
     failed = [one for one in cases if one.verdict == "failed" and "counts once" not in one.message]
     assert times[0] == len(FIXTURES.cases)
     assert times[1:2] + times[3:] == [0, len(failed), 0]
+
+
+SLOW = """
+import functools, sys, time
+def slowed(function):
+    @functools.wraps(function)
+    def slow(*arguments, **named):
+        time.sleep({seconds})
+        return function(*arguments, **named)
+    return slow
+for name in {names!r}:
+    globals()[name] = slowed(globals()[name])
+"""
+
+
+def test_submission_has_one_budget_for_all_it_runs(sandbox: Sandbox) -> None:
+    slow = SOLUTION + SLOW.format(seconds=0.3, names=ASSIGNMENT.functions)
+    grader = Grader.of(replace(ASSIGNMENT, budget=5.0), FIXTURES)
+    began = time.perf_counter()
+    report, details = grader.grade_and_show(submission(slow), sandbox)
+    assert time.perf_counter() - began < 10
+    verdicts = {case.verdict for item in report.items for case in item.cases}
+    late = [item for item in report.items if item.verdict != "passed"]
+    assert verdicts == {"passed", "not_run"}
+    assert {item.message for item in late} == {judging.LATE}
+    assert report.cause == "The submission had used up its time."
+    assert 0 < (report.points or 0.0) < 100
+    assert [(curve.series, curve.message) for curve in details.curves] == [
+        ((), "Not run: the submission had used up its time.") for _ in ASSIGNMENT.curves
+    ]
+
+
+def test_slow_curve_costs_no_points(sandbox: Sandbox) -> None:
+    slow = SOLUTION + SLOW.format(
+        seconds="60 if sys._getframe(1).f_code.co_name == 'learning_curve' else 0", names=("run_policy_gradient",)
+    )
+    report, details = Grader.of(replace(ASSIGNMENT, budget=8.0), FIXTURES).grade_and_show(submission(slow), sandbox)
+    assert (report.points, report.cause) == (100, "")
+    assert not any(curve.series for curve in details.curves)
 
 
 def test_an_untouched_handout_earns_nothing_and_is_told_what_is_missing(grade: Callable[[str], Report]) -> None:

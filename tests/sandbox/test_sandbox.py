@@ -20,7 +20,7 @@ import safetensors.numpy
 from places import KIT
 from processes import PATIENCE, is_running
 
-from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request
 from autograder.sandbox.inside import frames
 from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import KEPT, Sandbox
@@ -489,7 +489,7 @@ def test_time_of_whole_submission_ends_however_it_is_used(sandbox: Sandbox, sour
     requests = [call("wait", item, timeout=limit) for item in "abcdefgh"]
     began = time.perf_counter()
     outcomes = sandbox.run(replace(program(source), until=began + 1.2), requests, load_timeout=60.0)
-    assert outcomes[-1].is_out_of_time
+    assert outcomes[-1].detail == OUT_OF_TIME.detail
     assert time.perf_counter() - began < 12  # a start of the server included
     assert len(outcomes) == len(requests)
 

@@ -30,9 +30,6 @@ DRAWN = 24  # trials of an item
 TRIED = 12  # simpler ones in a round
 ROUNDS = 6
 CALLS = 600  # of one submission, over all items
-LOST_CALL = 60  # what a call counts that ended the worker: the seconds it may take are worth as many others
-
-LOSSES = ("timed_out", "crashed", "out_of_memory")
 
 Kind = tuple[str, ...]
 
@@ -125,8 +122,7 @@ class Search:
             return []
         requests = [case.request(item) for item, case in calls]
         outcomes = self.runner.run(self.program, requests, load_timeout=self.load_timeout)
-        spent = sum(LOST_CALL if outcome.status in LOSSES else 1 for outcome in outcomes)
-        self.calls = max(0, self.calls - spent)
+        self.calls -= len(outcomes)
         return outcomes
 
 

@@ -28,6 +28,7 @@ TORCH, NUMPY, PYTHON = "torch", "numpy", "python"  # what the values of a case a
 MAX_TRACE = 1_000
 MAX_PARTS = 40
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
+Named = Mapping[str, Any]
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
 
 
@@ -73,8 +74,8 @@ def call(
     values = params.get("values", TORCH)
     formulas = {name: Formula(entry) for name, entry in params.get("formulas", {}).items()}
     named = {**_inputs(inputs, params), **copy.deepcopy(dict(params.get("given", {}))), **formulas, **(own or {})}
-    leaves = {name: named[name].requires_grad_() for name in params.get("leaves", ())}
-    constants = {name: named[name].requires_grad_() for name in params.get("constants", ())}
+    differentiable = (*params.get("leaves", ()), *params.get("constants", ()))
+    leaves = {name: named[name].requires_grad_() for name in differentiable}
     named |= _derived(named, params)
     with_stand_ins = {name: Formula(entry) for name, entry in params.get("stand_ins", {}).items()}
     facts: dict[str, Any] = {}
@@ -90,18 +91,12 @@ def call(
         elif error is not None:
             raise error
         else:
-            returned, facts = _seen(found, inputs, named, params, leaves, constants, {**formulas, **with_stand_ins})
+            returned, facts = _seen(found, inputs, named, params, leaves, {**formulas, **with_stand_ins})
     return returned, facts
 
 
 def _seen(
-    found: Any,
-    inputs: Mapping[str, Any],
-    named: Mapping[str, Any],
-    params: Mapping[str, Any],
-    leaves: Mapping[str, Any],
-    constants: Mapping[str, Any],
-    formulas: Mapping[str, Formula],
+    found: Any, inputs: Named, named: Named, params: Named, leaves: Named, formulas: Mapping[str, Formula]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is returned and noted of a call that gave an answer."""
     values = params.get("values", TORCH)
@@ -114,7 +109,8 @@ def _seen(
         parts = parts_of(found, params["returns"], values, exact=exact)
         upstream = inputs[params["upstream"]] if "upstream" in params else None
         output = _together([parts[name] for name in params.get("gradients_of", [*parts][:1])])
-        slopes = gradients(output, {**leaves, **constants}, upstream, exact=exact)
+        constants = params.get("constants", ())
+        slopes = gradients(output, leaves, upstream, exact=exact)
         facts |= {f"pull of {name}": size_of(slopes.pop(f"gradient {name}"), of_nothing=0.0) for name in constants}
         returned |= parts | slopes
     for name, formula in formulas.items():
