@@ -110,11 +110,6 @@ class Case:
     mistakes: Mapping[str, Observation | Raised]
 
     @functools.cached_property
-    def right(self) -> list[Observation]:
-        """The last few answers in which nothing was wrong, of whichever submissions: of this set's case alone."""
-        return []
-
-    @functools.cached_property
     def judged_numbers(self) -> Mapping[str, frozenset[float]]:
         """The least and greatest number of each thing that is judged by its values; empty where zeros would pass.
 

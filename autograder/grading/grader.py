@@ -142,11 +142,8 @@ class Grader:
         return dict(zip(asked, outcomes, strict=True))
 
     def _program(self, submission: Submission) -> Program:
-        """What is run, until its time is over.
-
-        That is of wall clock: a call that waits uses no other. A busy machine costs a right answer no points by it,
-        for all its cases take a second or two, a thirtieth of the budget, and are run before anything else.
-        """
+        # Of wall clock, for a call that waits uses no other. A busy machine costs a right answer no points: its cases
+        # take a second or two, a thirtieth of the budget, and are run before anything else.
         chosen = self.assignment
         allowed, until = chosen.only_packages, time.perf_counter() + chosen.budget
         return Program(

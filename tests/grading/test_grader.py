@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,8 +22,7 @@ from autograder.authoring.exam.exam import right_answer_paths
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading import judging
 from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case, Expectation
-from autograder.grading.compare import Mismatch, compare
+from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item
@@ -155,36 +154,6 @@ def handout_text() -> str:
         return f'{match.group(1)}raise NotImplementedError("{function}")\n'
 
     return re.sub(r"( +)### BEGIN SOLUTION\n.*?### END SOLUTION\n", blank, SOLUTION, flags=re.DOTALL)
-
-
-def test_a_right_answer_that_comes_again_is_judged_once_and_a_wrong_one_each_time(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compared = []
-
-    def counted(expected: Sequence[Expectation], observation: Observation) -> Mismatch | None:
-        compared.append(observation)
-        return compare(expected, observation)
-
-    monkeypatch.setattr(judging, "compare", counted)
-    grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT))
-    wrong = with_more(BY_CODE["K02"].source)
-    sources = (SOLUTION, SOLUTION.replace("return", "return ", 1), wrong, wrong, SOLUTION)
-    reports, times = [], []
-    for source in sources:
-        compared.clear()
-        reports.append(grader.grade(submission(source), sandbox))
-        times.append(len(compared))
-    first, again, *others, last = (without_times(one) for one in reports)
-    fresh = without_times(Grader.of(ASSIGNMENT, FIXTURES).grade(submission(SOLUTION), sandbox))
-    assert first.points == 100
-    assert first == again == last == fresh
-    assert others[0] == others[1]
-    assert {item.function for item in others[0].items if item.verdict != "passed"} == {"compute_kl_penalty"}
-    cases = [one for item in others[0].items for one in item.cases]
-    failed = [one for one in cases if one.verdict == "failed" and "counts once" not in one.message]
-    assert times[0] == len(FIXTURES.cases)
-    assert times[1:2] + times[3:] == [0, len(failed), 0]
 
 
 SLOW = """
