@@ -99,7 +99,7 @@ class Sandbox:
         Raises SandboxError where no worker could be started: that is the grader's fault.
         """
         outcomes: list[Outcome] = []
-        order, slow, lost = list(range(len(requests))), set[str](), set[str]()
+        order, slow, lost = list(range(len(requests))), set[str](), dict[str, Outcome]()
         loading = _budget_of_loading(requests, load_timeout)
         seconds = loading.cpu + sum(request.cpu for request in requests)
         while len(outcomes) < len(requests):
@@ -109,7 +109,7 @@ class Sandbox:
             if time.perf_counter() > program.until:
                 outcomes += [OUT_OF_TIME] * (len(requests) - done)
             elif asked[done].item in lost:
-                outcomes.append(NOT_AGAIN)
+                outcomes.append(lost[asked[done].item])
             else:
                 with self._conversation(program, loading.memory_megabytes, seconds) as worker:
                     loaded = worker.load(program, loading)
@@ -117,12 +117,12 @@ class Sandbox:
                         self._run_until_lost(worker, asked, outcomes, lost)
                         slow |= {asked[len(outcomes) - 1].function} if _lost(outcomes[-1]) else set()
                     elif time.perf_counter() < program.until:
-                        lost.add(asked[done].item)
+                        lost[asked[done].item] = replace(loaded, seconds=0.0)
                         outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (0 if done else len(requests) - 1)]
         return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda one: one[0])]
 
     def _run_until_lost(
-        self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str]
+        self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: dict[str, Outcome]
     ) -> None:
         """Add the outcomes of these calls up to one that loses the worker, or up to a public one after hidden ones."""
         kept = [sum(one.size[k] for one in outcomes) for k in range(len(KEPT))]
@@ -133,11 +133,14 @@ class Sandbox:
             answers = worker.calls([request for request in together if request.item not in lost])
             for request in together:
                 self.begun(request)
-                answer = NOT_AGAIN if request.item in lost else next(answers)
+                if request.item in lost:
+                    outcomes.append(lost[request.item])
+                    continue
+                answer = next(answers)
                 outcomes.append(answer if _fits(answer, kept) else replace(TOO_MUCH, seconds=answer.seconds))
                 kept = [held + more for held, more in zip(kept, outcomes[-1].size, strict=True)]
                 if _lost(outcomes[-1]):
-                    lost.add(request.item)
+                    lost[request.item] = NOT_AGAIN
                 over = _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory"
                 if over or outcomes[-1].detail == OUT_OF_TIME.detail:
                     return
