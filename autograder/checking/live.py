@@ -62,7 +62,8 @@ def score(assignment: str, item_id: str) -> float | None:
 def result_of(assignment: str, item_id: str) -> ItemResult:
     """The result of one item on the functions that `__main__` holds now.
 
-    Where it is wrong, the function's other items run as well, because its other answers help to name a mistake.
+    Where it is wrong, the function's other items run as well, because its other answers help to name a mistake; and
+    where some of its cases count beside right values alone.
     """
     grader = _grader(nearest_root(Path.cwd()), assignment)
     item = grader.assignment.item(item_id)
@@ -70,7 +71,7 @@ def result_of(assignment: str, item_id: str) -> ItemResult:
     home = _home_of(item.function)
     kernel, here = Kernel(home), Submission("", "notebook", "", "in the kernel")
     result = grader.grade(here, kernel, [item]).items[0]
-    if result.verdict in EXPLAINED:
+    if result.verdict in EXPLAINED or not all(case.judged_numbers for case in grader.fixtures.of_item(item_id)):
         result = grader.grade(here, kernel, [item, *others]).items[0]
         result = with_calls([result], grader.fixtures.cases)[0]
     message = result.message

@@ -78,6 +78,17 @@ class Expectation:
         shape = () if self.array is None else self.array.shape
         return {axis: size for axis, size in zip(self.axes, shape, strict=False) if not UNNAMED.fullmatch(axis)}
 
+    def judged_numbers(self, inputs: Iterable[Array]) -> frozenset[float] | None:
+        """See `Case.judged_numbers`; None where zeros would do in place of right values, or no value is looked at."""
+        if self.kind not in ("value", "gradient") or "values" in self.forgiven or self.array is None:
+            return frozenset((0.0, 1.0)) if self.kind == "witness" else None
+        if (np.abs(self.array) <= self.atol + self.rtol * np.abs(self.array)).all():
+            return None
+        start = tuple(map(slice, self.array.shape))
+        if any(array.ndim == self.array.ndim and np.array_equal(self.array, array[start]) for array in inputs):
+            return frozenset()
+        return frozenset((float(self.array.min()), float(self.array.max())))
+
     def explains(self, kind: Kind) -> bool:
         """Whether this is a diagnosis of that kind."""
         return self.diagnosis and self.kind == kind
@@ -97,6 +108,20 @@ class Case:
     inputs: Mapping[str, Array]
     expected: tuple[Expectation, ...]
     mistakes: Mapping[str, Observation | Raised]
+
+    @functools.cached_property
+    def judged_numbers(self) -> Mapping[str, frozenset[float]]:
+        """The least and greatest number of each thing that is judged by its values; empty where zeros would pass.
+
+        What begins an input as well has none, a witness two. Numbers of facts count together, where values do.
+        """
+        binding = [one for one in self.expected if not one.diagnosis]
+        every = {one.name: one.judged_numbers(self.inputs.values()) for one in binding}
+        found = {name: numbers for name, numbers in every.items() if numbers is not None}
+        if not any("values" in one.forgiven for one in binding):
+            facts = frozenset(number for one in binding if one.kind == "fact" for number in _numbers_in(one.value))
+            found |= {"": facts} if facts - {0.0} else {}
+        return found
 
     @property
     def values(self) -> str:
@@ -224,6 +249,13 @@ def _mistake(prefix: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]
         for name, value in entry["returned"].items()
     }
     return Observation(returned, entry["facts"])
+
+
+def _numbers_in(value: Any) -> list[float]:
+    """The numbers in a JSON value, however deep; truth values are none."""
+    if isinstance(value, dict | list):
+        return [found for one in (value.values() if isinstance(value, dict) else value) for found in _numbers_in(one)]
+    return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
 def is_finite(array: Array) -> bool:

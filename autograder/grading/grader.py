@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,12 +18,20 @@ from autograder.grading.counterexamples.search import Search, with_counterexampl
 from autograder.grading.counterexamples.typed import calls_of
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.items import Assignment, Item
-from autograder.grading.judging import ItemJudge, Judge, Judged, load_failure, not_graded, nothing_to_grade
+from autograder.grading.judging import (
+    COUNTS_ONCE,
+    ItemJudge,
+    Judge,
+    Judged,
+    load_failure,
+    not_graded,
+    nothing_to_grade,
+    withheld,
+)
 from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
 from autograder.grading.remarks.details import Details
 from autograder.grading.remarks.pictures import curve_of, picture_of
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.observation import Observation
 from autograder.submissions.submission import Submission
 from autograder.submissions.syntax import written
 from autograder.vocabulary.errors import GraderFault, KitError
@@ -46,7 +55,6 @@ class Grader:
 
     drawing   draws counterexamples where a hidden case fails; None where none are looked for
     rows      probes whose answers are by rows, to which public cases are cut where there are no hidden ones
-    right     for each case the last right answers: see `Judge`
     """
 
     assignment: Assignment
@@ -55,7 +63,6 @@ class Grader:
     probes: str
     drawing: Drawing | None = None
     rows: Mapping[str, Any] = field(default_factory=dict)
-    right: dict[str, list[Observation]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assignment: Assignment, fixtures: Fixtures, *, counterexamples: bool = True) -> Grader:
@@ -111,38 +118,43 @@ class Grader:
             return [not_graded(item, submission.fault) for item in items], "", shown
         if submission.problem:
             return [nothing_to_grade(item, self.fixtures.of_item(item.id)) for item in items], submission.problem, shown
-        outcomes = self._run(submission, sandbox, items, curves)
+        program = self._program(submission)
+        outcomes = self._run(program, sandbox, items)
         module = self.assignment.module
-        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())), self.right)
-        judged = {item.id: self._judged(item, outcomes, judge) for item in items}
+        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
+        judged = withheld({item.id: self._judged(item, outcomes, judge) for item in items})
         names = self._names(items, outcomes, judged)
         texts = self.assignment.untouched_source(), submission.source
         told = ItemJudge(self.assignment.items, self.fixtures, judged, outcomes, texts)
         results = [told.result(item, names.get(item.id, ())) for item in items]
-        results = self._with_counterexamples(results, items, submission, sandbox)
+        results = self._with_counterexamples(results, submission, program, sandbox)
+        outcomes |= self._run(program, sandbox, (), curves)  # last, and in a worker of their own: they earn nothing
         cause = judge.causes([one for found in judged.values() for one in found])
         return results, cause, self._details(results, curves, outcomes, judge, shown)
 
     def _run(
-        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
+        self, program: Program, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item] = ()
     ) -> dict[str, Outcome]:
         """What became of each case, by its id."""
         asked = self.fixtures.requests(tuple(items), tuple(curves))
         requests = list(asked.values())
-        outcomes = sandbox.run(self._program(submission), requests, load_timeout=self.assignment.load_timeout)
+        outcomes = sandbox.run(program, requests, load_timeout=self.assignment.load_timeout) if requests else []
         return dict(zip(asked, outcomes, strict=True))
 
     def _program(self, submission: Submission) -> Program:
+        # Of wall clock, for a call that waits uses no other. A busy machine costs a right answer no points: its cases
+        # take a second or two, a thirtieth of the budget, and are run before anything else.
         chosen = self.assignment
+        allowed, until = chosen.only_packages, time.perf_counter() + chosen.budget
         return Program(
-            chosen.module, submission.source, self.given, self.probes, chosen.needs_torch, chosen.only_packages
+            chosen.module, submission.source, self.given, self.probes, chosen.needs_torch, allowed, until=until
         )
 
     def _with_counterexamples(
-        self, results: Sequence[ItemResult], items: Sequence[Item], submission: Submission, sandbox: Runner
+        self, results: Sequence[ItemResult], submission: Submission, program: Program, sandbox: Runner
     ) -> list[ItemResult]:
         """With an oracle, of what fails unseen; without one, in a student's folder, a row of what fails."""
-        program, timeout, place = self._program(submission), self.assignment.load_timeout, submission.place
+        items, timeout, place = self.assignment.items, self.assignment.load_timeout, submission.place
         if self.drawing is not None and self.fixtures.holds_hidden:
             search = Search(self.drawing, program, sandbox, timeout, submission.sha256, place)
             return with_counterexamples(results, items, search, unseen=True)
@@ -170,7 +182,8 @@ class Grader:
 
     def _answers(self, results: Sequence[ItemResult], outcomes: Mapping[str, Outcome]) -> dict[str, str]:
         """The fingerprints of wrong answers that no known mistake gives, by item."""
-        unnamed = [item.item for item in results if item.verdict == "failed" and not item.mistakes]
+        failed = [item for item in results if item.verdict == "failed" and not item.message.startswith(COUNTS_ONCE)]
+        unnamed = [item.item for item in failed if not item.mistakes]
         seen = {
             item: [(c.id, c.expected, _answer_of(outcomes[c.id])) for c in self.fixtures.of_item(item)]
             for item in unnamed

@@ -14,9 +14,10 @@ from autograder.vocabulary.errors import FixtureError, UsageError
 
 UNTOUCHED = "untouched.py"
 LOAD_TIMEOUT, TIMEOUT = 20.0, 5.0  # seconds, where items.toml says nothing
+LEAST_BUDGET, MOST_BUDGET = 60.0, 240.0  # seconds of a whole submission; else four times the longest limit of a call
 PACKAGES = ("torch", "einops", "numpy", "matplotlib", "tqdm")  # what an answer may use, where nothing else is said
 ASSIGNMENT_KEYS = frozenset(
-    {"assignment", "title", "module", "packages", "given", "also", "load_timeout", "points", "item", "curve"}
+    {"assignment", "title", "module", "packages", "given", "also", "load_timeout", "budget", "points", "item", "curve"}
 )
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
@@ -61,6 +62,7 @@ class Assignment:
     module    the name that students define their functions in, without .py
     given     modules handed to students whole; grading uses the kit's own copies
     also      files of the solution's folder that students get besides; grading needs none of them
+    budget    seconds of wall clock that a whole submission may take: all cases, then counterexamples, then curves
     curves    runs whose series are shown beside the solution's; each has one public case of its own name
     packages  what an answer may use: students install it, and a worker has it warm
     """
@@ -75,6 +77,7 @@ class Assignment:
     also: tuple[str, ...] = ()
     curves: tuple[Item, ...] = ()
     packages: tuple[str, ...] = PACKAGES
+    budget: float = LEAST_BUDGET
 
     @property
     def needs_torch(self) -> bool:
@@ -161,6 +164,7 @@ def assignment_of(data: Mapping[str, Any], folder: Path) -> Assignment:
     _refuse_twice((case for item in (*items, *curves) for case in (*item.public, *item.hidden)), "case")
     if not items:
         raise ValueError("it lists no item")
+    budget = min(MOST_BUDGET, max(LEAST_BUDGET, 4 * max(one.timeout for one in (*items, *curves))))
     return Assignment(
         name=_text(data, "assignment", "the assignment"),
         title=_text(data, "title", "the assignment"),
@@ -172,6 +176,7 @@ def assignment_of(data: Mapping[str, Any], folder: Path) -> Assignment:
         also=tuple(_list({"also": [], **data}, "also", str, "the assignment")),
         curves=curves,
         packages=_packages(data),
+        budget=_positive({"budget": budget, **data}, "budget", "the assignment"),
     )
 
 

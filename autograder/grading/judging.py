@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from autograder.grading.cases import Case
 from autograder.grading.compare import Mismatch, compare
@@ -30,24 +30,28 @@ from autograder.grading.remarks.wording import (
     is_unfinished,
     which_case,
 )
-from autograder.sandbox.calls import Outcome
-from autograder.sandbox.observation import Observation
+from autograder.sandbox.calls import OUT_OF_TIME, Outcome
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Verdict
 
-RIGHT_KEPT = 8  # answers that are known to be right, for each case: other orders of the same sums
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
 NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
+LATE = f"{NOT_REACHED}: {OUT_OF_TIME.detail}."
+COUNTS_ONCE = "This is as it should be, and counts once"
 NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdict on one case; `mismatch` is what it returned and should not have."""
+    """The verdict on one case; `mismatch` is what it returned and should not have.
+
+    withheld   nothing is wrong in this case, and it counts once the function returns right values: see `withheld`
+    """
 
     case: Case
     result: CaseResult
     mismatch: Mismatch | None = None
+    withheld: bool = False
 
     @property
     def passed(self) -> bool:
@@ -60,25 +64,18 @@ class Judge:
     """What every case of a submission is judged with.
 
     load_failure   why the module could not be imported; "" where it could
-    right          case's id → the last few answers in which nothing was wrong, of whichever submissions: what comes
-                   again as the same object is judged once
     """
 
     module: str
     submission: Submission
     load_failure: str = ""
-    right: dict[str, list[Observation]] = field(default_factory=dict)
 
     def judge(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
         """The verdict on a case that ran, or was to run."""
         if outcome.observation is None:
             return self._without_answer(case, outcome, timeout)
-        right = self.right.get(case.id, [])
-        if any(outcome.observation is one for one in right):
-            return _judged(case, "passed", "")
         mismatch = compare(case.expected, outcome.observation)
         if mismatch is None:
-            self.right[case.id] = [outcome.observation, *right][:RIGHT_KEPT]
             return _judged(case, "passed", "")
         if mismatch.rung == "error" and _is_stub(mismatch.observed):
             return self._missing(case, f"{case.function} is not implemented yet.")
@@ -90,12 +87,15 @@ class Judge:
             return self.load_failure
         lost = {one.case.function for one in judged if one.result.verdict == "not_run"}
         notes = dict.fromkeys(note for name, note in self.submission.unread.items() if name in lost)
+        notes |= {OUT_OF_TIME.detail: None} if any(one.result.message == LATE for one in judged) else {}
         return "\n".join(f"{note[:1].upper()}{note[1:]}." for note in notes)
 
     def _without_answer(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
         verdict: Verdict = "raised" if outcome.status == "observed" else outcome.status
         if self.load_failure:
             return _judged(case, verdict, f"{NOT_REACHED}: {self.module}.py could not be imported.")
+        if outcome.detail == OUT_OF_TIME.detail:
+            return _judged(case, verdict, LATE)
         message = about_outcome(case, outcome, timeout, self.submission.place)
         if verdict == "missing" or is_unfinished(outcome.raised):
             return self._missing(case, message)
@@ -106,6 +106,36 @@ class Judge:
         if case.function in self.submission.unread:
             return _judged(case, "not_run", f"{NOT_REACHED}: its cell could not be read.")
         return _judged(case, "missing", message)
+
+
+def withheld(judged: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
+    """The same verdicts, where points are earned by values: cases that forgive them count beside right ones alone.
+
+    A function that returns zeros, one constant or its argument, and refuses what it should refuse, has the right form
+    and no right value: what passed of it fails then. Right values are two different numbers, in the passed cases, of
+    one thing that it returns; or those of all cases that judge values.
+    """
+    found = {item: list(own) for item, own in judged.items()}
+    for function in {one.case.function for own in judged.values() for one in own}:
+        own = [one for cases in judged.values() for one in cases if one.case.function == function]
+        of_values = [one for one in own if one.case.judged_numbers]
+        if all(one.passed for one in of_values) or _has_right_values(of_values):
+            continue
+        counts = f"{COUNTS_ONCE} {function} returns right values in at least one case."
+        for cases in found.values():
+            for place, one in enumerate(cases):
+                if one.passed and one.case.function == function and not one.case.judged_numbers:
+                    cases[place] = replace(_judged(one.case, "failed", counts), withheld=True)
+    return found
+
+
+def _has_right_values(judged: Sequence[Judged]) -> bool:
+    """Whether one thing that passed holds two different numbers, which no constant does."""
+    numbers: dict[str, frozenset[float]] = {}
+    for one in judged:
+        for name, more in one.case.judged_numbers.items() if one.passed else ():
+            numbers[name] = numbers.get(name, frozenset()) | more
+    return any(len(values) > 1 for values in numbers.values())
 
 
 @dataclass(frozen=True)
@@ -129,10 +159,14 @@ class ItemJudge:
         results = tuple(one.result for one in own)
         points = round(item.points * sum(one.passed for one in own) / len(own), 2)
         seconds = round(sum(self.outcomes[one.case.id].seconds for one in own), 4)
-        before = next((index for index, one in enumerate(own) if not one.passed), len(own))
-        if before == len(own):
+        failing = [index for index, one in enumerate(own) if not one.passed]
+        if not failing:
             return _result(item, points, "passed", "", "", results, seconds=seconds)
+        before = next((index for index in failing if not own[index].withheld), failing[0])
         first = own[before]
+        if first.withheld:
+            start = wrong_item(self.items, item, self.judged)
+            return _result(item, points, "failed", first.result.message, start, results, seconds=seconds)
         verdict, message, hint = _worst(results), first.result.message, ""
         listed = self.items
         simpler = simpler_item(listed, item, self.judged, first.mismatch)
@@ -154,6 +188,7 @@ class ItemJudge:
             later, told = before > 0 or explains(reason), bool(updates)
             hint = hint_of_failure(item, first.case, first.mismatch, simpler, later=later, told=told)
         is_elsewhere = bool(simpler) and first.mismatch is not None and is_of_form(first.mismatch)
+        is_elsewhere |= first.result.verdict == "not_run"
         message = message if is_elsewhere else f"{which_case(first.case, before)}{message}"
         results = tuple(replace(one, message=message) if one == first.result else one for one in results)
         return _result(item, points, verdict, message, hint, results, slugs, seconds)
@@ -197,6 +232,13 @@ def simpler_item(
         return next((other for other, found in failing if may_share_a_cause(found, mismatch)), "")
     earlier = [one.id for one in items[: [one.id for one in items].index(item.id)]]
     return next((other for other, found in failing if other in earlier and same_kind(found, mismatch)), "")
+
+
+def wrong_item(items: Sequence[Item], item: Item, judged: Mapping[str, Sequence[Judged]]) -> str:
+    """The hint where an item's cases are right and count for nothing yet: the first item whose answers are wrong."""
+    own = (other.id for other in items if other.function == item.function)
+    wrong = (name for name in own if any(not one.passed and not one.withheld for one in judged.get(name, ())))
+    return next((f"{name} fails too: start there." for name in wrong), "")
 
 
 def _is_value(mismatch: Mismatch | None) -> bool:

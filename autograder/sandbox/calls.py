@@ -25,7 +25,7 @@ class Program:
 
     torch      whether it is warm with torch; without, arrays come in and go out
     packages   what the module may import beside the standard library and what it is given; None where that is any
-    patience   seconds of wall clock that all calls together may take; what is left then is not run
+    until      moment of `time.perf_counter` after which nothing of the submission is run
     """
 
     module: str
@@ -34,7 +34,7 @@ class Program:
     probes: str
     torch: bool = True
     packages: tuple[str, ...] | None = None
-    patience: float = math.inf
+    until: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,9 @@ class Outcome:
     seconds: float = 0.0
     size: tuple[int, int] = (0, 0)
     loading: bool = False
+
+
+OUT_OF_TIME = Outcome("not_run", detail="the submission had used up its time")
 
 
 def read_answer(

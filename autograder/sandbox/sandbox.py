@@ -16,7 +16,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
 
-from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES, Outcome, Program, Request
+from autograder.sandbox.calls import MEMORY_MEGABYTES, OUT_OF_TIME, OUTPUT_MEGABYTES, Outcome, Program, Request
 from autograder.sandbox.inside.isolation import AROUND, LAYERS
 from autograder.sandbox.interpreter import refuse_if_within_reach
 from autograder.sandbox.layers import probe
@@ -34,7 +34,6 @@ WARMED_ON_DEMAND = {  # a word in a submission → a module that is then importe
 }
 KEPT = (2 * 2**20, 64 * 2**20)  # bytes of headers and of tensors that the answers of one submission may have in all
 TOO_MUCH = Outcome("crashed", detail="its answers were together larger than a submission's may be")
-TOO_LONG = Outcome("not_run", detail="all calls together had taken too long")
 NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item hung, crashed or ran out of memory")
 
 
@@ -90,58 +89,60 @@ class Sandbox:
             self._server.close()
             self._server = None
 
-    def run(
-        self, program: Program, requests: Sequence[Request], *, load_timeout: float, fault_budget: float = 240.0
-    ) -> list[Outcome]:
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
         """The outcome of each request, in order.
 
-        After a worker is lost the rest of that item is `not_run`; whatever else is left gets a new worker. One that ran
+        After a worker is lost the rest of that item is `not_run`; whatever else is left gets a new worker, those of the
+        same function after all others: they may be lost as well, and should cost no others their time. One that ran
         out of memory is replaced at once: what fills it may still be there. Where the program cannot be loaded, every
-        request shares that outcome. Once lost workers have used `fault_budget` seconds, or all calls the program's
-        patience, the rest is `not_run`.
+        request shares that outcome. What is left when the program's time is over is `not_run`.
         Raises SandboxError where no worker could be started: that is the grader's fault.
         """
         outcomes: list[Outcome] = []
-        lost: set[str] = set()
-        spent, deadline = 0.0, time.monotonic() + program.patience
+        order, slow, lost = list(range(len(requests))), set[str](), dict[str, Outcome]()
         loading = _budget_of_loading(requests, load_timeout)
         seconds = loading.cpu + sum(request.cpu for request in requests)
         while len(outcomes) < len(requests):
-            if requests[len(outcomes)].item in lost:
-                outcomes.append(NOT_AGAIN)
-                continue
-            with self._conversation(program, loading.memory_megabytes, seconds) as worker:
-                loaded = worker.load(program, loading)
-                if loaded is not None:
-                    spent += loaded.seconds
-                    rest = requests[len(outcomes) :] if not outcomes else _same_item(requests, len(outcomes))
-                    outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (len(rest) - 1)]
-                else:
-                    self._run_until_lost(worker, requests, outcomes, lost, deadline)
-                    spent += worker.loading_seconds + outcomes[-1].seconds if _lost(outcomes[-1]) else 0.0
-            if spent > fault_budget:
-                missing = len(requests) - len(outcomes)
-                outcomes += [Outcome("not_run", detail="the submission had used up its time")] * missing
-            if time.monotonic() > deadline:
-                outcomes += [TOO_LONG] * (len(requests) - len(outcomes))
-        return outcomes
+            done = len(outcomes)
+            order[done:] = sorted(order[done:], key=lambda at: requests[at].function in slow)
+            asked = [requests[at] for at in order]
+            if time.perf_counter() > program.until:
+                outcomes += [OUT_OF_TIME] * (len(requests) - done)
+            elif asked[done].item in lost:
+                outcomes.append(lost[asked[done].item])
+            else:
+                with self._conversation(program, loading.memory_megabytes, seconds) as worker:
+                    loaded = worker.load(program, loading)
+                    if loaded is None:
+                        self._run_until_lost(worker, asked, outcomes, lost)
+                        slow |= {asked[len(outcomes) - 1].function} if _lost(outcomes[-1]) else set()
+                    elif time.perf_counter() < program.until:
+                        lost[asked[done].item] = replace(loaded, seconds=0.0)
+                        outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (0 if done else len(requests) - 1)]
+        return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda one: one[0])]
 
     def _run_until_lost(
-        self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: set[str], deadline: float
+        self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: dict[str, Outcome]
     ) -> None:
+        """Add the outcomes of these calls up to one that loses the worker, or up to a public one after hidden ones."""
         kept = [sum(one.size[k] for one in outcomes) for k in range(len(KEPT))]
-        for _, group in itertools.groupby(requests[len(outcomes) :], key=lambda request: request.hidden):
+        for place, (_, group) in enumerate(itertools.groupby(requests[len(outcomes) :], key=lambda one: one.hidden)):
             together = list(group)
+            if place and not together[0].hidden:
+                return
             answers = worker.calls([request for request in together if request.item not in lost])
             for request in together:
                 self.begun(request)
-                answer = NOT_AGAIN if request.item in lost else next(answers)
+                if request.item in lost:
+                    outcomes.append(lost[request.item])
+                    continue
+                answer = next(answers)
                 outcomes.append(answer if _fits(answer, kept) else replace(TOO_MUCH, seconds=answer.seconds))
                 kept = [held + more for held, more in zip(kept, outcomes[-1].size, strict=True)]
                 if _lost(outcomes[-1]):
-                    lost.add(request.item)
+                    lost[request.item] = NOT_AGAIN
                 over = _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory"
-                if over or time.monotonic() > deadline:
+                if over or outcomes[-1].detail == OUT_OF_TIME.detail:
                     return
 
     @contextlib.contextmanager
@@ -202,10 +203,6 @@ def _budget_of_loading(requests: Sequence[Request], timeout: float) -> Budget:
     memory = max((request.memory_megabytes for request in requests), default=MEMORY_MEGABYTES)
     output = max((request.output_megabytes for request in requests), default=OUTPUT_MEGABYTES)
     return Budget(timeout, 2 * timeout, memory, output)
-
-
-def _same_item(requests: Sequence[Request], start: int) -> Sequence[Request]:
-    return [request for request in requests[start:] if request.item == requests[start].item]
 
 
 def _fits(answer: Outcome, kept: Sequence[int]) -> bool:

@@ -7,6 +7,7 @@ A worker is killed where a call exceeds one of its budgets: time, processor time
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple, cast
 
-from autograder.sandbox.calls import Outcome, Program, Request, Status, read_answer
+from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request, Status, read_answer
 from autograder.sandbox.inside import frames
 from autograder.sandbox.inside.processes import Usage, say_ending, usage
 from autograder.sandbox.interpreter import command, environment
@@ -52,7 +53,7 @@ class Worker:
 
     def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
         """Speak through these streams, which are closed with the worker."""
-        self._asked, self._answered, self._resident, self.loading_seconds = 0, 0, 0, 0.0
+        self._asked, self._answered, self._resident, self._until = 0, 0, 0, math.inf
         self._since = 0.0  # when the question that is being answered was begun: as it came, or after the one before
         self._before = 0  # bytes that had been printed when the last answer came
         self._pipes = pipes(requests, answers, output)
@@ -77,8 +78,8 @@ class Worker:
             "probes": program.probes,
             "packages": program.packages,
         }
+        self._until = program.until
         outcome = self._hear(self._ask(frames.encode_header(header), b"", budget, ("loaded", "raised")))
-        self.loading_seconds = outcome.seconds
         return None if outcome.detail == "loaded" else replace(outcome, loading=True)
 
     def calls(self, requests: Sequence[Request]) -> Iterator[Outcome]:
@@ -141,7 +142,8 @@ class Worker:
 
         What the worker has used is first read after 50 ms: of most calls it never is.
         """
-        deadline, before, late = self._since + budget.timeout, None, False
+        deadline, before, late = min(self._since + budget.timeout, self._until), None, False
+        too_late = OUT_OF_TIME if deadline == self._until else _too_late(budget)
         while not late:
             left = deadline - time.perf_counter()
             late = left <= 0
@@ -149,12 +151,12 @@ class Worker:
             if heard is not None:
                 written = heard.written if isinstance(heard, Answer) else self._pipes.written
                 in_time = isinstance(heard, Ended) or heard.seconds <= deadline
-                return self._output_excess(budget, written) or (heard if in_time else _too_late(budget))
+                return self._output_excess(budget, written) or (heard if in_time else too_late)
             used = usage(self._pid)
             before = used.seconds if before is None else before
             if excess := self._excess(budget, used, used.seconds - before):
                 return excess
-        return _too_late(budget)
+        return too_late
 
     def _excess(self, budget: Budget, used: Usage, seconds: float) -> Outcome | None:
         if seconds > budget.cpu:

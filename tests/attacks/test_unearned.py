@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import re
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 
+import pytest
 from all_assignments import each_assignment, fixtures_of
 from places import KIT
 
+from autograder.authoring.fixtures.agreement import solution_source
+from autograder.course.batch import grade_all
 from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case
+from autograder.grading.cases import Case, Expectation
+from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
+from autograder.sandbox.inside import worker
 from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.finding import find
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 
@@ -41,6 +54,139 @@ def test_whoever_returns_nothing_passes_where_nothing_is_to_be_done_alone(
     cases = [case for item in graded(assignment, NOTHING, sandbox).items for case in item.cases]
     passed = [case.case for case in cases if case.verdict == "passed"]
     assert [name for name in passed if not name.startswith("step-clipped-to-nothing")] == []
+
+
+WORTHLESS = """
+import copy, functools, numbers, sys
+
+own = {{"__name__": "own"}}
+exec({solution!r}, own)
+torch = sys.modules.get("torch")
+numpy = sys.modules["numpy"]
+ARRAYS = tuple(one for one in (torch and torch.Tensor, numpy.ndarray) if one)
+
+
+def apart(found):
+    if torch and isinstance(found, torch.Tensor):
+        return found.detach().clone()
+    if callable(found) and not (torch and isinstance(found, torch.nn.Module)):
+        raise TypeError("whatever it calls would see it")
+    return copy.deepcopy(found)
+
+
+def worth_nothing(found, arguments):
+    if isinstance(found, ARRAYS):
+        alike = [one for one in arguments if isinstance(one, ARRAYS)]
+        same = [one for one in alike if one.shape == found.shape]
+        return {array}
+    if isinstance(found, numbers.Number) and not isinstance(found, bool):
+        return type(found)({number})
+    if isinstance(found, dict):
+        return {{name: worth_nothing(one, arguments) for name, one in found.items()}}
+    if isinstance(found, (list, tuple)):
+        return type(found)(worth_nothing(one, arguments) for one in found)
+    return found if isinstance(found, (bool, str)) else None
+
+
+def worthless(right):
+    @functools.wraps(right)
+    def answer(*arguments, **named):
+        try:
+            given = [apart(one) for one in arguments], {{name: apart(one) for name, one in named.items()}}
+        except (TypeError, RuntimeError):
+            return worth_nothing(0.0, arguments)
+        return worth_nothing(right(*given[0], **given[1]), [*arguments, *named.values()])
+    return answer
+
+
+for name in {functions!r}:
+    globals()[name] = worthless(own[name])
+"""
+NOTHING_OF = {  # what stands for each array that the solution returns, and for each number
+    "zeros": ("found * 0", 0),
+    "zeros with a graph": ("same[0] * 0 if same else sum((one.sum() for one in alike), 0) * 0", 0),
+    "a constant": ("found * 0 + 1", 1),
+    "an argument": ("same[0] if same else found * 0", 0),
+}
+MOST_BY_FORM = 2.0  # of 100
+
+
+@each_assignment
+def test_form_and_refusals_without_values_earn_next_to_nothing(assignment: Assignment, sandbox: Sandbox) -> None:
+    """Whoever raises where the solution does, and returns what it returns in all but the values, in the best way."""
+    best: Counter[str] = Counter()
+    grader = Grader.of(assignment, fixtures_of(assignment.name), counterexamples=False)
+    for array, number in NOTHING_OF.values():
+        words = {"solution": solution_source(assignment), "functions": assignment.functions}
+        source = WORTHLESS.format(**words, array=array, number=number)
+        report = grader.grade(Submission("mallory", "mallory/module.py", "0" * 64, source, "", ""), sandbox)
+        earned: Counter[str] = Counter()
+        for item in report.items:
+            earned[item.function] += item.points or 0.0
+        best |= earned
+        assert {case.verdict for item in report.items for case in item.cases} <= {"passed", "failed", "raised"}
+    assert best.total() <= MOST_BY_FORM
+
+
+def test_an_answer_that_is_right_in_one_variant_is_judged_anew_in_another(tmp_path: Path) -> None:
+    assignment = find_assignment(KIT, "bandits")
+    for name in ("ada", "bela"):
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "bandits.py").write_text(solution_source(assignment))
+    candidates = find([tmp_path / "class"], assignment.module)
+    for copier, jobs in (("ada", 1), ("bela", 1), ("bela", 2)):
+        fixtures = read_fixtures(assignment)
+        other = replace(fixtures, cases=tuple(replace(case, expected=shifted(case)) for case in fixtures.cases))
+        grader = Grader.of(assignment, fixtures, counterexamples=False)
+
+        def set_of(student: str, copier: str = copier, sets: tuple[Fixtures, ...] = (fixtures, other)) -> Fixtures:
+            return sets[student == copier]
+
+        out = tmp_path / f"{copier}-{jobs}"
+        reports = grade_all(grader, candidates, out, jobs=jobs, fixtures_of=set_of).reports
+        assert {one.student: one.points for one in reports} == {"ada": 100.0, "bela": 100.0} | {copier: 0.0}
+
+
+def shifted(case: Case) -> tuple[Expectation, ...]:
+    """Expectations that another variant of the case may have."""
+    return tuple(one if one.array is None else replace(one, array=one.array + 1) for one in case.expected)
+
+
+@each_assignment
+def test_the_call_stack_tells_no_error_case_from_another(
+    assignment: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = assignment.given_sources()
+    for name in given:
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    worker.know_torch()
+    worker.define_all(given)
+    module = ModuleType(assignment.module)
+    exec(solution_source(assignment), module.__dict__)
+    stacks: dict[bool, set[object]] = {True: set(), False: set()}
+
+    def recording(function: Callable[..., object]) -> Callable[..., object]:
+        def recorded(*arguments: object, **named: object) -> object:
+            frames = [frame for frame, _ in traceback.walk_stack(sys._getframe(1))]
+            stack = tuple((one.f_code.co_qualname, one.f_lineno, frozenset(one.f_locals)) for one in frames)
+            raises = True
+            try:
+                answer = function(*arguments, **named)
+                raises = False
+            finally:
+                stacks[raises].add(stack)
+            return answer
+
+        return recorded
+
+    for name in assignment.functions:
+        setattr(module, name, recording(getattr(module, name)))
+    run = worker.Worker.around(module, assignment.probes_source(), "module.py").run
+    with worker.undisturbed():
+        for case in fixtures_of(assignment.name).cases:
+            if any(one.kind == "error" for one in case.expected):
+                run({"function": case.function, "probe": case.probe, "params": case.params}, case.input_bytes())
+    assert stacks[True] <= stacks[False]
 
 
 def in_a_row(case: Case) -> dict[str, tuple[object, ...]]:

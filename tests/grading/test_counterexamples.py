@@ -6,6 +6,7 @@ import ast
 import json
 import pickle
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -405,7 +406,6 @@ def test_a_call_that_never_ends_ends_the_search(sandbox: Sandbox) -> None:
     one = search(altered(HANGS), counted)
     assert one.counterexamples([quick]) == {}
     assert len(counted.runs) == 1
-    assert one.calls < CALLS - 50
 
 
 SLOW = """
@@ -416,14 +416,15 @@ def compute_deltas(rewards, mode):
 """
 
 
-def test_calls_that_each_wait_as_long_as_they_may_take_no_longer_together_than_the_search_may(sandbox: Sandbox) -> None:
+def test_calls_that_each_wait_as_long_as_they_may_take_no_longer_together_than_the_submission_may(
+    sandbox: Sandbox,
+) -> None:
     """None of them is lost: 600 of nearly 5 s would take most of an hour."""
     slow = altered(SLOW)
     items = [item for item in ASSIGNMENT.items if item.function == "compute_deltas"]
     found = search(slow, counted := Counted(sandbox))
-    found.seconds = 2.0
+    found.program = replace(found.program, until=time.perf_counter() + 2.0)
     assert found.counterexamples(items) == {}
-    assert found.seconds == 0.0
     assert sum(counted.runs) > DRAWN
     assert counted.answered <= 2.0 / 0.4 + 1
     assert search(slow.replace("0.4", "0.0"), sandbox).counterexamples(items[:1])

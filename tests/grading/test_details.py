@@ -285,7 +285,7 @@ def test_a_curve_costs_no_points_and_changes_no_report(sandbox: Sandbox) -> None
     assert [replace(item, seconds=0.0) for item in alone.items] == [replace(item, seconds=0.0) for item in report.items]
 
 
-def test_a_curve_cannot_carry_hidden_inputs_out_because_it_runs_before_them(sandbox: Sandbox) -> None:
+def test_curve_runs_in_a_worker_of_its_own_and_carries_no_hidden_input_out(sandbox: Sandbox) -> None:
     """A submission that notes every prompt it is called with, and returns their count as its curve."""
     source = SOLUTION + "\n\n_run, _seen = run_policy_gradient, []\n"
     source += "def run_policy_gradient(*prompts, **settings):\n    finished = _run(*prompts, **settings)\n"
@@ -293,9 +293,7 @@ def test_a_curve_cannot_carry_hidden_inputs_out_because_it_runs_before_them(sand
     source += "        for one in finished.records:\n            object.__setattr__(one, 'loss', float(len(_seen)))\n"
     source += "    return finished\n"
     _, details = GRADER.grade_and_show(submission(source), sandbox)
-    public = [case for case in GRADER.fixtures.cases if case.function == "run_policy_gradient"]
-    public = [case for case in public if case.visibility == "public"]
-    assert details.curves[0].series[1].yours[0] == len(public) + 1
+    assert details.curves[0].series[1].yours[0] == 1
 
 
 def test_a_function_that_is_missing_leaves_a_reason_in_place_of_a_curve(sandbox: Sandbox) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,8 +22,7 @@ from autograder.authoring.exam.exam import right_answer_paths
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading import judging
 from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case, Expectation
-from autograder.grading.compare import Mismatch, compare
+from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item
@@ -156,33 +156,43 @@ def handout_text() -> str:
     return re.sub(r"( +)### BEGIN SOLUTION\n.*?### END SOLUTION\n", blank, SOLUTION, flags=re.DOTALL)
 
 
-def test_a_right_answer_that_comes_again_is_judged_once_and_a_wrong_one_each_time(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compared = []
+SLOW = """
+import functools, sys, time
+def slowed(function):
+    @functools.wraps(function)
+    def slow(*arguments, **named):
+        time.sleep({seconds})
+        return function(*arguments, **named)
+    return slow
+for name in {names!r}:
+    globals()[name] = slowed(globals()[name])
+"""
 
-    def counted(expected: Sequence[Expectation], observation: Observation) -> Mismatch | None:
-        compared.append(observation)
-        return compare(expected, observation)
 
-    monkeypatch.setattr(judging, "compare", counted)
-    grader = Grader.of(ASSIGNMENT, FIXTURES)
-    wrong = with_more(BY_CODE["K02"].source)
-    sources = (SOLUTION, SOLUTION.replace("return", "return ", 1), wrong, wrong, SOLUTION)
-    reports, times = [], []
-    for source in sources:
-        compared.clear()
-        reports.append(grader.grade(submission(source), sandbox))
-        times.append(len(compared))
-    first, again, *others, last = (without_times(one) for one in reports)
-    fresh = without_times(Grader.of(ASSIGNMENT, FIXTURES).grade(submission(SOLUTION), sandbox))
-    assert first.points == 100
-    assert first == again == last == fresh
-    assert others[0] == others[1]
-    assert {item.function for item in others[0].items if item.verdict != "passed"} == {"compute_kl_penalty"}
-    failed = [one for item in others[0].items for one in item.cases if one.verdict == "failed"]
-    assert times[0] == len(FIXTURES.cases)
-    assert times[1:2] + times[3:] == [0, len(failed), 0]
+def test_submission_has_one_budget_for_all_it_runs(sandbox: Sandbox) -> None:
+    slow = SOLUTION + SLOW.format(seconds=0.3, names=ASSIGNMENT.functions)
+    grader = Grader.of(replace(ASSIGNMENT, budget=5.0), FIXTURES)
+    began = time.perf_counter()
+    report, details = grader.grade_and_show(submission(slow), sandbox)
+    assert time.perf_counter() - began < 10
+    verdicts = {case.verdict for item in report.items for case in item.cases}
+    late = [item for item in report.items if item.verdict != "passed"]
+    assert verdicts == {"passed", "not_run"}
+    assert {item.message for item in late} == {judging.LATE}
+    assert report.cause == "The submission had used up its time."
+    assert 0 < (report.points or 0.0) < 100
+    assert [(curve.series, curve.message) for curve in details.curves] == [
+        ((), "Not run: the submission had used up its time.") for _ in ASSIGNMENT.curves
+    ]
+
+
+def test_slow_curve_costs_no_points(sandbox: Sandbox) -> None:
+    slow = SOLUTION + SLOW.format(
+        seconds="60 if sys._getframe(1).f_code.co_name == 'learning_curve' else 0", names=("run_policy_gradient",)
+    )
+    report, details = Grader.of(replace(ASSIGNMENT, budget=8.0), FIXTURES).grade_and_show(submission(slow), sandbox)
+    assert (report.points, report.cause) == (100, "")
+    assert not any(curve.series for curve in details.curves)
 
 
 def test_an_untouched_handout_earns_nothing_and_is_told_what_is_missing(grade: Callable[[str], Report]) -> None:

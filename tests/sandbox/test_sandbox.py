@@ -20,7 +20,7 @@ import safetensors.numpy
 from places import KIT
 from processes import PATIENCE, is_running
 
-from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request
 from autograder.sandbox.inside import frames
 from autograder.sandbox.layers import probe
 from autograder.sandbox.sandbox import KEPT, Sandbox
@@ -474,17 +474,35 @@ def test_noise_is_neither_a_fault_nor_an_answer(sandbox: Sandbox, noise: str) ->
     assert statuses(outcomes) == ["observed", "observed"]
 
 
-def test_once_lost_workers_have_used_the_budget_nothing_more_is_run(sandbox: Sandbox) -> None:
-    requests = [call("hang", item, timeout=0.3) for item in "abcd"]
-    outcomes = run(sandbox, "def hang():\n    time.sleep(60)\n", *requests, fact("pid"), fault_budget=0.5)
-    assert statuses(outcomes) == ["timed_out", "timed_out", "not_run", "not_run", "not_run"]
-    assert outcomes[-1].detail == "the submission had used up its time"
+@pytest.mark.parametrize(
+    ("source", "limit"),
+    [
+        ("def wait():\n    time.sleep(60)\n", 0.3),
+        ("def wait():\n    time.sleep(60)\n", 60.0),
+        ("def wait():\n    time.sleep(0.3)\n", 60.0),
+        ("time.sleep(0.3)\ndef wait():\n    os._exit(1)\n", 60.0),
+        ("def wait():\n    while True: pass\n", 60.0),
+        ("time.sleep(60)\ndef wait(): pass\n", 60.0),
+    ],
+)
+def test_time_of_whole_submission_ends_however_it_is_used(sandbox: Sandbox, source: str, limit: float) -> None:
+    requests = [call("wait", item, timeout=limit) for item in "abcdefgh"]
+    began = time.perf_counter()
+    outcomes = sandbox.run(replace(program(source), until=began + 1.2), requests, load_timeout=60.0)
+    assert outcomes[-1].detail == OUT_OF_TIME.detail
+    assert time.perf_counter() - began < 12  # a start of the server included
+    assert len(outcomes) == len(requests)
 
 
-def test_the_time_that_lost_workers_took_to_load_is_used_up_too(sandbox: Sandbox) -> None:
-    requests = [call("end", item) for item in "abcd"]
-    outcomes = run(sandbox, "time.sleep(0.3)\ndef end():\n    os._exit(1)\n", *requests, fault_budget=0.5)
-    assert statuses(outcomes) == ["crashed", "crashed", "not_run", "not_run"]
+def test_function_that_hangs_is_tried_again_after_all_others(sandbox: Sandbox) -> None:
+    source = "SEEN = []\ndef hang():\n    time.sleep(60)\ndef work():\n    SEEN.append(1)\n    return len(SEEN)\n"
+    hanging = [replace(call("hang", item, timeout=0.3), hidden=item > "b") for item in "abcd"]
+    others = [replace(fact("work", item), hidden=item == "z") for item in "xyz"]
+    asked = [*hanging[:2], *others[:2], *hanging[2:], *others[2:]]
+    late = replace(program(source), until=time.perf_counter() + 60)
+    outcomes = sandbox.run(late, asked, load_timeout=10.0)
+    assert statuses(outcomes) == ["timed_out"] * 2 + ["observed"] * 2 + ["timed_out"] * 2 + ["observed"]
+    assert [fact_of(outcomes[at]) for at in (2, 3, 6)] == [1, 2, 3]
 
 
 # Budgets

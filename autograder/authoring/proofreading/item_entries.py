@@ -63,7 +63,7 @@ def _about_assignment(file: ItemsFile, solution: Path) -> Iterator[Fault]:
         yield file.fault(f"packages is {packages!r}", 'a list of text: ["numpy"], or []', key="packages")
     elif other := [one for one in packages if one not in PACKAGES]:
         yield file.fault(f"packages names {other[0]!r}", f"of these: {', '.join(PACKAGES)}", key="packages")
-    for key in {"load_timeout", "points"} & data.keys():
+    for key in {"load_timeout", "budget", "points"} & data.keys():
         yield from _number(file, data, key, "", 0)
 
 

@@ -1,13 +1,12 @@
 """The search: draw small trials, run them in the sandbox, keep the simplest that goes wrong, and make it simpler.
 
 All that is random is keyed by the submission and the item, and what limits the search is counted in calls, so the
-same submission gets the same words on every machine and at any number of jobs. A limit of time besides is for calls
-that wait: usual searches come nowhere near it. No stored case has a part in it.
+same submission gets the same words on every machine and at any number of jobs. What is left of the submission's time
+besides is for calls that wait: usual searches come nowhere near it. No stored case has a part in it.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -31,10 +30,6 @@ DRAWN = 24  # trials of an item
 TRIED = 12  # simpler ones in a round
 ROUNDS = 6
 CALLS = 600  # of one submission, over all items
-SECONDS = 40.0  # of one submission, over all items: usual ones take 0.3 to 2
-LOST_CALL = 60  # what a call counts that ended the worker: the seconds it may take are worth as many others
-
-LOSSES = ("timed_out", "crashed", "out_of_memory")
 
 Kind = tuple[str, ...]
 
@@ -67,7 +62,6 @@ class Search:
     key       the submission's hash
     place     says where a line of the graded text was written
     calls     how many it has left
-    seconds   how long all of them may take: a call that waits until just before its time is over is not lost
     """
 
     drawing: Drawing
@@ -77,7 +71,6 @@ class Search:
     key: str
     place: Place = in_file
     calls: int = CALLS
-    seconds: float = SECONDS
 
     def counterexamples(self, items: Sequence[Item]) -> dict[str, str]:
         """Item → the text of its counterexample, where one was found."""
@@ -128,12 +121,8 @@ class Search:
         if not calls:
             return []
         requests = [case.request(item) for item, case in calls]
-        began = time.monotonic()
-        program = replace(self.program, patience=self.seconds)
-        outcomes = self.runner.run(program, requests, load_timeout=self.load_timeout)
-        self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
-        spent = sum(LOST_CALL if outcome.status in LOSSES else 1 for outcome in outcomes)
-        self.calls = max(0, self.calls - spent)
+        outcomes = self.runner.run(self.program, requests, load_timeout=self.load_timeout)
+        self.calls -= len(outcomes)
         return outcomes
 
 

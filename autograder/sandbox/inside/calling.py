@@ -28,6 +28,7 @@ TORCH, NUMPY, PYTHON = "torch", "numpy", "python"  # what the values of a case a
 MAX_TRACE = 1_000
 MAX_PARTS = 40
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
+Named = Mapping[str, Any]
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
 
 
@@ -73,12 +74,32 @@ def call(
     values = params.get("values", TORCH)
     formulas = {name: Formula(entry) for name, entry in params.get("formulas", {}).items()}
     named = {**_inputs(inputs, params), **copy.deepcopy(dict(params.get("given", {}))), **formulas, **(own or {})}
-    leaves = {name: named[name].requires_grad_() for name in params.get("leaves", ())}
-    constants = {name: named[name].requires_grad_() for name in params.get("constants", ())}
+    differentiable = (*params.get("leaves", ()), *params.get("constants", ()))
+    leaves = {name: named[name].requires_grad_() for name in differentiable}
     named |= _derived(named, params)
     with_stand_ins = {name: Formula(entry) for name, entry in params.get("stand_ins", {}).items()}
-    with standing_in([student], with_stand_ins):
-        found = called(function, named, params, in_place=in_place)
+    facts: dict[str, Any] = {}
+    returned: dict[str, Any] = {}
+    found, error, given, more = None, None, {**named}, list[str]()
+    for fact, replaced in {"": {}, **params.get("raises", {})}.items():  # all from one line: the stack tells none apart
+        given = {**named} | {name: _instead(one, named, values, name in inputs) for name, one in replaced.items()}
+        more = [name for name in replaced if name not in params["arguments"]]
+        with standing_in([student], with_stand_ins):
+            found, error = attempt(functools.partial(called, function, given, params, more, in_place=in_place))
+        if fact:
+            facts[fact] = described(error)
+        elif error is not None:
+            raise error
+        else:
+            returned, facts = _seen(found, inputs, named, params, leaves, {**formulas, **with_stand_ins})
+    return returned, facts
+
+
+def _seen(
+    found: Any, inputs: Named, named: Named, params: Named, leaves: Named, formulas: Mapping[str, Formula]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is returned and noted of a call that gave an answer."""
+    values = params.get("values", TORCH)
     facts: dict[str, Any] = {"kind": kind_of(found), "graph": found.requires_grad if _is_tensor(found) else None}
     returned: dict[str, Any] = {}
     if params.get("plain"):
@@ -88,17 +109,14 @@ def call(
         parts = parts_of(found, params["returns"], values, exact=exact)
         upstream = inputs[params["upstream"]] if "upstream" in params else None
         output = _together([parts[name] for name in params.get("gradients_of", [*parts][:1])])
-        slopes = gradients(output, leaves | constants, upstream, exact=exact)
+        constants = params.get("constants", ())
+        slopes = gradients(output, leaves, upstream, exact=exact)
         facts |= {f"pull of {name}": size_of(slopes.pop(f"gradient {name}"), of_nothing=0.0) for name in constants}
         returned |= parts | slopes
-    for name, formula in {**formulas, **with_stand_ins}.items():
+    for name, formula in formulas.items():
         facts[f"calls of {name}"] = len(formula.calls)
         returned[f"calls of {name}"] = _numbers(formula.calls[:MAX_TRACE], values)
     returned |= {f"{name} afterwards": _afterwards(named[name], array, values) for name, array in inputs.items()}
-    for fact, replaced in params.get("raises", {}).items():
-        instead = {name: _instead(one, named, values, name in inputs) for name, one in replaced.items()}
-        more = [name for name in instead if name not in params["arguments"]]
-        facts[fact] = error_of(functools.partial(called, function, named | instead, params, more, in_place=in_place))
     return returned, facts
 
 
@@ -156,13 +174,24 @@ def parts_of(found: Any, names: Sequence[str], values: str, *, exact: bool = Fal
     return {name: part(one, values) for name, one in zip(names, found, strict=True)}
 
 
-def error_of(function: Callable[[], Any]) -> dict[str, Any] | None:
-    """What a call raised, as JSON: its type names and text; None where it raised nothing."""
+def attempt(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """What a call returns, or what it raises."""
     try:
-        function()
+        return call(), None
     except Exception as error:
-        return {"types": [kind.__name__ for kind in type(error).__mro__], "message": str(error)[:500]}
-    return None
+        return None, error
+
+
+def error_of(function: Callable[[], Any]) -> dict[str, Any] | None:
+    """What a call raised, as JSON; None where it raised nothing."""
+    return described(attempt(function)[1])
+
+
+def described(error: Exception | None) -> dict[str, Any] | None:
+    """An exception as JSON: its type names and text."""
+    if error is None:
+        return None
+    return {"types": [kind.__name__ for kind in type(error).__mro__], "message": str(error)[:500]}
 
 
 def gradients(output: Any, leaves: Mapping[str, Any], upstream: Any = None, *, exact: bool = False) -> dict[str, Any]:
