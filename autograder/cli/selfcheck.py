@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.exam import selfcheck as examine_grader
-from autograder.authoring.exam.mutants import EQUIVALENT, equivalent_entry
 from autograder.authoring.handout.independence import not_independent
+from autograder.authoring.marks import SIGN
 from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.cli.console import print_json, progress_bar, standard_output
 from autograder.cli.options import CORES, AssignmentOption, JobsOption, JsonOption, QuietOption, course
@@ -60,7 +60,7 @@ def selfcheck(
 def _described(exam: Exam, assignment: Assignment) -> dict[str, Any]:
     """What `--json` says of one assignment; the keys are a promise."""
     namings = [finding.naming for finding in exam.findings]
-    mutants = [fate for fate in exam.fates if not fate.mutant.reason]
+    mutants = [fate for fate in exam.fates if not fate.is_equivalent]
     own = ((name, report) for name, report in (("solution", exam.solution), ("handout", exam.handout)))
     return {
         "assignment": assignment.name,
@@ -83,9 +83,9 @@ def _described(exam: Exam, assignment: Assignment) -> dict[str, Any]:
             "not_graded": exam.coverage.not_graded,
         },
         "mutants": {"tried": len(mutants), "caught": sum(not fate.survived for fate in mutants)},
-        "unlisted": [
-            {"function": one.function, "before": one.before, "after": one.after, "entry": equivalent_entry(one)}
-            for one in exam.unlisted
+        "unmarked": [
+            {"function": one.function, "line": one.line, "before": one.before, "after": one.after}
+            for one in exam.unmarked
         ],
         "costs": [
             {"mistake": cost.name, "function": cost.function, "points": cost.lost, "of": cost.of} for cost in exam.costs
@@ -115,6 +115,6 @@ def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: boo
         console.print(f"  {escape(note)}", style="yellow", highlight=False, soft_wrap=whole)
     for complaint in exam.complaints:
         console.print(f"  {escape(visible(complaint))}", style="bold red", highlight=False, soft_wrap=whole)
-    if exam.unlisted:
-        print(f"A change that means nothing goes into fixtures/{assignment.name}/{EQUIVALENT}, with the reason:\n")
-        print("\n".join(map(equivalent_entry, exam.unlisted)))
+    if exam.unmarked:
+        path = f"solution/{assignment.name}/{assignment.module}.py"
+        print(f"Where a change means nothing, mark its line in {path}, or the line above it: {SIGN} why")

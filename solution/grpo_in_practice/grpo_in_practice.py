@@ -88,39 +88,43 @@ def policy_loss(
     eq. 5).
     """
     ### BEGIN SOLUTION
-    if objective not in ("token", "sequence", "cispo"):
+    if objective not in ("token", "sequence", "cispo"):  # equivalent: a longer dtype inside is allowed
         raise ValueError(f"Unknown objective: {objective!r}")
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
         raise ValueError(f"Unknown normalization: {normalization!r}")
     if dual_clip is not None and (objective != "token" or dual_clip <= 1):
+        # equivalent: the text of the error is free
         raise ValueError("dual_clip is above 1, and for the objective token alone")
     if normalization == "constant_length" and max_length is None:
-        raise ValueError("constant_length needs max_length")
+        raise ValueError("constant_length needs max_length")  # equivalent: the text of the error is free
     empty = mask == 0  # batch pos
     new = log_probs.masked_fill(empty, 0.0)  # before the arithmetic: 0 * inf would be nan in the gradient
     log_ratio = new - old_log_probs.detach().masked_fill(empty, 0.0)
-    scale = advantages.detach().unsqueeze(-1)  # batch 1
-    lengths = mask.sum(dim=-1, keepdim=True).clamp(min=1)  # batch 1
+    scale = advantages.detach().unsqueeze(-1)  # batch 1  # equivalent: the last axis is axis 1
+    lengths = mask.sum(dim=-1, keepdim=True).clamp(min=1)  # batch 1  # equivalent: the last axis is axis 1
     if objective == "sequence":
+        # equivalent: the last axis is axis 1
         log_ratio = (log_ratio.sum(dim=-1, keepdim=True) / lengths).expand_as(new)
-    ratio = log_ratio.exp()
+    ratio = log_ratio.exp()  # equivalent: all is finite
     clipped = ratio.clamp(1 - epsilon_low, 1 + epsilon_high)
     if objective == "cispo":
         per_token = -clipped.detach() * scale * new
     else:
         per_token = -torch.minimum(ratio * scale, clipped * scale)
     if dual_clip is not None:
+        # equivalent: an advantage of 0 makes a loss of 0, bounded or not
         per_token = torch.where(scale < 0, torch.minimum(per_token, -dual_clip * scale), per_token)
     if weights is not None:
+        # equivalent: the tensor was made here; the losses of masked tokens are set to 0 afterwards
         per_token = per_token * weights.detach().masked_fill(empty, 0.0)
-    per_token = per_token.masked_fill(empty, 0.0)
+    per_token = per_token.masked_fill(empty, 0.0)  # equivalent: the tensor was made here
     if normalization == "token_mean":
         loss = per_token.sum() / mask.sum().clamp(min=1)
     elif normalization == "sequence_mean":
-        loss = (per_token.sum(dim=-1, keepdim=True) / lengths).mean()
+        loss = (per_token.sum(dim=-1, keepdim=True) / lengths).mean()  # equivalent: the last axis is axis 1
     else:
         loss = per_token.sum() / (len(per_token) * max_length)
-    return loss.to(log_probs.dtype)
+    return loss.to(log_probs.dtype)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -140,17 +144,17 @@ def kl_penalty(log_probs: Tensor, ref_log_probs: Tensor, mask: Tensor, estimator
     Source: J. Schulman, "Approximating KL divergence" (2020); k3 in the loss is GRPO's (arXiv 2402.03300, eq. 4).
     """
     ### BEGIN SOLUTION
-    if estimator not in ("k1", "k2", "k3"):
+    if estimator not in ("k1", "k2", "k3"):  # equivalent: a longer dtype inside is allowed
         raise ValueError(f"Unknown estimator: {estimator!r}")
     empty = mask == 0
     x = ref_log_probs.detach().masked_fill(empty, 0.0) - log_probs.masked_fill(empty, 0.0)
     if estimator == "k1":
         found = -x
     elif estimator == "k2":
-        found = x.square() / 2
+        found = x.square() / 2  # equivalent: the tensor was made here
     else:
-        found = x.exp() - x - 1
-    return found.to(log_probs.dtype)
+        found = x.exp() - x - 1  # equivalent: all is finite
+    return found.to(log_probs.dtype)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -171,8 +175,9 @@ def rewards_with_kl(
     eq. 2), which GRPO leaves for a penalty in the loss.
     """
     ### BEGIN SOLUTION
+    # equivalent: a longer dtype inside is allowed; the last axis is axis 1
     divergence = (log_probs - ref_log_probs).detach().masked_fill(mask == 0, 0.0).sum(dim=-1)  # batch
-    return (rewards.detach() - coefficient * divergence).to(rewards.dtype)
+    return (rewards.detach() - coefficient * divergence).to(rewards.dtype)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -189,6 +194,7 @@ def informative_groups(rewards: Tensor) -> Tensor:
     Source: DAPO (arXiv 2503.14476, eq. 11).
     """
     ### BEGIN SOLUTION
+    # equivalent: all is finite; a longer dtype inside is allowed; the last axis is axis 1
     return (rewards != rewards[:, :1]).any(dim=-1)
     ### END SOLUTION
 
@@ -210,7 +216,9 @@ def overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
     """
     ### BEGIN SOLUTION
     if not 1 <= buffer <= max_length:
+        # equivalent: the text of the error is free
         raise ValueError(f"buffer is from 1 to max_length, but is {buffer!r}")
+    # equivalent: all is finite; it is float32 already
     return ((max_length - buffer - lengths) / buffer).clamp(-1.0, 0.0).to(torch.float32)
     ### END SOLUTION
 
@@ -225,7 +233,7 @@ def without_truncated(mask: Tensor, truncated: Tensor) -> Tensor:
     Source: DAPO (arXiv 2503.14476, section 3.4).
     """
     ### BEGIN SOLUTION
-    return mask * ~truncated.unsqueeze(-1)
+    return mask * ~truncated.unsqueeze(-1)  # equivalent: all is finite; the last axis is axis 1
     ### END SOLUTION
 
 
@@ -249,15 +257,16 @@ def importance_weights(
     Source: F. Yao et al., "Your efficient RL framework secretly brings you off-policy RL training" (2025).
     """
     ### BEGIN SOLUTION
-    if level not in ("token", "sequence"):
+    if level not in ("token", "sequence"):  # equivalent: a longer dtype inside is allowed
         raise ValueError(f"Unknown level: {level!r}")
     if cap <= 0:
-        raise ValueError(f"cap is above 0, but is {cap!r}")
+        raise ValueError(f"cap is above 0, but is {cap!r}")  # equivalent: the text of the error is free
     empty = mask == 0
     log_weights = log_probs.detach().masked_fill(empty, 0.0) - sampler_log_probs.detach().masked_fill(empty, 0.0)
     if level == "sequence":
+        # equivalent: the last axis is axis 1
         log_weights = log_weights.sum(dim=-1, keepdim=True).expand_as(log_weights)
-    return log_weights.exp().clamp(max=cap).masked_fill(empty, 0.0).to(log_probs.dtype)
+    return log_weights.exp().clamp(max=cap).masked_fill(empty, 0.0).to(log_probs.dtype)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -268,7 +277,7 @@ def accumulate_gradients(
     mask: Tensor,
     num_parts: int,
     normalization: str = "token_mean",
-    max_length: int | None = None,
+    max_length: int | None = None,  # equivalent: who asks for constant_length says which
 ) -> float:
     """Backpropagate the loss of a batch part by part, and return it.
 
@@ -295,7 +304,7 @@ def accumulate_gradients(
     a graph even where a part has no token.
     """
     ### BEGIN SOLUTION
-    total = 0.0
+    total = 0.0  # equivalent: a longer dtype inside is allowed; advantages have one axis, so it is never stopped
     start = 0
     for part in mask.tensor_split(num_parts):  # row pos
         rows = slice(start, start + len(part))
@@ -338,9 +347,11 @@ def token_entropies(logits: Tensor, mask: Tensor) -> Tensor:
     """
     ### BEGIN SOLUTION
     empty = mask == 0  # batch pos
+    # equivalent: any number will do where it is masked again
     log_probs = torch.log_softmax(logits.masked_fill(empty.unsqueeze(-1), 0.0), dim=-1)  # batch pos vocab
+    # equivalent: its factor is 0
     surprise = -log_probs.masked_fill(log_probs == -torch.inf, 0.0)  # 0 * inf would be nan
-    return (log_probs.exp() * surprise).sum(dim=-1).masked_fill(empty, 0.0)
+    return (log_probs.exp() * surprise).sum(dim=-1).masked_fill(empty, 0.0)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -396,27 +407,32 @@ def step_diagnostics(
     A. Kong, J. Liu, W. Wong, "Sequential imputations and Bayesian missing data problems" (1994), for the last.
     """
     ### BEGIN SOLUTION
+    # equivalent: a longer dtype inside is allowed; only the sign of an advantage matters; 0 and 1 are exact
     empty = mask == 0  # batch pos
     log_ratios = (log_probs - old_log_probs).masked_fill(empty, 0.0)
+    # equivalent: ratios are only compared with bounds well within these; all is finite
     ratios = log_ratios.exp()  # 1 where mask is 0: never clipped
-    signs = advantages.sign().unsqueeze(-1)  # batch 1
-    log_weights = log_ratios.sum(dim=-1)  # batch
-    weights = (log_weights - log_weights.max()).exp()  # one factor for all cancels
+    signs = advantages.sign().unsqueeze(-1)  # batch 1  # equivalent: the last axis is axis 1
+    log_weights = log_ratios.sum(dim=-1)  # batch  # equivalent: the last axis is axis 1
+    weights = (log_weights - log_weights.max()).exp()  # one factor for all cancels  # equivalent: all is finite
 
     def token_mean(values: Tensor) -> float:
+        # equivalent: it is a whole number already
         return values.masked_fill(empty, 0).sum().item() / max(mask.sum().item(), 1)
 
     def k3(log_ratio: Tensor) -> Tensor:
-        return log_ratio.exp() - log_ratio - 1
+        return log_ratio.exp() - log_ratio - 1  # equivalent: all is finite
 
     found = {
         "entropy": token_mean(entropies),
         "clip_fraction_low": token_mean((signs < 0) & (ratios < 1 - epsilon_low)),
         "clip_fraction_high": token_mean((signs > 0) & (ratios > 1 + epsilon_high)),
         "approx_kl_old": token_mean(k3(log_ratios)),
+        # equivalent: it is a whole number already; the last axis is axis 1
         "groups_without_signal": (rewards == rewards[:, :1]).all(dim=-1).sum().item() / len(rewards),
-        "response_length": mask.sum().item() / len(mask),
-        "truncated_share": truncated.sum().item() / len(truncated),
+        "response_length": mask.sum().item() / len(mask),  # equivalent: it is a whole number already
+        "truncated_share": truncated.sum().item() / len(truncated),  # equivalent: it is a whole number already
+        # equivalent: the greatest weight is 1, so that the sum is at least 1; all is finite; the tensor was made here
         "effective_sample_size": (weights.sum().square() / weights.square().sum()).item(),
     }
     if ref_log_probs is not None:
@@ -502,7 +518,7 @@ def verify(text: str, answer: float) -> tuple[float, float]:
     found = parse_answer(text)
     pieces = text.split(BOX)
     has_one_box = len(pieces) == 2 and "}" in pieces[1]
-    return float(has_one_box and found is not None), float(found == answer)
+    return float(has_one_box and found is not None), float(found == answer)  # equivalent: it is a whole number already
     ### END SOLUTION
 
 
@@ -523,13 +539,14 @@ def baseline_advantages(rewards: Tensor, method: str) -> Tensor:
     ### BEGIN SOLUTION
     if method not in ("reinforce", "batch_mean", "rloo"):
         raise ValueError(f"Unknown method: {method!r}")
-    trials = rewards.shape[-1]
+    trials = rewards.shape[-1]  # equivalent: the last axis is axis 1
     if method == "reinforce":
-        return rewards
+        return rewards  # equivalent: all is finite
     if method == "batch_mean":
-        return rewards - rewards.mean()
+        return rewards - rewards.mean()  # equivalent: all is finite
     if trials < 2:
-        raise ValueError("rloo needs at least two responses to a prompt")
+        raise ValueError("rloo needs at least two responses to a prompt")  # equivalent: the text of the error is free
+    # equivalent: all is finite; the last axis is axis 1
     return rewards - (rewards.sum(dim=-1, keepdim=True) - rewards) / (trials - 1)
     ### END SOLUTION
 
@@ -554,7 +571,7 @@ def select_best(rewards: Tensor, min_reward: float = 1.0, count: int = 1) -> Ten
     Sources: expert iteration (arXiv 1705.08439), STaR (2203.14465), RAFT (2304.06767).
     """
     ### BEGIN SOLUTION
-    order = rewards.argsort(dim=-1, descending=True, stable=True)  # prompt trial
-    places = order.argsort(dim=-1)  # 0 for the first of each prompt
-    return ((places < count) & (rewards >= min_reward)).to(rewards.dtype)
+    order = rewards.argsort(dim=-1, descending=True, stable=True)  # prompt trial  # equivalent: the last axis is axis 1
+    places = order.argsort(dim=-1)  # 0 for the first of each prompt  # equivalent: the last axis is axis 1
+    return ((places < count) & (rewards >= min_reward)).to(rewards.dtype)  # equivalent: all is finite
     ### END SOLUTION

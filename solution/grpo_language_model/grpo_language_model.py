@@ -80,7 +80,8 @@ def compute_response_log_probs(
     targets = input_ids[:, prompt_length:]  # batch response_pos
     log_probs = F.log_softmax(predicting, dim=-1).gather(dim=-1, index=targets.unsqueeze(-1)).squeeze(-1)
     mask = attention_mask[:, prompt_length:]  # batch response_pos
-    log_probs = log_probs.masked_fill(mask == 0, 0.0)
+    log_probs = log_probs.masked_fill(mask == 0, 0.0)  # equivalent: the tensor was made here
+    # equivalent: all is finite; the last axis is axis 1
     return log_probs.sum(dim=-1) if reduction == "sum" else log_probs
     ### END SOLUTION
 
@@ -107,15 +108,17 @@ def group_advantages(rewards: Tensor, mode: str = "mean_std") -> Tensor:
     ### BEGIN SOLUTION
     if mode not in ("mean", "mean_std", "leave_one_out"):
         raise ValueError(f"Unknown advantage mode: {mode!r}")
-    trials = rewards.shape[-1]
+    trials = rewards.shape[-1]  # equivalent: the last axis is axis 1
     if mode != "mean" and trials < 2:
+        # equivalent: the text of the error is free
         raise ValueError(f"{mode} needs at least two responses to a prompt")
-    centered = rewards - rewards.mean(dim=-1, keepdim=True)
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)  # equivalent: the last axis is axis 1
     if mode == "mean":
-        return centered
+        return centered  # equivalent: all is finite
     if mode == "leave_one_out":
+        # equivalent: all is finite; the last axis is axis 1
         return rewards - (rewards.sum(dim=-1, keepdim=True) - rewards) / (trials - 1)
-    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)
+    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)  # equivalent: all is finite; the last axis is axis 1
     ### END SOLUTION
 
 
@@ -164,31 +167,35 @@ def grpo_loss(
     Not asked: the gradient where a ratio is exactly at a bound, and advantages that are infinite or nan.
     """
     ### BEGIN SOLUTION
+    # equivalent: a longer dtype inside is allowed
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
         raise ValueError(f"Unknown normalization: {normalization!r}")
     if normalization == "constant_length" and max_length is None:
-        raise ValueError("constant_length needs max_length")
+        raise ValueError("constant_length needs max_length")  # equivalent: the text of the error is free
     if kl_coefficient != 0 and ref_log_probs is None:
+        # equivalent: the text of the error is free
         raise ValueError("A kl_coefficient other than 0 needs ref_log_probs")
     empty = mask == 0  # batch pos
+    # equivalent: any number will do where it is masked again
     new = log_probs.masked_fill(empty, 0.0)  # before the arithmetic: 0 * inf would be nan in the gradient
-    old = old_log_probs.detach().masked_fill(empty, 0.0)
-    weights = advantages.detach().unsqueeze(-1)  # batch 1
-    ratio = torch.exp(new - old)
+    old = old_log_probs.detach().masked_fill(empty, 0.0)  # equivalent: any number will do where it is masked again
+    weights = advantages.detach().unsqueeze(-1)  # batch 1  # equivalent: a new axis at the end is axis 1
+    ratio = torch.exp(new - old)  # equivalent: all is finite
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)
     per_token = -torch.minimum(ratio * weights, clipped_ratio * weights)
     if kl_coefficient != 0 and ref_log_probs is not None:
+        # equivalent: any number will do where it is masked again
         log_ratio = ref_log_probs.detach().masked_fill(empty, 0.0) - new
-        k3 = torch.exp(log_ratio) - log_ratio - 1
-        per_token = per_token + kl_coefficient * k3
-    per_token = per_token.masked_fill(empty, 0.0)
+        k3 = torch.exp(log_ratio) - log_ratio - 1  # equivalent: all is finite
+        per_token = per_token + kl_coefficient * k3  # equivalent: the tensor was made here
+    per_token = per_token.masked_fill(empty, 0.0)  # equivalent: the tensor was made here
     if normalization == "token_mean":
         loss = per_token.sum() / mask.sum().clamp(min=1)
     elif normalization == "sequence_mean":
-        loss = (per_token.sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)).mean()
+        loss = (per_token.sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)).mean()  # equivalent: the last axis is axis 1
     else:
         loss = per_token.sum() / (len(per_token) * max_length)
-    return loss.to(log_probs.dtype)
+    return loss.to(log_probs.dtype)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -230,6 +237,7 @@ def grpo_step(
     a token.
     """
     ### BEGIN SOLUTION
+    # equivalent: a longer dtype inside is allowed
     advantages = group_advantages(rewards, advantage_mode).reshape(-1)  # batch
     log_probs = compute_response_log_probs(
         model, rollout.input_ids, rollout.attention_mask, rollout.prompt_length, reduction="none"
@@ -245,7 +253,7 @@ def grpo_step(
         ref_log_probs=ref_log_probs,
         max_length=max_length,
     )
-    optimizer.zero_grad()
+    optimizer.zero_grad()  # equivalent: both clear the same gradients
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm)
     optimizer.step()
@@ -271,7 +279,7 @@ def train(
     learning_rate: float = 2e-4,
     max_grad_norm: float = 1.0,
     seed: int = 0,
-    progress: bool = True,
+    progress: bool = True,  # equivalent: only the terminal shows it
 ) -> TrainingRun:
     """Train the model on the problems; return it, with one record per inner step.
 
@@ -305,7 +313,7 @@ def train(
     names: the grader puts stand-ins in their place.
     """
     ### BEGIN SOLUTION
-    torch.manual_seed(seed)
+    torch.manual_seed(seed)  # equivalent: only the terminal shows it; a reward depends on problem and response alone
     model.eval()
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     ref_model = copy.deepcopy(model) if kl_coefficient != 0 else None
@@ -313,18 +321,20 @@ def train(
 
     def score(scorer: nn.Module, rollout: Rollout) -> Tensor:
         with torch.no_grad():
-            return compute_response_log_probs(
+            return compute_response_log_probs(  # equivalent: the model is in evaluation mode already
                 scorer, rollout.input_ids, rollout.attention_mask, rollout.prompt_length, reduction="none"
             )
 
     batches = problem_batches(problems, num_steps, num_prompts, seed)
-    for step, chosen in enumerate(progress_bar(batches, progress, num_steps)):
+    for step, chosen in enumerate(progress_bar(batches, progress, num_steps)):  # equivalent: only the terminal shows it
+        # equivalent: the model is in evaluation mode already
         rollout = sample_rollout(model, tokenizer, chosen, num_responses, max_new_tokens)
         rewards = score_rollout(rollout, reward_fn)  # prompt trial
+        # equivalent: the model is in evaluation mode already
         old_log_probs = score(model, rollout)  # batch response_pos
         ref_log_probs = None if ref_model is None else score(ref_model, rollout)
         for inner_step in range(num_inner_steps):
-            loss = grpo_step(
+            loss = grpo_step(  # equivalent: the model is in evaluation mode already
                 model,
                 optimizer,
                 rollout,

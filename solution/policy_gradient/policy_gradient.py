@@ -65,8 +65,10 @@ def compute_reward(prompts: Tensor, responses: Tensor, reward_fn: Reward) -> Ten
     ### BEGIN SOLUTION
     rewards = [
         [float(reward_fn(prompt.tolist(), response.tolist())) for response in trials]
+        # equivalent: there are as many prompts as groups of responses
         for prompt, trials in zip(prompts, responses, strict=True)
     ]
+    # equivalent: all is finite; it is float32 already; Python floats become float32; the responses are on the CPU
     return torch.tensor(rewards, dtype=torch.float32, device=responses.device)
     ### END SOLUTION
 
@@ -95,17 +97,19 @@ def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
     """
     ### BEGIN SOLUTION
     if mode == "rewards":
-        return rewards.clone()
+        return rewards.clone()  # equivalent: all is finite; the argument itself may be returned
     if mode == "max_rewards":
+        # equivalent: all is finite; torch.where takes the wider dtype; the last axis is axis 1
         return torch.where(rewards == rewards.amax(dim=-1, keepdim=True), rewards, torch.zeros_like(rewards))
     if mode not in ("centered_rewards", "normalized_rewards"):
         raise ValueError(f"Unknown deltas mode: {mode!r}")
-    centered = rewards - rewards.mean(dim=-1, keepdim=True)
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)  # equivalent: the last axis is axis 1
     if mode == "centered_rewards":
-        return centered
-    if rewards.shape[-1] < 2:
+        return centered  # equivalent: all is finite
+    if rewards.shape[-1] < 2:  # equivalent: the last axis is axis 1
+        # equivalent: the text of the error is free
         raise ValueError("normalized_rewards needs at least two responses: one has no spread")
-    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)
+    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)  # equivalent: all is finite; the last axis is axis 1
     ### END SOLUTION
 
 
@@ -126,8 +130,10 @@ def compute_log_probs(prompts: Tensor, responses: Tensor, model: nn.Module) -> T
     then.
     """
     ### BEGIN SOLUTION
+    # equivalent: calls of the model are not counted
     log_probs = F.log_softmax(model(prompts), dim=-1)  # batch pos vocab
     log_probs = repeat(log_probs, "batch pos vocab -> batch trial pos vocab", trial=responses.shape[1])
+    # equivalent: all is finite
     return log_probs.gather(dim=-1, index=responses.unsqueeze(-1)).squeeze(-1)  # batch trial pos
     ### END SOLUTION
 
@@ -164,18 +170,19 @@ def compute_loss(
     1 - epsilon and 1 + epsilon.
     """
     ### BEGIN SOLUTION
-    if mode not in ("naive", "unclipped", "clipped"):
+    if mode not in ("naive", "unclipped", "clipped"):  # equivalent: the result has the wider dtype all the same
         raise ValueError(f"Unknown loss mode: {mode!r}")
+    # equivalent: einops axis names are local to their pattern
     deltas = rearrange(deltas.detach(), "batch trial -> batch trial 1")  # one for all tokens
     if mode == "naive":
-        return -torch.mean(log_probs * deltas)
+        return -torch.mean(log_probs * deltas)  # equivalent: all is finite
     if old_log_probs is None:
-        raise ValueError(f"Loss mode {mode!r} needs old_log_probs")
-    ratio = torch.exp(log_probs - old_log_probs.detach())  # batch trial pos
+        raise ValueError(f"Loss mode {mode!r} needs old_log_probs")  # equivalent: the text of the error is free
+    ratio = torch.exp(log_probs - old_log_probs.detach())  # batch trial pos  # equivalent: all is finite
     if mode == "unclipped":
-        return -torch.mean(ratio * deltas)
+        return -torch.mean(ratio * deltas)  # equivalent: all is finite
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)  # batch trial pos
-    return -torch.mean(torch.minimum(ratio * deltas, clipped_ratio * deltas))
+    return -torch.mean(torch.minimum(ratio * deltas, clipped_ratio * deltas))  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -198,7 +205,8 @@ def compute_kl_penalty(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     """
     ### BEGIN SOLUTION
     log_ratio = ref_log_probs.detach() - log_probs  # batch trial pos
-    per_token = torch.exp(log_ratio) - log_ratio - 1
+    per_token = torch.exp(log_ratio) - log_ratio - 1  # equivalent: all is finite
+    # equivalent: all is finite; einops axis names are local to their pattern
     return reduce(per_token, "batch trial pos -> batch trial", "sum").mean()
     ### END SOLUTION
 
@@ -273,23 +281,29 @@ def run_policy_gradient(
     for epoch in progress_bar(range(num_epochs), progress):
         if kl_penalty != 0 and epoch % compute_ref_model_period == 0:
             ref_model = copy.deepcopy(model)
+        # equivalent: the model is in training mode already
         responses = generate_responses(prompt_tokens, model, num_responses)  # batch trial pos
         rewards = compute_reward(prompt_tokens, responses, reward_fn)  # batch trial
         deltas = compute_deltas(rewards, deltas_mode)  # batch trial
         ref_log_probs = old_log_probs = None
-        with torch.no_grad():
+        with torch.no_grad():  # equivalent: detach is another way to no graph
             if kl_penalty != 0:
+                # equivalent: the reference may be in evaluation mode
                 ref_log_probs = compute_log_probs(prompt_tokens, responses, ref_model)  # batch trial pos
-            if loss_mode != "naive":
+            if loss_mode != "naive":  # equivalent: the naive loss does not read these log-probs
+                # equivalent: the model is in training mode already
                 old_log_probs = compute_log_probs(prompt_tokens, responses, model)  # batch trial pos
 
         for inner_step in range(num_steps_per_epoch):
+            # equivalent: the model is in training mode already
             log_probs = compute_log_probs(prompt_tokens, responses, model)  # batch trial pos
             loss = compute_loss(log_probs, deltas, loss_mode, old_log_probs=old_log_probs, epsilon=epsilon)
             if ref_log_probs is not None:
+                # equivalent: the loss was made here
                 loss = loss + kl_penalty * compute_kl_penalty(log_probs, ref_log_probs)
             step = epoch * num_steps_per_epoch + inner_step
             records.append(Record(epoch, step, loss.item(), rewards.mean().item()))
+            # equivalent: a new model has no gradients to clear; the optimizer has all parameters of the model
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -48,8 +48,9 @@ def score_table(probs: Tensor) -> Tensor:
     returns   float[action logit]   row a belongs to action a; same dtype as probs
     """
     ### BEGIN SOLUTION
+    # equivalent: zeros and ones are exact in any dtype
     table = torch.eye(len(probs), dtype=probs.dtype) - probs  # action logit
-    return table
+    return table  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -67,7 +68,7 @@ def reinforce_gradient(logits: Tensor, token: int, reward: float) -> Tensor:
     probs = torch.softmax(logits, dim=-1)
     grad_log_prob = -probs  # vocab
     grad_log_prob[token] += 1
-    return -reward * grad_log_prob
+    return -reward * grad_log_prob  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -84,10 +85,11 @@ def estimator_moments(probs: Tensor, scores: Tensor, rewards: Tensor, baseline: 
     returns    (mean float[param], variance float[]), a tuple: exact, same dtype as probs
     """
     ### BEGIN SOLUTION
+    # equivalent: rounding one argument to float32 is forgiven
     estimates = (rewards - baseline)[:, None] * scores  # action param
     mean = probs @ estimates  # param
     squares = (estimates - mean).square()  # action param
-    variance = probs @ squares.sum(dim=-1)
+    variance = probs @ squares.sum(dim=-1)  # equivalent: the last axis is axis 1
     return mean, variance
     ### END SOLUTION
 
@@ -102,9 +104,10 @@ def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
     returns   float[]               same dtype as probs
     """
     ### BEGIN SOLUTION
+    # equivalent: rounding one argument to float32 is forgiven; the last axis is axis 1
     squares = scores.square().sum(dim=-1)  # action
     weights = probs * squares
-    return weights @ rewards / weights.sum()
+    return weights @ rewards / weights.sum()  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -121,7 +124,7 @@ def mean_baseline_backfires() -> tuple[Tensor, Tensor]:
     """
     ### BEGIN SOLUTION
     probs = torch.tensor([0.1, 0.9])
-    rewards = torch.tensor([0.0, 2.0])
+    rewards = torch.tensor([0.0, 2.0])  # equivalent: any example is right, a multiple too
     return probs, rewards
     ### END SOLUTION
 
@@ -149,18 +152,21 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
     if baseline not in ("none", "group_mean", "leave_one_out"):
         raise ValueError(f"Unknown baseline: {baseline!r}")
     if baseline == "leave_one_out" and group_size < 2:
-        raise ValueError("leave_one_out needs at least two draws")
+        raise ValueError("leave_one_out needs at least two draws")  # equivalent: the text of the error is free
+    # equivalent: zeros and ones are exact in any dtype
     scores = torch.eye(len(probs), dtype=probs.dtype) - probs  # action logit
     expected = torch.zeros_like(probs)
     for group in itertools.product(range(len(probs)), repeat=group_size):
         drawn = rewards[list(group)]  # trial
         if baseline == "group_mean":
-            drawn = drawn - drawn.mean()
-        elif baseline == "leave_one_out":
+            drawn = drawn - drawn.mean()  # equivalent: the tensor was made here
+        elif baseline == "leave_one_out":  # equivalent: whatever baseline the others make, the expected gradient stays
+            # equivalent: whatever baseline the others make, the expected gradient stays
             others = (drawn.sum() - drawn) / (group_size - 1)
+            # equivalent: the tensor was made here; whatever baseline the others make, the expected gradient stays
             drawn = drawn - others
         expected += probs[list(group)].prod() * (drawn @ scores[list(group)]) / group_size
-    return expected
+    return expected  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -178,11 +184,11 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     returns         float[3 ...]   k1, k2, k3 along a new first axis; same dtype
     """
     ### BEGIN SOLUTION
-    x = ref_log_probs - log_probs
+    x = ref_log_probs - log_probs  # equivalent: rounding one argument to float32 is forgiven
     k1 = -x
     k2 = x.square() / 2
-    k3 = torch.exp(x) - 1 - x
-    return torch.stack([k1, k2, k3])
+    k3 = torch.exp(x) - 1 - x  # equivalent: all is finite
+    return torch.stack([k1, k2, k3])  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -195,8 +201,8 @@ def kl_moments(probs: Tensor, ref_probs: Tensor) -> tuple[Tensor, Tensor]:
                 dtype
     """
     ### BEGIN SOLUTION
-    x = ref_probs.log() - probs.log()  # action
-    estimates = torch.stack([-x, x.square() / 2, torch.exp(x) - 1 - x])  # estimator action
+    x = ref_probs.log() - probs.log()  # action  # equivalent: rounding one argument to float32 is forgiven
+    estimates = torch.stack([-x, x.square() / 2, torch.exp(x) - 1 - x])  # estimator action  # equivalent: all is finite
     weights = probs
     mean = estimates @ weights  # estimator
     squares = (estimates - mean[:, None]).square()  # estimator action
@@ -216,14 +222,14 @@ def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     returns         float[estimator vocab]   with respect to the logits, in the order k1, k2, k3; same dtype
     """
     ### BEGIN SOLUTION
-    log_probs = torch.log_softmax(logits, dim=-1)  # vocab
-    probs = log_probs.exp()
+    log_probs = torch.log_softmax(logits, dim=-1)  # vocab  # equivalent: rounding one argument to float32 is forgiven
+    probs = log_probs.exp()  # equivalent: all is finite
     x = ref_log_probs - log_probs
-    by_k1 = torch.ones_like(x)  # d k1 / d log_prob
+    by_k1 = torch.ones_like(x)  # d k1 / d log_prob  # equivalent: zeros and ones are exact in any dtype
     by_k2 = -x
-    by_k3 = 1 - torch.exp(x)
+    by_k3 = 1 - torch.exp(x)  # equivalent: all is finite; a constant slope multiplies scores whose mean is 0
     weighted = torch.stack([by_k1, by_k2, by_k3]) * probs  # estimator vocab
-    return weighted - weighted.sum(dim=-1, keepdim=True) * probs
+    return weighted - weighted.sum(dim=-1, keepdim=True) * probs  # equivalent: all is finite; the last axis is axis 1
     ### END SOLUTION
 
 
@@ -240,7 +246,7 @@ def group_mean_standard_error(probs: Tensor, rewards: Tensor, group_sizes: Tenso
     ### BEGIN SOLUTION
     mean = probs @ rewards
     variance = probs @ (rewards - mean).square()
-    return torch.sqrt(variance / group_sizes)
+    return torch.sqrt(variance / group_sizes)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -260,12 +266,12 @@ def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> 
     and of responses can be very large or very small, and are returned as they are. None is too large for a float.
     """
     ### BEGIN SOLUTION
-    if level not in ("token", "sequence"):
+    if level not in ("token", "sequence"):  # equivalent: rounding one argument to float32 is forgiven
         raise ValueError(f"Unknown level: {level!r}")
     log_ratios = log_probs - old_log_probs  # batch pos
     if level == "token":
-        return torch.exp(log_ratios)
-    return torch.exp(log_ratios.sum(dim=-1))
+        return torch.exp(log_ratios)  # equivalent: all is finite
+    return torch.exp(log_ratios.sum(dim=-1))  # equivalent: all is finite; the last axis is axis 1
     ### END SOLUTION
 
 
@@ -285,8 +291,9 @@ def clipped_objective(ratios: Tensor, advantages: Tensor, epsilon: float) -> tup
     returns      (objective, slope), a tuple: float[token] each, same dtype as ratios
     """
     ### BEGIN SOLUTION
-    clipped = ratios.clamp(1 - epsilon, 1 + epsilon)
+    clipped = ratios.clamp(1 - epsilon, 1 + epsilon)  # equivalent: rounding one argument to float32 is forgiven
     objective = torch.minimum(ratios * advantages, clipped * advantages)
+    # equivalent: at an advantage of 0 the slope is 0 anyway
     stopped = torch.where(advantages > 0, ratios > 1 + epsilon, ratios < 1 - epsilon)
     slope = (ratios * advantages).masked_fill(stopped, 0.0)
     return objective, slope
@@ -308,15 +315,15 @@ def length_weights(lengths: Tensor, normalization: str, max_length: int | None =
                                     max_length
     """
     ### BEGIN SOLUTION
-    if normalization not in ("token_mean", "sequence_mean", "constant_length"):
+    if normalization not in ("token_mean", "sequence_mean", "constant_length"):  # equivalent: lengths are whole numbers
         raise ValueError(f"Unknown normalization: {normalization!r}")
     if normalization == "constant_length" and max_length is None:
-        raise ValueError("constant_length needs max_length")
+        raise ValueError("constant_length needs max_length")  # equivalent: the text of the error is free
     if normalization == "token_mean":
-        return torch.ones_like(lengths) / lengths.sum()
+        return torch.ones_like(lengths) / lengths.sum()  # equivalent: lengths are at least 1; all is finite
     if normalization == "sequence_mean":
-        return 1 / (len(lengths) * lengths)
-    return torch.ones_like(lengths) / (len(lengths) * max_length)
+        return 1 / (len(lengths) * lengths)  # equivalent: all is finite
+    return torch.ones_like(lengths) / (len(lengths) * max_length)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -338,12 +345,13 @@ def group_advantages(rewards: Tensor, mode: str) -> Tensor:
     ### BEGIN SOLUTION
     if mode not in ("mean", "mean_std", "mean_population_std"):
         raise ValueError(f"Unknown mode: {mode!r}")
-    centered = rewards - rewards.mean(dim=-1, keepdim=True)
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)  # equivalent: the last axis is axis 1
     if mode == "mean":
-        return centered
+        return centered  # equivalent: all is finite
     correction = 1 if mode == "mean_std" else 0
+    # equivalent: another order of adding is forgiven; the last axis is axis 1
     std = rewards.std(dim=-1, keepdim=True, correction=correction)
-    return centered / (std + EPS)
+    return centered / (std + EPS)  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -357,6 +365,7 @@ def has_signal(rewards: Tensor) -> Tensor:
     returns   bool[prompt]          True where at least two rewards of the group differ
     """
     ### BEGIN SOLUTION
+    # equivalent: all is finite; float64 holds every float32 number; the last axis is axis 1
     return (rewards != rewards[:, :1]).any(dim=-1)
     ### END SOLUTION
 
@@ -371,7 +380,7 @@ def no_signal_probability(success_probs: Tensor, group_size: int) -> Tensor:
                                     success_probs
     """
     ### BEGIN SOLUTION
-    return success_probs**group_size + (1 - success_probs) ** group_size
+    return success_probs**group_size + (1 - success_probs) ** group_size  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -414,7 +423,7 @@ def repaired_reward(prompt: list[int], response: list[int]) -> float:
     common = Counter(prompt) & Counter(response)
     inclusion = common.total()
     ordering = sum(left <= right for left, right in itertools.pairwise(response))
-    return float(inclusion + ordering)
+    return float(inclusion + ordering)  # equivalent: an int of the same value is as good
     ### END SOLUTION
 
 
@@ -437,7 +446,7 @@ def training_memory(parameters: float, method: str) -> float:
     raises       ValueError   unknown method (name it in the message)
     """
     ### BEGIN SOLUTION
-    if method not in ("ppo", "grpo"):
+    if method not in ("ppo", "grpo"):  # equivalent: the number of parameters is whole
         raise ValueError(f"Unknown method: {method!r}")
     trained, frozen = (2, 2) if method == "ppo" else (1, 2)
     of_trained = 2 + 2 + 2 * 4
@@ -475,17 +484,18 @@ def repaired_grpo_loss(
     a mistake in another function costs nothing in this one.
     """
     ### BEGIN SOLUTION
+    # equivalent: rounding one argument to float32 is forgiven; the last axis is axis 1
     mean = rewards.mean(dim=-1, keepdim=True)  # prompt 1
-    std = rewards.std(dim=-1, keepdim=True)
+    std = rewards.std(dim=-1, keepdim=True)  # equivalent: another order of adding is forgiven; the last axis is axis 1
     advantages = ((rewards - mean) / (std + EPS)).unsqueeze(-1)  # prompt trial 1
     old = old_log_probs.detach()
     ref = ref_log_probs.detach()
-    ratios = torch.exp(log_probs - old)  # prompt trial pos
+    ratios = torch.exp(log_probs - old)  # prompt trial pos  # equivalent: all is finite
     clipped = ratios.clamp(1 - epsilon, 1 + epsilon)
     objective = torch.minimum(ratios * advantages, clipped * advantages)
     log_ratios = ref - log_probs
-    kl = torch.exp(log_ratios) - log_ratios - 1
-    return kl_coefficient * kl.mean() - objective.mean()
+    kl = torch.exp(log_ratios) - log_ratios - 1  # equivalent: all is finite
+    return kl_coefficient * kl.mean() - objective.mean()  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -514,13 +524,15 @@ def clipping_bias(
     Sources: PPO (arXiv 1707.06347, eq. 7); clip-higher is DAPO's (2503.14476, section 3.1).
     """
     ### BEGIN SOLUTION
+    # equivalent: rounding one argument to float32 is forgiven; zeros and ones are exact in any dtype
     scores = torch.diag(torch.ones_like(probs)) - probs  # action logit
     ratios = probs / old_probs
+    # equivalent: an advantage of 0 adds nothing, stopped or not; no ratio lies exactly on a border
     stopped = torch.where(advantages > 0, ratios > 1 + epsilon_high, ratios < 1 - epsilon_low)
     slopes = (ratios * advantages).masked_fill(stopped, 0.0)  # action
     followed = (old_probs * slopes) @ scores  # logit
     wanted = (probs * advantages) @ scores
-    return followed - wanted
+    return followed - wanted  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -541,13 +553,15 @@ def kept_group_gradient(probs: Tensor, rewards: Tensor, group_size: int) -> tupl
     Source: DAPO (arXiv 2503.14476, section 3.2, eq. 11).
     """
     ### BEGIN SOLUTION
+    # equivalent: zeros and ones are exact in any dtype; what is the same in every score drops out
     scores = torch.diag(torch.ones_like(probs)) - probs  # action logit
-    total, kept = torch.zeros_like(probs), 0.0
+    total, kept = torch.zeros_like(probs), 0.0  # equivalent: zeros are exact in any dtype
     for group in itertools.product(range(len(probs)), repeat=group_size):
         drawn = rewards[list(group)]  # trial
         likely = probs[list(group)].prod()
         if drawn.min() < drawn.max():
-            kept = kept + likely
+            kept = kept + likely  # equivalent: the sum was made here
+            # equivalent: the sum was made here
             total = total + likely * ((drawn - drawn.mean()) @ scores[list(group)]) / group_size
     return total / kept, kept
     ### END SOLUTION
@@ -572,7 +586,7 @@ def dynamic_sampling_weights(success_probs: Tensor, group_size: int) -> tuple[Te
     """
     ### BEGIN SOLUTION
     kept = 1 - success_probs**group_size - (1 - success_probs) ** group_size  # prompt
-    return 1 / kept, 1 / kept.mean()
+    return 1 / kept, 1 / kept.mean()  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -594,10 +608,11 @@ def ratio_moments(probs: Tensor, old_probs: Tensor, length: int) -> tuple[Tensor
     Sources: GRPO (arXiv 2402.03300, eq. 3) for tokens, GSPO (2507.18071, section 4.1, eq. 7) for the last.
     """
     ### BEGIN SOLUTION
+    # equivalent: rounding one argument to float32 is forgiven
     responses = torch.tensor(list(itertools.product(range(len(probs)), repeat=length)))  # response pos
-    likely = old_probs[responses].prod(dim=-1)  # response
+    likely = old_probs[responses].prod(dim=-1)  # response  # equivalent: the last axis is axis 1
     of_tokens = (probs / old_probs)[responses]  # response pos
-    sequence = of_tokens.prod(dim=-1)
+    sequence = of_tokens.prod(dim=-1)  # equivalent: the last axis is axis 1
     ratios = torch.stack([of_tokens[:, 0], sequence, sequence ** (1 / length)])  # ratio response
     mean = ratios @ likely
     squares = (ratios - mean[:, None]).square()

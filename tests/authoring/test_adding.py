@@ -46,19 +46,19 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "cases" / "__init__.py").write_text(cases, encoding="utf-8")
     for module in ("reward", "deltas", "log_probs", "loss", "loop"):
         change(folder / "mistakes" / "__init__.py", f"    {module},\n", "")
-    for name, table in (("contract", "clause"), ("equivalent_mutants", "equivalent"), ("costly", "costly")):
-        drop_tables(folder / f"{name}.toml", table)
+    drop_clauses(folder / "contract.toml")
     keep_draws(folder / "counterexamples.py")
     regenerated(root)
     released(root)
     return root
 
 
-def drop_tables(path: Path, table: str) -> None:
-    """Leave of a file only the tables that are about compute_kl_penalty."""
-    head, *tables = re.split(rf"(?=^\[\[{table}\]\])", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    kept = [one for one in tables if 'function = "compute_kl_penalty"' in one]
-    path.write_text(head + "".join(kept), encoding="utf-8")
+def drop_clauses(path: Path) -> None:
+    """Leave of the contract only what is about compute_kl_penalty."""
+    head, *tables = re.split(r"(?=^\[)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    kept = [one for one in tables if one.startswith(("[costly]", "[compute_kl_penalty]"))]
+    kept[0] = "".join(re.findall(r"^\[.*\n|^compute_kl_penalty .*\n", kept[0], flags=re.MULTILINE))
+    path.write_text(head + "\n".join(kept), encoding="utf-8")
 
 
 def keep_draws(path: Path) -> None:
@@ -141,7 +141,7 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     insert(kit, FOLDER + "cases/kl.py", KL_START, indent(item_cases, STEP))
     regenerated(kit)
 
-    item, cases, imported, line, oracle, solution, mistakes, clauses, equivalent, costly = BLOCKS[5:]
+    item, cases, imported, line, oracle, solution, mistakes, clauses, marked, costly = BLOCKS[5:]
     insert(kit, FOLDER + "items.toml", "", item)
     (kit / FOLDER / "cases/surprise.py").write_text(cases, encoding="utf-8")
     insert(kit, FOLDER + "cases/__init__.py", "\n__all__", imported)
@@ -173,8 +173,9 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     released(kit)
     printed = examined(kit, packages, fails=True)
     assert "no clause of compute_surprise quotes: 'returns float[batch]'." in printed
-    for name, block in (("contract", clauses), ("equivalent_mutants", equivalent), ("costly", costly)):
-        insert(kit, f"{FOLDER}{name}.toml", "", block)
+    insert(kit, FOLDER + "contract.toml", "", clauses)
+    change(kit / FOLDER / "contract.toml", "[costly]\n", f"[costly]\n{costly}")
+    change(kit / module, marked.partition("  # ")[0], marked.rstrip())
     printed = examined(kit, packages, fails=False)
     assert "compute_surprise" not in printed
     surprise = next(row for row in printed.splitlines() if row.split()[:1] == ["surprise"])

@@ -22,15 +22,14 @@ from autograder.authoring.beginning.entries import HINTS
 from autograder.authoring.exam.contract import CONTRACT
 from autograder.authoring.exam.exam import Exam, known_mistakes, right_answer_paths, selfcheck
 from autograder.authoring.exam.findings import Finding, Known
-from autograder.authoring.exam.mutants import EQUIVALENT, mutants_of
+from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.unfinished import missing, stale_handout
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.handout.release import COPIES
-from autograder.cli.tables import exam_table
+from autograder.cli.tables import FAMILIES, exam_table
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment, load_assignment
-from autograder.vocabulary.errors import FixtureError
 
 pytestmark = pytest.mark.usefixtures("warm_pool")
 
@@ -103,14 +102,12 @@ def test_the_kit_passes_its_own_exam(real: tuple[Assignment, subprocess.Complete
     counted = {row[0].strip(): [int(cell) for cell in row[1:]] for row in rows if len(row) == 4 and row[-1].isdigit()}
     right = len(right_answer_paths(assignment))
     assert counted["right answers that earn all"] == [right, right, 0]
-    mutants = mutants_of(solution_source(assignment), assignment.functions, assignment.folder)
-    equal = sum(bool(one.reason) for one in mutants)
-    different = sum(one.family == "operator" and not one.reason for one in mutants)
-    assert counted["mutants that lose points"][:2] == [different, different]
-    assert counted["equivalent changes that lose none"] == [equal, equal, 0]
+    mutants = mutants_of(solution_source(assignment), assignment.functions)
+    lose = [f"{what} that lose points" for what in FAMILIES.values()]
+    assert sum(counted[what][0] for what in (*lose, "equivalent changes that lose none")) == len(mutants)
+    assert {counted[what][2] for what in lose} == {0}
     if (assignment.folder / CONTRACT).is_file():
-        kinds = ("changed parameters that lose points", "habits of students that lose points")
-        assert [counted[kind][2] for kind in (*kinds, "clauses that a mistake tests")] == [0, 0, 0]
+        assert counted["clauses that a mistake tests"][2] == 0
 
 
 @pytest.mark.long
@@ -308,52 +305,36 @@ def test_a_right_answer_that_loses_points_is_told_by_name_item_and_reason(kit: P
 
 
 @pytest.mark.long
-def test_a_mutant_that_loses_nothing_and_is_not_listed_is_told(kit: Path) -> None:
+def test_a_mutant_that_loses_nothing_at_an_unmarked_line_is_told(kit: Path) -> None:
     solution = kit / "solution" / "toy" / "toy.py"
     change(solution, "torch.clamp(x, min=0)", "torch.clamp(x, min=0 if len(x) else 1)")
-    told = [line for line in hold(kit).complaints if "not listed as equivalent" in line]
+    told = [line for line in hold(kit).complaints if "This change of the solution" in line]
     assert [line.rpartition(" → ")[2] for line in told][-1] == "return factor * torch.clamp(x, min=0 if len(x) else 2)"
 
 
 @pytest.mark.long
-def test_the_text_of_an_error_need_not_be_listed_where_no_case_grades_a_word_of_it(kit: Path) -> None:
+def test_the_text_of_an_error_needs_no_mark_where_no_case_grades_a_word_of_it(kit: Path) -> None:
     solution = kit / "solution" / "toy" / "toy.py"
     before = "return factor * torch.clamp(x, min=0)"
     change(solution, before, f"if factor < -9:\n        raise ValueError('too small')\n    {before}")
     exam = hold(kit)
     assert any(one.after == "raise ValueError(None)" for one in (fate.mutant for fate in exam.fates))
-    unlisted = [one.after for one in exam.unlisted]
-    assert unlisted
-    assert not any("raise" in after for after in unlisted)
+    unmarked = [one.after for one in exam.unmarked]
+    assert unmarked
+    assert not any("raise" in after for after in unmarked)
 
 
 @pytest.mark.long
-def test_a_change_that_is_listed_as_equivalent_and_loses_points_is_told(kit: Path) -> None:
-    before, after = "return factor * torch.clamp(x, min=0)", "return factor / torch.clamp(x, min=0)"
-    listed = f"function = 'ramp'\nbefore = '{before}'\nafter = '{after}'\nreason = 'none'\n"
-    (kit / "fixtures" / "toy" / EQUIVALENT).write_text(f"[[equivalent]]\n{listed}")
-    told = [line for line in hold(kit).complaints if "listed as equivalent, but loses points" in line]
-    assert len(told) == 1
-    assert told[0].endswith(f"ramp: {before} → {after}")
-
-
-@pytest.mark.parametrize("text", ["[[equivalent]]\nfunction = 'ramp'\n", "equivalent", "[equivalent]\nbefore = 1\n"])
-def test_a_list_of_equivalents_that_cannot_be_used_is_refused(kit: Path, text: str) -> None:
-    (kit / "fixtures" / "toy" / EQUIVALENT).write_text(text)
-    with pytest.raises(FixtureError, match="cannot be used"):
-        hold(kit)
-
-
-def test_a_list_of_equivalents_that_names_what_is_not_made_is_refused(kit: Path) -> None:
-    listed = "function = 'ramp'\nbefore = 'a'\nafter = 'b'\nreason = 'c'\n"
-    (kit / "fixtures" / "toy" / EQUIVALENT).write_text(f"[[equivalent]]\n{listed}")
-    with pytest.raises(FixtureError, match="a change of ramp that is not made: 'b'"):
-        hold(kit)
+def test_a_mark_at_a_line_whose_every_change_loses_points_is_told(kit: Path) -> None:
+    line = "return factor * torch.clamp(x, min=0)"
+    change(kit / "solution" / "toy" / "toy.py", line, f"{line}  # equivalent: not at all")
+    told = [line for line in hold(kit).complaints if "is marked as equivalent" in line]
+    assert [line.partition(", but ")[2] for line in told] == ["no change of it keeps all points: not at all"]
 
 
 @pytest.mark.long
 def test_every_function_has_mutants_and_they_all_differ() -> None:
-    mutants = mutants_of(solution_source(REAL), REAL.functions, REAL.folder)
+    mutants = mutants_of(solution_source(REAL), REAL.functions)
     found = Counter(mutant.function for mutant in mutants)
     assert set(found) == set(REAL.functions)
     assert min(found.values()) > 10

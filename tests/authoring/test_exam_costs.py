@@ -10,8 +10,8 @@ import pytest
 from all_assignments import ASSIGNMENTS, each_assignment
 from rich.console import Console
 
-from autograder.authoring.exam.contract import CONTRACT
-from autograder.authoring.exam.costs import COSTLY, Cost, cost_complaints, costs, read_costly
+from autograder.authoring.exam.contract import Contract, read_contract
+from autograder.authoring.exam.costs import Cost, cost_complaints, costs, without_costly
 from autograder.authoring.exam.coverage import Coverage
 from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.findings import Fate, Finding, Known
@@ -19,18 +19,11 @@ from autograder.authoring.exam.mutants import Mutant
 from autograder.cli.selfcheck import say_exam
 from autograder.cli.tables import answers_table, costs_table, each_cost_table, exam_table
 from autograder.grading.items import Assignment
-from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import Report, SubmissionInfo
 
 HALF = Cost("half", "f", 5.0, 10.0)
 MORE = Cost("more", "f", 5.5, 10.0)
-HABIT = Cost("habit:cast", "g", 3.0, 4.0, "x = x.float()")
-NOTHING_LISTED: dict[tuple[str, str], str] = {}
-
-
-def written(folder: Path, text: str) -> dict[tuple[str, str], str] | None:
-    (folder / COSTLY).write_text(text, encoding="utf-8")
-    return read_costly(folder)
+HABIT = Cost("habit:cast", "g", 3.0, 4.0)
 
 
 # Shares
@@ -48,10 +41,7 @@ def test_a_share_is_of_the_points_of_the_mistakes_own_function(assignment: Assig
         Fate(Mutant("operator", "", function, "", "", ""), False),
     ]
     found = costs(assignment, [finding], fates)
-    assert [(cost.name, cost.lost, cost.of, cost.what) for cost in found] == [
-        ("habit:cast", whole, whole, "x.float()"),
-        ("own", 1.0, whole, ""),
-    ]
+    assert [(cost.name, cost.lost, cost.of) for cost in found] == [("habit:cast", whole, whole), ("own", 1.0, whole)]
 
 
 def test_exactly_half_is_not_more_than_half() -> None:
@@ -61,70 +51,49 @@ def test_exactly_half_is_not_more_than_half() -> None:
 # The list
 
 
-def test_an_entry_without_mistakes_is_of_all_those_of_its_function(tmp_path: Path) -> None:
-    listed = written(tmp_path, '[[costly]]\nfunction = "f"\nreason = "it has one value"\n')
-    assert listed == {("", "f"): "it has one value"}
-    assert cost_complaints([HALF, MORE], listed, all_tried=True) == []
-    (told,) = cost_complaints([HALF, MORE, HABIT], listed, all_tried=True)
-    assert "habit:cast costs 3 of 4 points of g" in told
-    (told,) = cost_complaints([HALF], listed, all_tried=True)
-    assert told == "f is listed in costly.toml, but nothing costs more than half of it."
-
-
-def test_an_entry_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FixtureError, match="cannot be used"):
-        written(tmp_path, '[[costly]]\nreason = "it has one value"\n')
-
-
-def test_an_assignment_without_a_list_has_none(tmp_path: Path) -> None:
-    assert read_costly(tmp_path) is None
-
-
-def test_a_reason_may_be_given_for_one_mistake_or_for_several(tmp_path: Path) -> None:
-    several = "[[costly]]\nmistakes = ['a', 'habit:cast']\nfunction = 'f'\nreason = 'wrong in every use'\n"
-    assert written(tmp_path, f"{several}[[costly]]\nmistake = 'b'\nreason = 'so too'\n") == {
-        ("a", "f"): "wrong in every use",
-        ("habit:cast", "f"): "wrong in every use",
-        ("b", ""): "so too",
-    }
+SAY_WHY = "Where that is right, say why in [costly] of contract.toml."
+OF_F = f"Mistakes cost more than half of f: more (5.5 of 10 points). {SAY_WHY}"
+OF_G = f"Mistakes cost more than half of g: habit:cast (3 of 4 points). {SAY_WHY}"
+IDLE = "h is listed in [costly] of contract.toml, but no mistake costs more than half of it."
 
 
 @pytest.mark.parametrize(
-    "text", ["[[costly]\n", "[[costly]]\nmistake = 'a'\n", "[[costly]]\nreason = 'a'\n", "a = 1\n", "costly = 1"]
+    ("listed", "all_tried", "told"),
+    [
+        ({"f": "one value", "g": "one value"}, True, []),
+        ({"f": "one value"}, True, [OF_G]),
+        ({}, True, [OF_F, OF_G]),
+        ({"f": "one value", "g": "one value", "h": "one value"}, True, [IDLE]),
+        ({"f": "one value", "g": "one value", "h": "one value"}, False, []),
+        (None, True, []),
+    ],
 )
-def test_a_list_that_cannot_be_used_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
-    with pytest.raises(FixtureError, match=r"costly.toml cannot be used"):
-        written(tmp_path, text)
+def test_functions_of_costly_mistakes_are_listed_and_no_others(
+    listed: dict[str, str] | None, all_tried: bool, told: list[str]
+) -> None:
+    contract = Contract(Path("contract.toml"), (), listed)
+    assert cost_complaints([MORE, HABIT, HALF], contract, all_tried=all_tried) == told
 
 
-def test_more_than_half_without_a_reason_is_told_with_the_points_and_the_change() -> None:
-    assert cost_complaints([HABIT, MORE, HALF], NOTHING_LISTED, all_tried=True) == [
-        "habit:cast costs 3 of 4 points of g, more than half, and is not listed in costly.toml. x = x.float()",
-        "more costs 5.5 of 10 points of f, more than half, and is not listed in costly.toml.",
-    ]
+def test_the_three_costliest_mistakes_are_told_once_each() -> None:
+    found = [Cost(name, "f", 9.0, 10.0) for name in ("a", "a", "b", "c", "d", "e")]
+    (told,) = cost_complaints(found, Contract(Path("contract.toml"), (), {}), all_tried=True)
+    assert "a (9 of 10 points), b (9 of 10 points), c (9 of 10 points) and 2 more." in told
 
 
-def test_what_is_listed_is_not_told_and_what_is_listed_for_nothing_is() -> None:
-    listed = {("more", ""): "so", ("habit:cast", "f"): "of another function", ("half", ""): "no more than half"}
-    assert cost_complaints([HABIT, MORE, HALF], listed, all_tried=True) == [
-        "habit:cast costs 3 of 4 points of g, more than half, and is not listed in costly.toml. x = x.float()",
-        "habit:cast is listed in costly.toml, but costs no more than half of f.",
-        "half is listed in costly.toml, but costs no more than half of its function.",
-    ]
-    assert len(cost_complaints([HABIT, MORE, HALF], listed, all_tried=False)) == 1
-
-
-def test_a_misspelt_mistake_of_the_list_is_told_with_the_nearest_right_one() -> None:
-    (told,) = cost_complaints([HALF], {("habit:csat", "f"): "so"}, all_tried=True)
-    assert told == "habit:csat is listed in costly.toml, but costs no more than half of f."
-    (told, *_) = cost_complaints([HALF, HABIT], {("habit:csat", ""): "so", ("habit:cast", ""): "so"}, all_tried=True)
-    assert told.endswith("Is 'habit:cast' meant?")
+@pytest.mark.parametrize("contract", [None, Contract(Path("contract.toml"), ())])
+def test_without_a_list_there_is_a_note_of_how_many_there_are(contract: Contract | None) -> None:
+    (note,) = without_costly(contract, [MORE, HABIT, HALF])
+    assert note.startswith("2 mistakes cost more than half of their function")
+    assert without_costly(contract, [HALF]) == []
 
 
 @each_assignment
-def test_an_assignment_that_has_a_contract_says_what_may_cost_more_than_half(assignment: Assignment) -> None:
-    has_contract = (assignment.folder / CONTRACT).is_file()
-    assert (read_costly(assignment.folder) is not None) >= has_contract
+def test_every_assignment_says_of_which_functions_a_mistake_may_cost_more_than_half(assignment: Assignment) -> None:
+    contract = read_contract(assignment)
+    assert contract is not None
+    assert contract.costly is not None
+    assert contract.costly.keys() <= set(assignment.functions)
 
 
 # Tables

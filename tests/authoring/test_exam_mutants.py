@@ -5,10 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import tomllib
-from collections import Counter
-from dataclasses import replace
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -18,11 +14,9 @@ from places import KIT
 from autograder.authoring.declarations import error
 from autograder.authoring.exam.findings import ROUNDED, Fate
 from autograder.authoring.exam.mutants import (
-    EQUIVALENT,
     HABITS,
     Mutant,
     changed_lines,
-    equivalent_entry,
     generated_mutants,
     mutants_of,
 )
@@ -32,7 +26,6 @@ from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.items import Assignment
-from autograder.vocabulary.errors import FixtureError
 
 
 def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:
@@ -69,13 +62,6 @@ def test_every_change_parses_differs_and_touches_its_own_function_only(assignmen
         tree = ast.parse(mutant.source)
         after = {node.name: ast.dump(node) for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert {name for name in before if before[name] != after[name]} == {mutant.function}, mutant.after
-
-
-@each_assignment
-def test_no_two_changes_of_a_function_are_told_in_the_same_lines(assignment: Assignment) -> None:
-    """Equivalents are listed by these lines: two of one key would be excused together."""
-    keys = Counter((mutant.function, mutant.before, mutant.after) for mutant in generated(assignment.name))
-    assert sorted(key for key, times in keys.items() if times > 1) == []
 
 
 OF_ARRAYS_ALONE = {"another-ddof", "global-random-state", "own-seed"}  # which no assignment here has the pattern of
@@ -152,81 +138,25 @@ def test_a_change_is_told_by_its_lines(before: str, after: str, told: tuple[str,
 SHORT = "def f(x, n=2):\n    if n < 0:\n        raise ValueError('too \"small\"')\n    return x\n"
 
 
-def listed(folder: Path, entry: str) -> dict[tuple[str, str], str]:
-    """Reason of each mutant of SHORT, where this is the list of equivalents."""
-    (folder / EQUIVALENT).write_text(entry, encoding="utf-8")
-    return {(one.before, one.after): one.reason for one in mutants_of(SHORT, ["f"], folder)}
-
-
-def test_the_entry_of_a_change_is_ready_to_paste_but_for_its_reason(tmp_path: Path) -> None:
-    for mutant in mutants_of(SHORT, ["f"], tmp_path):
-        entry = equivalent_entry(mutant)
-        assert tomllib.loads(entry)["equivalent"][0]["reason"] == ""
-        found = listed(tmp_path, entry.replace('reason = ""', 'reason = "as it was"'))
-        assert found[mutant.before, mutant.after] == "as it was"
-        (tmp_path / EQUIVALENT).unlink()
-
-
 @pytest.mark.parametrize(
-    "after",
+    ("right", "marked", "line"),
     [
-        "'''\n    n = 2\n    if n < 0:  # never\n'''",
-        '"n = 2 ⏎ if n < 0:"',
-        '"  n = 2⏎if n < 0:"',
+        ("    if n < 0:", "    if n < 0:  # equivalent: no n is below 0", 2),
+        ("    if n < 0:", "    # equivalent: no n is below 0\n    if n < 0:", 3),
+        ("l\"')", "l\"')  # n  # equivalent: no n is below 0", 3),
     ],
 )
-def test_lines_of_an_equivalent_may_stand_below_each_other_or_beside(after: str, tmp_path: Path) -> None:
-    rows = f'function = "f"\nbefore = "if n < 0:"\nafter = {after}\nreason = "the same"\n'
-    assert listed(tmp_path, f"[[equivalent]]\n{rows}")["if n < 0:", "n = 2 ⏎ if n < 0:"] == "the same"
+def test_all_changes_of_a_marked_line_have_its_reason_and_no_others(right: str, marked: str, line: int) -> None:
+    made = mutants_of(SHORT.replace(right, marked), ["f"])
+    assert {one.line for one in made if one.reason} == {line}
+    assert {one.reason for one in made if one.line == line} == {"no n is below 0"}
+    assert {Fate(one, survived=True).is_open for one in made if one.line == line} == {False}
 
 
-def test_an_equivalent_that_is_not_made_is_refused_with_the_one_that_is_most_like_it(tmp_path: Path) -> None:
-    rows = 'function = "f"\nbefore = "if n < 0:"\nafter = "n = 2 if n < 0:"\nreason = "the same"\n'
-    with pytest.raises(FixtureError, match="most like it: 'n = 2 ⏎ if n < 0:'"):
-        listed(tmp_path, f"[[equivalent]]\n{rows}")
-
-
-def test_an_equivalent_of_another_line_is_refused_with_both_lines(tmp_path: Path) -> None:
-    rows = 'function = "f"\nbefore = "if n < 1:"\nafter = "n = 2 ⏎ if n < 0:"\nreason = "the same"\n'
-    with pytest.raises(FixtureError, match="`before` differs: it is 'if n < 1:' there, and 'if n < 0:' in the one"):
-        listed(tmp_path, f"[[equivalent]]\n{rows}")
-
-
-TWICE = """\
-def f(losses):
-    best, waited = 1e9, 0
-    waited = 0
-    for loss in losses:
-        if loss < best:
-            best = loss
-            waited = 0
-        else:
-            waited += 1
-    return waited
-"""
-
-
-def test_of_two_changes_of_equal_lines_an_entry_means_the_one_that_it_counts(tmp_path: Path) -> None:
-    alike = [
-        one for one in mutants_of(TWICE, ["f"], tmp_path) if (one.before, one.after) == ("waited = 0", "waited = 1")
-    ]
-    assert [(one.line, one.occurrence) for one in alike] == [(3, 1), (7, 2)]
-    for chosen in alike:
-        entry = equivalent_entry(chosen).replace('reason = ""', 'reason = "so it is"')
-        (tmp_path / EQUIVALENT).write_text(entry, encoding="utf-8")
-        again = [one for one in mutants_of(TWICE, ["f"], tmp_path) if one.reason]
-        assert again == [replace(chosen, reason="so it is")]
-        assert Fate(again[0], survived=True).complaints == []
-    assert "f, line 7, occurrence = 2: waited = 0" in Fate(alike[1], survived=True).complaints[0]
-
-
-def test_an_entry_that_counts_nothing_is_about_all_changes_of_its_lines(tmp_path: Path) -> None:
-    rows = 'function = "f"\nbefore = "waited = 0"\nafter = "waited = 1"\nreason = "so it is"\n'
-    (tmp_path / EQUIVALENT).write_text(f"[[equivalent]]\n{rows}", encoding="utf-8")
-    assert [one.line for one in mutants_of(TWICE, ["f"], tmp_path) if one.reason] == [3, 7]
-    (tmp_path / EQUIVALENT).write_text(f"[[equivalent]]\n{rows}occurrence = 3\n", encoding="utf-8")
-    with pytest.raises(FixtureError, match="a change of f with occurrence = 3 that is not made: 'waited = 1'"):
-        mutants_of(TWICE, ["f"], tmp_path)
+def test_a_change_at_an_unmarked_line_is_told_with_the_line() -> None:
+    (made,) = [one for one in mutants_of(SHORT, ["f"]) if one.after == "if n <= 0:"]
+    (told,) = Fate(made, survived=True).complaints
+    assert told == "This change of the solution loses nothing. line 2, f: if n < 0: → if n <= 0:"
 
 
 @pytest.mark.parametrize(

@@ -28,38 +28,17 @@ from autograder.vocabulary.errors import FixtureError
 ITEMS, ORACLE, CASES = "fixtures/toy/items.toml", "fixtures/toy/oracle.py", "fixtures/toy/cases.py"
 MISTAKES, PROBES = "fixtures/toy/mistakes.py", "fixtures/toy/probes.py"
 MODULE, README, NOTEBOOK = "solution/toy/toy.py", "solution/toy/README.md", "solution/toy/notebook.toml"
-CONTRACT, COSTLY = "fixtures/toy/contract.toml", "fixtures/toy/costly.toml"
-EQUIVALENT = "fixtures/toy/equivalent_mutants.toml"
+CONTRACT = "fixtures/toy/contract.toml"
 OF_THE_EXAM = {
     CONTRACT: """\
-[[clause]]
-id = "ramp-scales"
-function = "ramp"
-where = "docstring"
-sentence = "Return factor * x above 0 and 0 below."
-items = ["ramp-values"]
-mistakes = ["no-kink"]
-separates = "negative numbers"
+[costly]
+ramp = "one value"
+
+[ramp]
+"Return factor * x above 0 and 0 below." = ["ramp-values", "no-kink"]
 
 [shift]
 "Return x + factor." = ["wrong-way"]
-""",
-    COSTLY: """\
-[[costly]]
-mistakes = ["no-kink"]
-function = "ramp"
-reason = "one value"
-
-[[costly]]
-function = "shift"
-reason = "one item"
-""",
-    EQUIVALENT: """\
-[[equivalent]]
-function = "shift"
-before = "return x"
-after = "return +x"
-reason = "the same"
 """,
 }
 LINE = re.compile(r"[\w./-]+:\d+: .+; .+")
@@ -83,8 +62,8 @@ from autograder.authoring.catalogue import Correct
 RAMP = Correct("ramp", "def ramp(x, factor): return factor * x.clamp(min=0)")
 
 MISTAKES = (
-    RAMP.but("R01", "no-kink", "What happens below 0?", (".clamp(min=0)", "")),
-    RAMP.but("R02", "not-scaled", "Where is the factor?", ("factor * ", "")),
+    RAMP.but("no-kink", "What happens below 0?", (".clamp(min=0)", "")),
+    RAMP.but("not-scaled", "Where is the factor?", ("factor * ", "")),
 )
 """
 
@@ -171,31 +150,13 @@ OF_TEXT = [
     Slip(NOTEBOOK, 'kind = "code"', 'kind = "python"', "notebook.toml:1", "'code' or 'text'"),
     Slip(NOTEBOOK, "[[cell]]", "[[cells]]", "notebook.toml:1", "unknown entry 'cells'; 'cell' is there"),
     # what the exam reads
-    Slip(CONTRACT, "[shift]", "[shift", "contract.toml:10", "not TOML"),
-    Slip(CONTRACT, 'id = "ramp-scales"', 'id = "Ramp scales"', "contract.toml:1", "'Ramp scales'"),
-    Slip(CONTRACT, 'where = "docstring"', 'where = "notes"', "contract.toml:1", "docstring, README, but is 'notes'"),
-    Slip(
-        CONTRACT, 'items = ["ramp-values"]', 'items = ["ramp-value"]', "contract.toml:1", "'ramp-value'; 'ramp-values'"
-    ),
-    Slip(CONTRACT, '["wrong-way"]', "3", "contract.toml:11", "should have a list of mistakes, or the reason"),
-    Slip(CONTRACT, "[shift]", "[shft]", "contract.toml:10", "no item grades 'shft'; 'shift' is there"),
-    Slip(
-        CONTRACT, 'function = "ramp"', 'function = "rump"', "contract.toml:1", "no item grades 'rump'; 'ramp' is there"
-    ),
-    Slip(COSTLY, 'reason = "one item"', 'reason = " "', "costly.toml:6", "reason is ' '"),
-    Slip(COSTLY, 'function = "shift"\n', "", "costly.toml:6", "function is missing"),
-    Slip(COSTLY, 'mistakes = ["no-kink"]', 'mistakes = "no-kink"', "costly.toml:1", "mistakes is 'no-kink'"),
-    Slip(
-        EQUIVALENT,
-        'reason = "the same"',
-        'reason = "the same"\noccurrence = 0',
-        "equivalent_mutants.toml:1",
-        "is 0; a whole",
-    ),
-    Slip(EQUIVALENT, 'after = "return +x"', 'then = "return +x"', "equivalent_mutants.toml:1", "after is missing"),
-    Slip(
-        EQUIVALENT, 'function = "shift"', 'function = "shfit"', "equivalent_mutants.toml:1", "'shfit'; 'shift' is there"
-    ),
+    Slip(CONTRACT, "[shift]", "[shift", "contract.toml:7", "not TOML"),
+    Slip(CONTRACT, '["wrong-way"]', "3", "contract.toml:8", "should have a list of items and mistakes, or the reason"),
+    Slip(CONTRACT, "[shift]", "[shft]", "contract.toml:7", "no item grades 'shft'; 'shift' is there"),
+    Slip(CONTRACT, "[ramp]\n", "[ramp.a]\n", "contract.toml:1", "'a' of .ramp. should have a list"),
+    Slip(CONTRACT, '"one value"', '" "', "contract.toml:2", r"'ramp' of \[costly\] should have the reason, .* ' '"),
+    Slip(CONTRACT, '[costly]\nramp = "one value"', "costly = 3", "contract.toml:1", "'costly' is no table"),
+    Slip(CONTRACT, 'ramp = "one value"', 'rump = "one value"', "contract.toml:2", "no item grades 'rump'; 'ramp' is"),
 ]
 
 OF_PYTHON = [

@@ -29,6 +29,7 @@ from autograder.authoring.handout.source_notebook import (
     source_notebook,
     to_bytes,
 )
+from autograder.authoring.marks import without_marks
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import ReleaseError
@@ -106,7 +107,7 @@ def test_each_item_has_a_locked_test_cell_of_its_name_and_points(assignment: Ass
 
 def test_each_function_has_its_answer_cell_above_its_test_cells(assignment: Assignment, notebook: Notebook) -> None:
     names = [cell["id"] for cell in notebook["cells"]]
-    solution = (assignment.solution / f"{assignment.module}.py").read_text(encoding="utf-8")
+    solution = without_marks((assignment.solution / f"{assignment.module}.py").read_text(encoding="utf-8"))
     for function in assignment.functions:
         items = [item.id for item in assignment.items if item.function == function]
         start = names.index(function)

@@ -1,33 +1,27 @@
 """The contract as data: every sentence that binds a student is a clause of the assignment's `contract.toml`.
 
-    [[clause]]
-    id = "deltas-max-ties"
-    function = "compute_deltas"        # "" where it is about all of them
-    where = "docstring"                # or "README", the assignment's text
-    sentence = "…"                     # verbatim; white space may differ
-    items = ["deltas-max"]
-    mistakes = ["first-maximum-only", "habit:isclose-for-eq"]
-    separates = "two equal maxima in one row"
+    [costly]                # functions of which a mistake may cost more than half, and why
+    compute_kl_penalty = "it returns one number"
 
-or, in place of the last three, `not_graded = "the reason"`. Sentences of a docstring may be written shorter, each with
-its mistakes or with the reason; they are about all items of their function, and one without mistakes is a draft:
-
-    [compute_deltas]
-    "Two maxima share the weight" = ["first-maximum-only"]
+    [compute_deltas]        # or "", about all functions
+    "Two maxima share the weight" = ["deltas-max", "first-maximum-only", "habit:isclose-for-eq"]
     "The result has no graph" = "whether it has one changes no value"
     "rewards float[batch trial]" = []
+
+A sentence stands in the docstring or in the assignment's text; white space may differ. It has a list of the items that
+are about it, if not all of the function, and of mistakes that violate it, or the reason why it is not graded. One with
+neither mistakes nor a reason is a draft.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from autograder.authoring.docstrings import collapsed, sentences
 from autograder.grading.items import Assignment
@@ -35,29 +29,25 @@ from autograder.vocabulary.errors import FixtureError
 
 CONTRACT = "contract.toml"
 README = "README.md"
-WHERE = ("docstring", "README")
-TEXTS = frozenset({"id", "function", "where", "sentence", "separates", "not_graded"})
-LISTS = frozenset({"items", "mistakes"})
-SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+COSTLY = "costly"
+SHOWN = 60  # characters of a sentence, where it says which clause is meant
 
 
 @dataclass(frozen=True)
 class Clause:
     """One sentence that binds a student, and what holds the grader to it.
 
+    function   the one that it is about; "" where it is about all
     line       where the clause begins in contract.toml
     items      the items that are about it
     mistakes   what violates it: slugs of the catalogue, `habit:…` and `parameter:…` of generated mutants
     """
 
-    id: str
     function: str
-    where: str
     sentence: str
     line: int
     items: tuple[str, ...] = ()
     mistakes: tuple[str, ...] = ()
-    separates: str = ""
     not_graded: str = ""
 
     @property
@@ -68,10 +58,14 @@ class Clause:
 
 @dataclass(frozen=True)
 class Contract:
-    """The clauses of an assignment, and the file that they stand in."""
+    """The clauses of an assignment, and the file that they stand in.
+
+    costly   function → why a mistake may cost more than half of it; None where the file says nothing of costs
+    """
 
     path: Path
     clauses: tuple[Clause, ...]
+    costly: Mapping[str, str] | None = None
 
     @property
     def drafts(self) -> tuple[Clause, ...]:
@@ -79,8 +73,9 @@ class Contract:
         return tuple(clause for clause in self.clauses if clause.is_open)
 
     def place(self, clause: Clause) -> str:
-        """File, line and id, as a complaint begins."""
-        return f"{self.path.parent.name}/{self.path.name}:{clause.line}: {clause.id}"
+        """File, line and sentence, as a complaint begins."""
+        more = " …" if len(clause.sentence) > SHOWN else ""
+        return f"{self.path.parent.name}/{self.path.name}:{clause.line}: {clause.sentence[:SHOWN] + more!r}"
 
 
 def read_contract(assignment: Assignment) -> Contract | None:
@@ -98,91 +93,58 @@ def read_contract(assignment: Assignment) -> Contract | None:
         raise FixtureError(f"{path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FixtureError(f"{path} is not TOML: {error}.") from error
-    of_function: dict[str, tuple[str, ...]] = {}
+    of_function: dict[str, list[str]] = {}
     for item in assignment.items:
-        of_function[item.function] = (*of_function.get(item.function, ()), item.id)
-    clauses = [make() for make in clauses_in(data, text, path, of_function)]
-    _refuse_twice(clauses, path)
-    return Contract(path, tuple(clauses))
+        of_function.setdefault(item.function, []).append(item.id)
+    clauses = []
+    for found in clauses_in(data, text, of_function):
+        if not isinstance(found, Clause):
+            line, what = found
+            raise FixtureError(f"{path}:{line}: {what}.")
+        clauses.append(found)
+    if not clauses:
+        raise FixtureError(f"{path} holds no sentence.")
+    return Contract(path, tuple(clauses), data.get(COSTLY))
+
+
+Wrong = tuple[int, str]  # the line, and what is wrong there
 
 
 def clauses_in(
-    data: Mapping[str, Any], text: str, path: Path, of_function: Mapping[str, tuple[str, ...]]
-) -> Iterator[Callable[[], Clause]]:
-    """What makes each clause, or raises FixtureError where it cannot be one; `of_function` are a function's items."""
-    shorter = {name: one for name, one in data.items() if name != "clause"}
-    for name, one in shorter.items():
-        if not isinstance(one, dict):
-            raise FixtureError(f"{path} has the unknown entry {name!r}; clauses are [[clause]] tables.")
-    listed = data.get("clause", [])
-    if not isinstance(listed, list) or not (listed or shorter) or not all(isinstance(one, dict) for one in listed):
-        raise FixtureError(f"{path} lists no [[clause]].")
+    data: Mapping[str, Any], text: str, of_function: Mapping[str, Sequence[str]]
+) -> Iterator[Clause | Wrong]:
+    """Each clause, and what is wrong in the file; `of_function` are a function's items."""
     rows = text.splitlines()
-    lines = [number for number, row in enumerate(rows, 1) if row.strip().startswith("[[clause]]")]
-    numbers = lines if len(lines) == len(listed) else [1] * len(listed)
-    for entry, line in zip(listed, numbers, strict=True):
-        yield functools.partial(_clause, entry, path, line)
-    for name, one in shorter.items():
-        for place, (sentence, value) in enumerate(one.items(), 1):
-            slug = "-".join(re.findall(r"[a-z0-9]+", f"{name} {place}".lower()))
-            line = _line_of(rows, name, sentence)
-            items = of_function.get(name, ())
-            short = Clause(slug, name, "docstring", sentence, line, items, separates="the cases of its items")
-            yield functools.partial(_short_clause, short, value, path)
+    every = [item for items in of_function.values() for item in items]
+    for name, table in data.items():
+        start = _head(rows, name)
+        if not isinstance(table, dict):
+            yield start, f"{name!r} is no table of sentences"
+            continue
+        for sentence, value in table.items():
+            line = _line_of(rows, start, sentence)
+            if isinstance(value, str) and value.strip():
+                if name != COSTLY:
+                    yield Clause(name, sentence, line, not_graded=value)
+            elif name != COSTLY and isinstance(value, list) and all(isinstance(one, str) for one in value):
+                own = of_function.get(name, ()) if name else every
+                items = [one for one in value if one in own] or own
+                yield Clause(name, sentence, line, tuple(items), tuple(one for one in value if one not in own))
+            else:
+                listed = "" if name == COSTLY else "a list of items and mistakes, or "
+                yield line, f"{sentence[:SHOWN]!r} of [{name}] should have {listed}the reason, but has {value!r}"
 
 
-def _line_of(rows: Sequence[str], function: str, sentence: str) -> int:
-    """The line of a sentence below its function's name."""
-    heads = (f"[{function}]", f'["{function}"]')
-    start = next((number for number, row in enumerate(rows) if row.strip() in heads), 0)
-    plain = [row.strip()[1:].replace('\\"', '"').replace("\\\\", "\\") for row in rows]
-    return next((n for n, row in enumerate(plain[start:], start + 1) if row.startswith(sentence)), 1)
+def _head(rows: Sequence[str], name: str) -> int:
+    """The line at which the table of that name begins; 1 where none does."""
+    heads = (f"[{name}]", f'["{name}"]')
+    return next((number for number, row in enumerate(rows, 1) if row.strip() in heads), 1)
 
 
-def _short_clause(short: Clause, value: Any, path: Path) -> Clause:
-    """The clause that `"sentence" = [mistakes]` or `"sentence" = "why it is not graded"` is."""
-    if isinstance(value, str) and value.strip():
-        return replace(short, not_graded=value, items=(), separates="")
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return replace(short, mistakes=tuple(value))
-    raise FixtureError(
-        f"{path}:{short.line}: {short.sentence[:60]!r} of [{short.function}] should have a list of mistakes, or the "
-        f"reason why it is not graded, but has {value!r}."
-    )
-
-
-def _clause(entry: Mapping[str, Any], path: Path, line: int) -> Clause:
-    def refuse(what: str) -> NoReturn:
-        raise FixtureError(f"{path}:{line}: {what}.")
-
-    name = entry.get("id")
-    if not isinstance(name, str) or not SLUG.fullmatch(name):
-        refuse(f"'id' of a clause should be a slug such as deltas-max-ties, but is {name!r}")
-    if unknown := sorted(entry.keys() - TEXTS - LISTS):
-        refuse(f"{name} has the unknown entry {unknown[0]!r}")
-    for key in TEXTS & entry.keys():
-        if not isinstance(entry[key], str) or not (entry[key].strip() or key == "function"):
-            refuse(f"{key!r} of {name} should be text, but is {entry[key]!r}")
-    for key in LISTS & entry.keys():
-        if not isinstance(entry[key], list) or not all(isinstance(one, str) for one in entry[key]):
-            refuse(f"{key!r} of {name} should be a list of text, but is {entry[key]!r}")
-    if missing := sorted({"function", "where", "sentence"} - entry.keys()):
-        refuse(f"{name} has no {missing[0]!r}")
-    if entry["where"] not in WHERE:
-        refuse(f"'where' of {name} should be one of {', '.join(WHERE)}, but is {entry['where']!r}")
-    lists = {key: tuple(entry.get(key, ())) for key in LISTS}
-    texts = {key: entry.get(key, "") for key in TEXTS}
-    return Clause(**{**texts, **lists}, line=line)
-
-
-def _refuse_twice(clauses: Sequence[Clause], path: Path) -> None:
-    seen: dict[str, int] = {}
-    for clause in clauses:
-        if clause.id in seen:
-            raise FixtureError(
-                f"{path}:{clause.line}: {clause.id} is the id of the clause in line {seen[clause.id]} too."
-            )
-        seen[clause.id] = clause.line
+def _line_of(rows: Sequence[str], start: int, key: str) -> int:
+    """The first line with that key from there on; 1 where there is none."""
+    plain = [row.strip().removeprefix('"').replace('\\"', '"').replace("\\\\", "\\") for row in rows[start - 1 :]]
+    return next((number for number, row in enumerate(plain, start) if row.startswith(key)), 1)
 
 
 # The texts that clauses quote
@@ -203,17 +165,15 @@ def unquoted(contract: Contract, texts: Mapping[str, str], readme: str) -> list[
     """
     found = []
     for function, text in texts.items():
-        quotes = [collapsed(c.sentence) for c in contract.clauses if c.where == "docstring" and c.function == function]
+        quotes = [collapsed(clause.sentence) for clause in contract.clauses if clause.function == function]
         for sentence in sentences(text) if function else ():
             if not any(_stands_in(sentence, quote) or _stands_in(quote.rstrip(".:;"), sentence) for quote in quotes):
                 found.append(f"{contract.path.parent.name}/{CONTRACT}: no clause of {function} quotes: {sentence!r}.")
     for clause in contract.clauses:
-        quoted = readme if clause.where == "README" else " ".join([texts.get(clause.function, ""), texts.get("", "")])
-        if clause.where == "docstring" and not clause.function:
-            quoted = " ".join(texts.values())
-        if not _stands_in(collapsed(clause.sentence), collapsed(quoted)):
-            place = README if clause.where == "README" else f"the docstring of {clause.function or 'any function'}"
-            found.append(f"{contract.place(clause)} quotes what does not stand in {place}: {clause.sentence!r}.")
+        own = [texts.get(clause.function, ""), texts.get("", "")] if clause.function else texts.values()
+        if not any(_stands_in(collapsed(clause.sentence), collapsed(text)) for text in (*own, readme)):
+            docstring = f"the docstring of {clause.function or 'any function'}"
+            found.append(f"{contract.place(clause)} stands neither in {docstring} nor in {README}.")
     return found
 
 

@@ -1,30 +1,20 @@
-"""What each mistake costs: which share of its function's points. One of more than half has its reason in a list.
+"""What each mistake costs: which share of its function's points.
 
-[[costly]]                            # in the assignment's costly.toml
-mistakes = ["delta-sign-flipped", "habit:truncation", "parameter:mode-ignored"]    # or mistake = "…"
-function = "compute_deltas"           # needed for a habit or a parameter, which several functions have
-reason = "the main value is wrong in every use: …"
-
-Without `mistakes` an entry is of all those of its function.
+A function of which one costs more than half stands in `[costly]` of the contract, with the reason.
 """
 
 from __future__ import annotations
 
-import difflib
-import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
+from autograder.authoring.exam.contract import CONTRACT, COSTLY, Contract
 from autograder.authoring.exam.findings import Fate, Finding
 from autograder.grading.items import Assignment
-from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.text import number
 
-COSTLY = "costly.toml"
 MOST = 0.5
-ALL = ""
+TOLD = 3  # mistakes of one function
 
 
 @dataclass(frozen=True)
@@ -32,14 +22,12 @@ class Cost:
     """What one mistake, or one generated change, costs of its function.
 
     name   the slug of a mistake; `habit:…` or `parameter:…` of a change
-    what   the lines that a change makes; "" of a mistake
     """
 
     name: str
     function: str
     lost: float
     of: float
-    what: str = ""
 
     @property
     def share(self) -> float:
@@ -59,75 +47,50 @@ def costs(assignment: Assignment, findings: Iterable[Finding], fates: Iterable[F
         whole[item.function] = whole.get(item.function, 0.0) + item.points
     known = [Cost(f.known.slug, f.known.function, f.lost, whole[f.known.function]) for f in findings]
     changes = [
-        Cost(
-            f.mutant.name,
-            f.mutant.function,
-            f.lost,
-            whole[f.mutant.function],
-            f.mutant.after,
-        )
+        Cost(f.mutant.name, f.mutant.function, f.lost, whole[f.mutant.function])
         for f in fates
         if f.mutant.slug and not f.survived
     ]
     return sorted([*known, *changes], key=lambda cost: -cost.share)
 
 
-def read_costly(folder: Path) -> dict[tuple[str, str], str] | None:
-    """(mistake or "" for all, function or "") → why it costs more than half; None where there is no list.
-
-    Raises FixtureError where the list cannot be used.
-    """
-    path = folder / COSTLY
-    if not path.is_file():
-        return None
-    try:
-        listed = tomllib.loads(path.read_text(encoding="utf-8"))["costly"]
-        return {(name, one.get("function", "")): one["reason"] for one in listed for name in _of_entry(one)}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise FixtureError(f"{path} cannot be used: {error}.") from error
-
-
-def _of_entry(one: Mapping[str, Any]) -> list[str]:
-    """The mistakes that an entry names."""
-    if "mistakes" in one or "mistake" in one:
-        return list(one["mistakes"]) if "mistakes" in one else [one["mistake"]]
-    return [ALL] if one["function"] else []
-
-
-def cost_complaints(
-    found: Sequence[Cost], listed: Mapping[tuple[str, str], str] | None, *, all_tried: bool
-) -> list[str]:
-    """A complaint for each that costs more than half and is not listed, and for each that is listed and does not."""
-    if listed is None:
+def cost_complaints(found: Sequence[Cost], contract: Contract | None, *, all_tried: bool) -> list[str]:
+    """A complaint for each function with a mistake of more than half that is not listed, or listed without one."""
+    if contract is None or contract.costly is None:
         return []
-    costly = [cost for cost in found if cost.is_costly]
+    costly = _by_function(found)
     told = [
-        f"{cost.name} costs {number(cost.lost)} of {number(cost.of)} points of {cost.function}, more than half, and is "
-        f"not listed in {COSTLY}.{f' {cost.what}' if cost.what else ''}"
-        for cost in costly
-        if not {(cost.name, cost.function), (cost.name, ""), (ALL, cost.function)} & listed.keys()
+        f"Mistakes cost more than half of {function}: {_some(several)}. Where that is right, say why in [{COSTLY}] of "
+        f"{CONTRACT}."
+        for function, several in costly.items()
+        if function not in contract.costly
     ]
-    names = {(name, function) for cost in costly for name in (cost.name, ALL) for function in (cost.function, "")}
-    stale = sorted(listed.keys() - names) if all_tried else []
-    known = {cost.name for cost in found}
-    return told + [
-        _stale(name, function, known)
-        if name
-        else f"{function} is listed in {COSTLY}, but nothing costs more than half of it."
-        for name, function in stale
-    ]
+    idle = sorted(contract.costly.keys() - costly.keys()) if all_tried else []
+    where = f"is listed in [{COSTLY}] of {CONTRACT}, but no mistake costs more than half of it."
+    return [*told, *(f"{function} {where}" for function in idle)]
 
 
-def _stale(name: str, function: str, known: Collection[str]) -> str:
-    """What is told of a mistake that is listed and does not cost so much, or of a name that is no mistake's."""
-    close = difflib.get_close_matches(name, known if name not in known else (), n=1)
-    meant = f" Is {close[0]!r} meant?" if close else ""
-    return f"{name} is listed in {COSTLY}, but costs no more than half of {function or 'its function'}.{meant}"
+def _by_function(found: Iterable[Cost]) -> dict[str, list[Cost]]:
+    """The costly ones of each function that has any."""
+    costly: dict[str, list[Cost]] = {}
+    for cost in found:
+        if cost.is_costly:
+            costly.setdefault(cost.function, []).append(cost)
+    return costly
 
 
-def without_costly(folder: Path, found: Iterable[Cost]) -> list[str]:
-    """What an assignment that has no list is not held to."""
-    costly = sum(cost.is_costly for cost in found)
-    if not costly or read_costly(folder) is not None:
+def _some(several: Sequence[Cost]) -> str:
+    """The costliest by name, and how many more there are."""
+    most = {cost.name: cost for cost in reversed(several)}
+    told = [f"{name} ({number(cost.lost)} of {number(cost.of)} points)" for name, cost in reversed(most.items())]
+    more = f" and {len(told) - TOLD} more" if len(told) > TOLD else ""
+    return ", ".join(told[:TOLD]) + more
+
+
+def without_costly(contract: Contract | None, found: Iterable[Cost]) -> list[str]:
+    """What an assignment that says nothing of costs is not held to."""
+    costly = _by_function(found)
+    if not costly or (contract is not None and contract.costly is not None):
         return []
-    return [f"{costly} mistakes cost more than half of their function; {COSTLY} would say why."]
+    several = sum(map(len, costly.values()))
+    return [f"{several} mistakes cost more than half of their function; [{COSTLY}] in {CONTRACT} would say why."]

@@ -29,10 +29,9 @@ def clause_complaints(
 
     Drafts of clauses are none of it where their function is `unfinished`.
     """
-    items = {item.id: item.function for item in assignment.items}
     known = set(names)
     held = [clause for clause in contract.clauses if not (clause.is_open and clause.function in unfinished)]
-    found = [(clause, what) for clause in held for what in _lacks(clause, assignment, items, known)]
+    found = [(clause, what) for clause in held for what in _lacks(clause, assignment, known)]
     return [f"{contract.place(clause)} {what}." for clause, what in found]
 
 
@@ -49,7 +48,6 @@ def coverage(contract: Contract, lost_on: Mapping[Name, Sequence[Mapping[str, fl
         f"{contract.place(clause)} is not tested: none of its mistakes ({', '.join(clause.mistakes)}) loses points on "
         f"{', '.join(clause.items)}."
         for clause in uncaught
-        if clause.mistakes and clause.items
     ]
     return counts, told
 
@@ -65,24 +63,13 @@ def losses(findings: Iterable[Finding], fates: Iterable[Fate]) -> dict[Name, lis
     return found
 
 
-def _lacks(clause: Clause, assignment: Assignment, items: Mapping[str, str], known: set[Name]) -> list[str]:
+def _lacks(clause: Clause, assignment: Assignment, known: set[Name]) -> list[str]:
     if clause.function and clause.function not in assignment.functions:
         return [f"is about {clause.function}, which is no graded function"]
-    if clause.not_graded:
-        return ["names mistakes, and says why it is not graded"] if clause.mistakes else []
     if clause.is_open:
         return ["has neither mistakes nor a reason why it is not graded"]
-    lacks = [f"names mistakes but no {what}" for what in ("items", "separates") if not getattr(clause, what)]
     own = {name for name, function in known if function == clause.function or not clause.function}
-    lacks += [
-        f"names the unknown mistake {name!r}{_known_of(name, own)}" for name in clause.mistakes if name not in own
-    ]
-    for item in clause.items:
-        if item not in items:
-            lacks.append(f"names the unknown item {item!r}")
-        elif clause.function and items[item] != clause.function:
-            lacks.append(f"names the item {item}, which is about {items[item]}")
-    return lacks
+    return [f"names the unknown mistake {name!r}{_known_of(name, own)}" for name in clause.mistakes if name not in own]
 
 
 def _known_of(name: str, own: Collection[str]) -> str:

@@ -2,9 +2,9 @@
 
 What is held against each mistake of the catalogue: it loses points on its own function, on no other, and what it is
 called by is what it is. Right answers in other styles lose nothing and get no hint. Each mutant of the solution (a
-parameter ignored, a habit, one of mutmut's operators) loses points, or stands in a list of those that change nothing.
-Each sentence of the contract has a mistake that violates it and an item that catches it; and no mistake costs more
-than half of its function, but for those that a list gives the reason of.
+parameter ignored, a habit, one of mutmut's operators) loses points, or its line is marked in the solution. Each
+sentence of the contract has a mistake that violates it and an item that catches it; and no mistake costs more than half
+of its function, but where the contract gives the reason.
 """
 
 from __future__ import annotations
@@ -17,9 +17,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from autograder.authoring.exam.contract import CONTRACT, Contract, docstrings, read_contract, unquoted
-from autograder.authoring.exam.costs import Cost, cost_complaints, costs, read_costly, without_costly
+from autograder.authoring.exam.costs import Cost, cost_complaints, costs, without_costly
 from autograder.authoring.exam.coverage import Coverage, clause_complaints, coverage, losses
-from autograder.authoring.exam.findings import Fate, Finding, Known, RightAnswer, fates_of, unnamed
+from autograder.authoring.exam.findings import (
+    Fate,
+    Finding,
+    Known,
+    RightAnswer,
+    fates_of,
+    idle_marks,
+    unnamed,
+)
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
 from autograder.authoring.exam.refusals import (
     Accident,
@@ -56,7 +64,7 @@ class Exam:
     coverage        of the contract; None where the assignment has none, or only a sample was tried
     costs           the highest share of a function first
     notes           what is missing without making a grade wrong
-    unlisted        changes that lose nothing, and that no list gives the reason of, where a complaint says so
+    unmarked        changes that lose nothing, at lines that are not marked, where a complaint says so
     """
 
     solution: Report
@@ -69,7 +77,7 @@ class Exam:
     coverage: Coverage | None = None
     costs: tuple[Cost, ...] = ()
     notes: tuple[str, ...] = ()
-    unlisted: tuple[Mutant, ...] = ()
+    unmarked: tuple[Mutant, ...] = ()
 
 
 def selfcheck(
@@ -88,7 +96,7 @@ def selfcheck(
     grader = Grader.of(assignment, fixtures, counterexamples=False)
     solution = solution_source(assignment)
     contract = read_contract(assignment)
-    catalogue, mutants = known_mistakes(assignment), mutants_of(solution, assignment.functions, assignment.folder)
+    catalogue, mutants = known_mistakes(assignment), mutants_of(solution, assignment.functions)
     tried = _sample(catalogue, every, lambda known: known.function)
     changed = _sample(mutants, every, lambda mutant: (mutant.function, mutant.family))
     right_answers = right_answer_paths(assignment)[::every]
@@ -109,7 +117,8 @@ def selfcheck(
         *_about_contract(contract, assignment, solution, catalogue, mutants, drafts),
         *untested,
         *(str(one) for one in reports.accidents if one.whole),
-        *cost_complaints(found, read_costly(assignment.folder), all_tried=every == 1),
+        *(idle_marks(solution, fates) if every == 1 and can_mutate() else ()),
+        *cost_complaints(found, contract, all_tried=every == 1),
     ]
     return Exam(
         solution=reports.solution,
@@ -119,7 +128,7 @@ def selfcheck(
         right_answers=reports.right_answers,
         fates=fates,
         has_operators=can_mutate(),
-        unlisted=tuple(fate.mutant for fate in fates if fate.is_open and fate not in open_still),
+        unmarked=tuple(fate.mutant for fate in fates if fate.is_open and fate not in open_still),
         coverage=counts,
         costs=found,
         notes=(
@@ -128,7 +137,7 @@ def selfcheck(
             *(str(one) for one in reports.accidents if not one.whole),
             *([] if contract else _without_contract(fates)),
             *(_about_drafts(contract, drafts) if contract else ()),
-            *without_costly(assignment.folder, found),
+            *without_costly(contract, found),
             *(told for fate in open_still if contract or not fate.is_generated_and_open for told in fate.complaints),
         ),
     )
@@ -254,7 +263,7 @@ def _about_contract(
 def _about_drafts(contract: Contract, drafts: Sequence[str]) -> list[str]:
     """Which sentences of unfinished functions nothing violates yet."""
     several = [clause for clause in contract.drafts if clause.function in drafts]
-    return [f"{contract.place(clause)} has no mistake yet: {clause.sentence!r}." for clause in several]
+    return [f"{contract.place(clause)} has no mistake yet." for clause in several]
 
 
 def _without_contract(fates: Iterable[Fate]) -> list[str]:
@@ -262,5 +271,5 @@ def _without_contract(fates: Iterable[Fate]) -> list[str]:
     lost = sum(fate.is_generated_and_open for fate in fates)
     return [
         f"There is no {CONTRACT}: no sentence of the docstrings is held against the cases. Of changed parameters and "
-        f"habits {lost} lose nothing and are not listed as equivalent."
+        f"habits {lost} lose nothing and are not marked as equivalent."
     ]

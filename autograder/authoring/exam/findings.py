@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from autograder.authoring.exam.mutants import Mutant
+from autograder.authoring.marks import marks
 from autograder.grading.cases import Case
 from autograder.vocabulary.report import Report
 
@@ -111,6 +112,11 @@ class Fate:
         return round(sum(self.lost_on.values()), 2)
 
     @property
+    def is_equivalent(self) -> bool:
+        """Whether it loses nothing, and something says why."""
+        return self.survived and bool(self.mutant.reason)
+
+    @property
     def is_open(self) -> bool:
         """Whether it loses nothing and nobody has said why."""
         return self.survived and not self.mutant.reason
@@ -130,16 +136,22 @@ class Fate:
 
     @property
     def complaints(self) -> list[str]:
-        """That it loses nothing and is not listed, or is listed and loses something."""
+        """That it loses nothing, at a line that is not marked."""
         mutant = self.mutant
         kind = f" ({mutant.name})" if mutant.slug else ""
-        where = f", line {mutant.line}, occurrence = {mutant.occurrence}" if mutant.occurrence else ""
-        change = f"{mutant.function}{kind}{where}: {mutant.before} → {mutant.after}"
-        if self.is_open:
-            return [f"This change of the solution loses nothing, and is not listed as equivalent. {change}"]
-        if mutant.reason and not self.survived:
-            return [f"This change of the solution is listed as equivalent, but loses points. {change}"]
-        return []
+        where = f"line {mutant.line}, {mutant.function}{kind}"
+        told = f"This change of the solution loses nothing. {where}: {mutant.before} → {mutant.after}"
+        return [told] if self.is_open else []
+
+
+def idle_marks(solution: str, fates: Iterable[Fate]) -> list[str]:
+    """A complaint for each marked line of the solution at which no change keeps all points."""
+    survived = {fate.mutant.line for fate in fates if fate.survived}
+    return [
+        f"Line {line} of the solution is marked as equivalent, but no change of it keeps all points: {reason}"
+        for line, reason in marks(solution).items()
+        if line not in survived
+    ]
 
 
 def fates_of(mutants: Iterable[Mutant], reports: Iterable[Report], cases: Iterable[Case]) -> list[Fate]:

@@ -1,6 +1,6 @@
 """A graded function of the solution as a text that is edited where its syntax tree points.
 
-Edits keep all that they do not touch: comments, blank lines and the lines that equivalents are listed by.
+Edits keep all that they do not touch: comments, blank lines and the numbers of lines above.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """First-order mutants of a solution: one thing in one of its functions is changed, and points must be lost.
 
-Three families: what becomes of each parameter, the habits of students, and mutmut's operators. Those that leave a
-function what it is stand in the assignment's `equivalent_mutants.toml`, each with the reason.
+Three families: what becomes of each parameter, the habits of students, and mutmut's operators. The lines at which some
+leave a function what it is are marked in the solution, each with the reason.
 """
 
 from __future__ import annotations
@@ -9,20 +9,16 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import itertools
-import re
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from autograder.authoring.exam.graded_text import Change, GradedText, graded_texts
 from autograder.authoring.exam.habits import arithmetic, chance, models, tensors, training
 from autograder.authoring.exam.operators import mutated
 from autograder.authoring.exam.parameters import parameter_changes
-from autograder.vocabulary.errors import FixtureError
+from autograder.authoring.marks import marks
 
-EQUIVALENT = "equivalent_mutants.toml"
 NEXT_LINE = " ⏎ "
 MOST_LINES = 6
 Family = Literal["parameter", "habit", "operator"]
@@ -65,10 +61,9 @@ HABITS: dict[str, Callable[[GradedText], Iterator[Change]]] = {
 class Mutant:
     """The solution with one change: the changed lines of `function` before and after, without indentation and comment.
 
-    slug         what is done: `epsilon-ignored`, the name of a habit; "" of mutmut's operators
-    reason       why it is the same function still; "" where it is not
-    line         of the solution, the first that is changed
-    occurrence   which one it is, in the order of lines, of those that are told in the same lines; 0 where it is alone
+    slug     what is done: `epsilon-ignored`, the name of a habit; "" of mutmut's operators
+    reason   why it may be the same function still, as its line is marked; "" where nothing says so
+    line     of the solution, the first that is changed
     """
 
     family: Family
@@ -79,7 +74,6 @@ class Mutant:
     after: str
     reason: str = ""
     line: int = 0
-    occurrence: int = 0
 
     @property
     def name(self) -> str:
@@ -97,38 +91,12 @@ def generated_mutants(solution: str, functions: Sequence[str]) -> list[Mutant]:
     return _distinct(solution, _generated(solution, functions))
 
 
-def mutants_of(solution: str, functions: Sequence[str], folder: Path) -> list[Mutant]:
-    """Every mutant of these functions, with the reason of those that `folder` lists as equivalent.
-
-    Raises FixtureError where the list cannot be read or names a change that is not made.
-    """
-    reasons = _reasons(folder / EQUIVALENT)
-    changes = [*_generated(solution, functions), *(_operated(solution, functions) if can_mutate() else ())]
-    found = [_with_reason(one, reasons) for one in _distinct(solution, changes)]
-    made = {key for mutant in found for key in (_key(mutant), _key(mutant)[:-1])}
-    if can_mutate() and (unmade := sorted(reasons.keys() - made)):
-        function, before, after, *occurrence = unmade[0]
-        others = [one.before for one in found if (one.function, one.after) == (function, after)]
-        if others and before not in others:
-            (other,) = difflib.get_close_matches(before, others, 1, 0)
-            what = f"a change of {function} to {after!r} whose `before` differs: it is {before!r} there"
-            raise FixtureError(f"{folder / EQUIVALENT} lists {what}, and {other!r} in the one that is made.")
-        near = difflib.get_close_matches(after, [one.after for one in found if one.function == function], 1, 0)
-        closest = f" The one that is made and is most like it: {near[0]!r}." if near else ""
-        which = f" with occurrence = {occurrence[0]}" if occurrence else ""
-        what = f"a change of {function}{which} that is not made: {after!r}"
-        raise FixtureError(f"{folder / EQUIVALENT} lists {what}.{closest}")
-    return found
-
-
-def _key(mutant: Mutant) -> tuple[Any, ...]:
-    """What an entry calls it by; without the last part, all that are told in the same lines."""
-    return mutant.function, mutant.before, mutant.after, mutant.occurrence
-
-
-def _with_reason(mutant: Mutant, reasons: Mapping[tuple[Any, ...], str]) -> Mutant:
-    key = _key(mutant)
-    return replace(mutant, reason=reasons.get(key, reasons.get(key[:-1], "")))
+def mutants_of(solution: str, functions: Sequence[str]) -> list[Mutant]:
+    """Every mutant of these functions, each text once, with the reason that its line is marked with."""
+    return _distinct(
+        solution,
+        [*_generated(solution, functions), *(_operated(solution, functions) if can_mutate() else ())],
+    )
 
 
 def _generated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family, str, str, str]]:
@@ -147,22 +115,14 @@ def _operated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family,
 
 def _distinct(solution: str, changes: Iterable[tuple[Family, str, str, str]]) -> list[Mutant]:
     """The first of those that have the same text."""
+    reasons = marks(solution)
     by_text: dict[str, Mutant] = {}
     for family, slug, function, text in changes:
         if text != solution and text not in by_text:
             before, after = changed_lines(solution, text)
             line = first_difference(solution, text)
-            by_text[text] = Mutant(family, slug, function, text, before, after, line=line)
-    return _numbered(list(by_text.values()))
-
-
-def _numbered(mutants: Sequence[Mutant]) -> list[Mutant]:
-    """The same, in the same order, with the occurrence of each of those that are told in the same lines."""
-    alike: dict[tuple[Any, ...], list[Mutant]] = {}
-    for one in sorted(mutants, key=lambda mutant: mutant.line):
-        alike.setdefault(_key(one), []).append(one)
-    places = {id(one): k for several in alike.values() if several[1:] for k, one in enumerate(several, 1)}
-    return [replace(one, occurrence=places.get(id(one), 0)) for one in mutants]
+            by_text[text] = Mutant(family, slug, function, text, before, after, reasons.get(line, ""), line)
+    return list(by_text.values())
 
 
 def first_difference(before: str, after: str) -> int:
@@ -203,40 +163,6 @@ def _differences(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, in
     ]
 
 
-def equivalent_entry(mutant: Mutant) -> str:
-    """The entry of equivalent_mutants.toml for a mutant, whose reason is still to be written."""
-    family = f'family = "{mutant.name}"\n' if mutant.slug else ""
-    lines = (f"{key} = {_toml(getattr(mutant, key))}\n" for key in ("before", "after"))
-    which = f"occurrence = {mutant.occurrence}  # in line {mutant.line}\n" if mutant.occurrence else ""
-    return f'[[equivalent]]\n{family}function = "{mutant.function}"\n{"".join(lines)}{which}reason = ""\n'
-
-
-def _toml(lines: str) -> str:
-    escaped = lines.replace("\\", "\\\\").replace('"', '\\"')
-    if NEXT_LINE not in escaped:
-        return f'"{escaped}"'
-    several = lines.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').replace(NEXT_LINE, "\n")
-    return f'"""\n{several}\n"""'
-
-
-def _of_entry(text: str) -> str:
-    """The lines of an entry as changes are told: they may stand below each other, with indentation and comments."""
-    return _joined(re.split(r"\n|⏎", text))
-
-
 def _joined(lines: Iterable[str]) -> str:
     stripped = (line.partition("  #")[0].strip() for line in lines)
     return NEXT_LINE.join(line for line in stripped if line)
-
-
-def _reasons(path: Path) -> dict[tuple[Any, ...], str]:
-    """(function, lines before, lines after, and occurrence where one is named) → why that change changes nothing."""
-    if not path.is_file():
-        return {}
-    try:
-        listed = tomllib.loads(path.read_text(encoding="utf-8"))["equivalent"]
-        told = ((one["function"], _of_entry(one["before"]), _of_entry(one["after"])) for one in listed)
-        which = ((one["occurrence"],) if "occurrence" in one else () for one in listed)
-        return {(*key, *last): one["reason"] for key, last, one in zip(told, which, listed, strict=True)}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise FixtureError(f"{path} cannot be used: {error}.") from error

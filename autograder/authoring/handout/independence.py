@@ -36,9 +36,9 @@ def refuse_release(assignment: Assignment) -> None:
     if contract and (drafts := contract.drafts):
         others = f" ({len(drafts) - 1} more are like it)" if drafts[1:] else ""
         raise ReleaseError(
-            f"{contract.place(drafts[0])} has neither mistakes nor a reason why it is not graded{others}: "
-            f"{drafts[0].sentence!r}. Name a mistake of mistakes.py that violates it, or write the reason in place of "
-            "the list. Until then `autograder release --draft` makes a handout for staff."
+            f"{contract.place(drafts[0])} has neither mistakes nor a reason why it is not graded{others}. Name one of "
+            "mistakes.py that violates it, or write the reason in place of the list. Until then `autograder release "
+            "--draft` makes a handout for staff."
         )
 
 

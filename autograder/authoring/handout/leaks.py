@@ -12,6 +12,7 @@ from autograder.authoring.handout.source_notebook import (
     BEGIN,
     END,
 )
+from autograder.authoring.marks import without_marks
 from autograder.grading.cases import (
     Case,
 )
@@ -56,7 +57,7 @@ def answer_lines(solution: str) -> set[str]:
     inside = False
     lines: set[str] = set()
     outside: set[str] = set()
-    for line in solution.splitlines():
+    for line in without_marks(solution).splitlines():
         marker = line.strip()
         inside = marker == BEGIN or (inside and marker != END)
         (lines if inside else outside).add(marker)

@@ -29,6 +29,7 @@ from autograder.authoring.handout.source_notebook import (
 )
 from autograder.authoring.handout.stubs import stub
 from autograder.authoring.handout.test_file import TEST_FILE
+from autograder.authoring.marks import without_marks
 from autograder.grading.counterexamples.rows import FILE as ROWS
 from autograder.grading.fixtures import (
     MANIFEST,
@@ -104,7 +105,7 @@ def student_engine() -> dict[str, str]:
 def notebook_of(assignment: Assignment) -> Notebook:
     """nbgrader's source notebook of the assignment, made from what instructors edit."""
     readme = with_points(_text(assignment.solution / "README.md"), assignment)
-    module = _text(assignment.solution / f"{assignment.module}.py")
+    module = without_marks(_text(assignment.solution / f"{assignment.module}.py"))
     return source_notebook(assignment, readme, module, read_extras(assignment))
 
 

@@ -9,6 +9,7 @@ from autograder.authoring.handout.source_notebook import (
     BEGIN,
     END,
 )
+from autograder.authoring.marks import without_marks
 from autograder.grading.items import (
     Assignment,
 )
@@ -39,7 +40,7 @@ def stub(source: str, assignment: Assignment) -> str:
         raise ReleaseError(f"{assignment.module}.py ends inside an answer: {END!r} is missing.")
     if whole := [name for name in assignment.functions if name not in replaced]:
         raise ReleaseError(f"No answer is marked in {', '.join(whole)}: put {BEGIN!r} and {END!r} around it.")
-    return "".join(kept)
+    return without_marks("".join(kept))
 
 
 def _function_at(functions: Iterable[ast.FunctionDef], line: int, module: str) -> str:
