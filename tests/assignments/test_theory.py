@@ -90,7 +90,7 @@ def test_a_right_submission_takes_less_time_than_a_student_notices(grade: Grade)
 # The catalogue
 
 
-# Worked numbers of the course's list, E1 to E31
+# Worked numbers
 
 
 def test_e1_the_score_function_sums_to_zero() -> None:

@@ -115,7 +115,7 @@ from autograder.authoring.catalogue import Correct
 APPLIED = Correct("applied", "def applied(function, values): return np.array([function(value) for value in values])")
 
 MISTAKES = (
-    APPLIED.but("A01", "not-applied", "Of what?", ("function(value) for", "value for")),
+    APPLIED.but("not-applied", "Of what?", ("function(value) for", "value for")),
 )
 """
 ROWS = """\
@@ -268,7 +268,7 @@ def test_a_misspelt_name_is_told_with_its_line_and_the_nearest_right_one(
         (Slip("mistakes.py", '("function(value) for", "value for")', '("function(value) for", "vale for")', ""),
          "mistakes.py:6: not-applied always ends in a NameError; a text that runs"),
         (Slip("mistakes.py", "\n)\n",
-              '\n    APPLIED.but("A01", "other", "?", ("np.array([function", "np.array([-function")),\n)\n', ""),
+              '\n    APPLIED.but("other", "?", ("np.array([function", "np.array([-function")),\n)\n', ""),
          "mistakes.py:7: the code of other is that of not-applied; a code of its own"),
     ],
 )  # fmt: skip

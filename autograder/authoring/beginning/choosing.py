@@ -76,7 +76,7 @@ def _seen(
     assignment: Assignment, cases: Sequence[Case], function: Function, variant: Variant, sandbox: Sandbox
 ) -> Seen:
     """What it does in each case where that is not right; nothing where it is right, or only ever raises."""
-    mistake = Mistake("tried", "", function.name, "", variant.text)
+    mistake = Mistake("tried", function.name, "", variant.text)
     try:
         told = with_mistakes(assignment, cases, [mistake], sandbox)
     except FixtureError:

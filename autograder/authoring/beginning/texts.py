@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -90,12 +89,7 @@ def probes_text() -> str:
 def mistakes_text(name: str, found: Mapping[str, Sequence[Candidate]]) -> str:
     """The catalogue: where each mistake departs from the solution's text."""
     constants = "".join(f'{one.upper()} = Correct.from_solution(SOLUTION, "{one}")\n' for one in found)
-    letters = _letters(found)
-    listed = "".join(
-        _mistake(one, f"{letters[name]}{number:02}")
-        for name, several in found.items()
-        for number, one in enumerate(several, 1)
-    )
+    listed = "".join(_mistake(one) for several in found.values() for one in several)
     return f'''\
 """Wrong answers that are known by name. A hint is a question or a pointer, never the corrected line."""
 
@@ -110,22 +104,10 @@ MISTAKES: tuple[Mistake, ...] = (
 '''
 
 
-def _mistake(one: Candidate, code: str) -> str:
-    head = f"    {one.function.upper()}.but({quoted(code)}"
-    rest = [quoted(one.slug), quoted(one.hint), f"({quoted(one.right)}", f"{quoted(one.wrong)})"]
+def _mistake(one: Candidate) -> str:
+    head = f"    {one.function.upper()}.but({quoted(one.slug)}"
+    rest = [quoted(one.hint), f"({quoted(one.right)}", f"{quoted(one.wrong)})"]
     return filled(head, rest) + "),\n"
-
-
-def _letters(functions: Iterable[str]) -> dict[str, str]:
-    """What the codes of each function's mistakes begin with: its initials, or more letters where those are taken."""
-    letters: dict[str, str] = {}
-    for function in functions:
-        words = re.findall(r"[a-z]+", function.lower()) or ["f"]
-        initials, whole = "".join(word[0] for word in words), "".join(words)
-        longer = (whole[:length] for length in range(2, len(whole) + 1))
-        ways = itertools.chain([initials], longer, (initials * times for times in itertools.count(2)))
-        letters[function] = next(way.upper() for way in ways if way.upper() not in letters.values())
-    return letters
 
 
 def readme_text(name: str, title: str, functions: Sequence[Function]) -> str:

@@ -32,7 +32,7 @@ def catalogue_faults(module: ModuleType, sources: Sources, functions: Sequence[s
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         yield Fault(sources.file_of("mistakes"), 1, f"MISTAKES is {type(listed).__name__}", "MISTAKES = (…,)")
         return
-    seen: dict[str, dict[str, str]] = {"slug": {}, "source": {}, "code": {}}
+    seen: dict[str, dict[str, str]] = {"slug": {}, "source": {}}
     for mistake in listed:
         if lacking := [name for name in TEXTS if not isinstance(getattr(mistake, name, None), str)]:
             what = f"{str(mistake)[:60]!r} in MISTAKES has no {lacking[0]}"
