@@ -31,7 +31,7 @@ from autograder.submissions.notebook import (
 from autograder.submissions.student_folders import from_folder
 from autograder.submissions.student_zips import from_zip
 from autograder.submissions.submission import CAPS, Candidate, Submission, quoted, shown_name
-from autograder.submissions.syntax import UNPARSABLE, functions_of
+from autograder.submissions.syntax import UNPARSABLE, functions_of, parsed
 
 MAX_NOTES = 20
 _REFUSED = ("utf-16", "utf-32", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
@@ -86,18 +86,19 @@ def _salvaged(data: bytes) -> str:
 
 
 def _module_or_notebook(candidate: Candidate, files: Sequence[HandedFile], module: str, untouched: str) -> Submission:
-    """The module, unless it cannot be read, or was never edited, while the notebook can be and was."""
+    """The module, unless it cannot be read or parsed, or was never edited, while the notebook can be and was."""
     of_module = _read_file(candidate, files[0], module, untouched)
+    unread = of_module.problem.removesuffix(".") or _unparsable(of_module.source)
     of_notebook = _read_file(candidate, files[1], module, untouched)
-    if not of_module.problem and _is_edited(of_module.source, untouched):
+    if not unread and _is_edited(of_module.source, untouched):
         as_handed_out = of_notebook.source and not _is_edited(of_notebook.source, untouched)
         return of_module if as_handed_out else _chosen(of_module, "module", "it counts before a notebook")
     if of_notebook.source and not _is_edited(of_notebook.source, untouched):
         return of_module  # neither was touched, or the module holds what cannot be read
     if of_notebook.problem:
         return _chosen(of_module, "module", "the notebook holds no answers")
-    if of_module.problem:
-        return _chosen(of_notebook, "notebook", f"the module cannot be read: {of_module.problem.removesuffix('.')}")
+    if unread:
+        return _chosen(of_notebook, "notebook", f"the module cannot be read: {unread}")
     return _chosen(of_notebook, "notebook", "the module is as it was handed out")
 
 
@@ -160,6 +161,16 @@ def _submission(
 def _graded(untouched: str) -> tuple[str, ...]:
     """The functions that are graded: those that were handed out."""
     return tuple(sorted(functions_of(untouched)))
+
+
+def _unparsable(source: str) -> str:
+    """Why Python cannot parse it; "" where it can."""
+    try:
+        parsed(source)
+    except UNPARSABLE as error:
+        line = getattr(error, "lineno", None)
+        return f"it is no Python from line {line} on" if line else "it is no Python"
+    return ""
 
 
 def _is_edited(source: str, untouched: str) -> bool:

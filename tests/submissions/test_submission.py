@@ -599,7 +599,8 @@ def test_nothing_of_a_zip_is_written_to_disk(tmp_path: Path) -> None:
     ("module", "cells", "chosen", "reason"),
     [
         (ANSWER, ANSWER, PY, "it counts before a notebook"),
-        ("def broken(:\n", ANSWER, PY, "it counts before a notebook"),
+        ("def broken(:\n", ANSWER, IPYNB, "the module cannot be read: it is no Python from line 1 on"),
+        ("def broken(:\n", "x = 1", PY, "the notebook holds no answers"),
         (HANDOUT, "x = 1", PY, "the notebook holds no answers"),
         (HANDOUT, ANSWER, IPYNB, "the module is as it was handed out"),
         (HANDOUT.replace("the loss", "my loss") + "\nimport os  # mine\n", ANSWER, IPYNB, "was handed out"),
