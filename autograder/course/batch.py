@@ -14,6 +14,7 @@ from autograder.course.cluster import Cluster
 from autograder.course.kept_reports import Kept, Reports
 from autograder.course.results import Results
 from autograder.gradebook.class_statistics import Summary
+from autograder.grading.choice import known_as_another
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import Details
@@ -109,7 +110,8 @@ class _Desk:
 
     def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
         """The submission, and what is kept of it where its report is there already."""
-        submission = read(candidate, self.grader.assignment.module, self.untouched)
+        chosen = self.grader.assignment
+        submission = known_as_another(read(candidate, chosen.module, self.untouched), candidate, chosen)
         submission = replace(submission, identity=candidate.identity)
         known = None if self.fresh else self.results.known(submission, layers)
         return submission, self.close(candidate, submission, *known) if known else None

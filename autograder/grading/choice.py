@@ -17,6 +17,9 @@ from autograder.grading.assignments import find_assignments
 from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
+from autograder.submissions.names import defines_one
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate, Submission, quoted
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.folders import entries_of, open_regular, opened_zip
 
@@ -25,6 +28,7 @@ MAX_DEPTH = 8
 MAX_READ = 2**20  # bytes of a file that is searched for functions
 MAX_FILES_READ = 200
 SOURCES = (".py", ".ipynb")
+NEARLY_ALL = 0.8  # of the graded functions of an assignment
 CLEAR = 4  # times as many files of one assignment as of all others leave no doubt
 
 
@@ -92,6 +96,30 @@ def assignments_to_release(root: Path, zip_file: Path | None, name: str | None =
     if not found:
         raise UsageError(f"{zip_file} holds one handout. Name its assignment with --assignment: {_names(known)}.")
     return found
+
+
+def known_as_another(submission: Submission, candidate: Candidate, assignment: Assignment) -> Submission:
+    """The submission, with a problem that names another assignment where it is work for that one.
+
+    It is where it defines nearly all functions of the other, and of this one none but those of that name there.
+    """
+    if submission.fault or 2 * len(_defined(submission, assignment.functions)) > len(assignment.functions):
+        return submission
+    for other in find_assignments(assignment.folder.parents[1]):
+        if other.name == assignment.name or _defined(submission, set(assignment.functions) - set(other.functions)):
+            continue
+        theirs = read(candidate, other.module, other.untouched_source())
+        if len(names := _defined(theirs, other.functions)) >= NEARLY_ALL * len(other.functions):
+            what = f"{quoted(theirs.path)} defines {', '.join(names[:3])}{' and others' * bool(names[3:])}"
+            problem = f"This is {other.name}, not {assignment.name}: {what}."
+            return Submission(candidate.student, theirs.path, theirs.sha256, "", problem, notes=candidate.notes)
+    return submission
+
+
+def _defined(submission: Submission, functions: Iterable[str]) -> list[str]:
+    """Those of these functions that are defined in it, by their looks."""
+    source = submission.source.encode("utf-8", "surrogatepass")
+    return [name for name in functions if defines_one(source, [name])]
 
 
 def _refuse_unreachable(path: Path) -> None:

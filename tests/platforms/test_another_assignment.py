@@ -1,0 +1,94 @@
+"""Work for another assignment of the course: known by the functions that it defines, on every platform."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from places import KIT
+
+from autograder.grading.assignments import find_assignment
+from autograder.grading.choice import known_as_another
+from autograder.platforms.layouts import gathered
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Submission
+
+OURS, OTHER = find_assignment(KIT, "policy_gradient"), find_assignment(KIT, "bandits")
+MODULE = (OTHER.solution / "bandits.py").read_bytes()
+NOTEBOOK = (OTHER.handout / "bandits.ipynb").read_bytes()
+METADATA = b"submission_1:\n  :submitters:\n  - :name: Ana\n    :sid: U1\n  :created_at: 2027-03-02 09:00:00 Z\n"
+
+
+def packed(**files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(f"bandits/{name.replace('_', '.')}", data)
+    return buffer.getvalue()
+
+
+ZIP = packed(bandits_py=MODULE, bandits_ipynb=NOTEBOOK, README_md=b"")
+HANDED_IN: dict[str, dict[str, bytes]] = {
+    "a folder with the module": {"ana/bandits.py": MODULE},
+    "a folder with module and notebook": {"ana/bandits.py": MODULE, "ana/bandits.ipynb": NOTEBOOK},
+    "a folder in a folder": {"ana/bandits/bandits.py": MODULE, "ana/bandits/fixtures/bandits/untouched.py": MODULE},
+    "under the name of ours": {"ana/policy_gradient.py": MODULE},
+    "a notebook under the name of ours": {"ana/policy_gradient.ipynb": NOTEBOOK},
+    "a file": {"ana.py": MODULE},
+    "a zip": {"ana.zip": ZIP},
+    "canvas": {"ana_1_5_bandits.py": MODULE, "ben_2_6_policy_gradient.py": b""},
+    "canvas, a notebook": {"ana_1_5_bandits-1.ipynb": NOTEBOOK, "ben_2_6_policy_gradient.py": b""},
+    "moodle": {"Ana_1_assignsubmission_file/bandits.py": MODULE},
+    "moodle, a zip": {"Ana_1_assignsubmission_file/handout.zip": ZIP},
+    "gradescope": {"submission_1/bandits.py": MODULE, "submission_metadata.yml": METADATA},
+    "nbgrader": {"ana/policy_gradient/bandits.ipynb": NOTEBOOK, "ana/policy_gradient/timestamp.txt": b""},
+    "blackboard": {
+        "HW5_ana_attempt_2027-03-02-23-58-01_bandits.py": MODULE,
+        "HW5_ana_attempt_2027-03-02-23-58-01.txt": b"Name: Ana (ana)\n",
+    },
+    "brightspace": {"123-456 - Ana Diaz - Mar 2, 2027 1158 PM/bandits.py": MODULE},
+}
+
+
+def first_read(folder: Path, files: dict[str, bytes]) -> Submission:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    with gathered([folder], OURS.module, functions=OURS.functions) as class_:
+        candidate = next(one for one in class_.candidates if one.student.lower().startswith("ana"))
+        return known_as_another(read(candidate, OURS.module, OURS.untouched_source()), candidate, OURS)
+
+
+@pytest.mark.parametrize("files", HANDED_IN.values(), ids=HANDED_IN.keys())
+def test_work_for_another_assignment_is_named(tmp_path: Path, files: dict[str, bytes]) -> None:
+    found = first_read(tmp_path, files)
+    assert found.problem.startswith("This is bandits, not policy_gradient: ")
+    assert found.problem.endswith(" defines epsilon_greedy, update_values, ucb and others.")
+    assert not found.source
+
+
+SOME = MODULE[: MODULE.index(b"def gradient_update")]
+OWN = {
+    "our own": {"ana/policy_gradient.py": OURS.untouched_source().encode()},
+    "our own beside the other": {"ana/policy_gradient.py": b"def compute_loss(): ...\n", "ana/bandits.py": MODULE},
+    "our own and the other in one": {"ana/policy_gradient.py": MODULE + b"\n\ndef compute_loss(): ...\n"},
+    "a part of the other": {"ana/policy_gradient.py": SOME},
+    "nothing": {"ana/policy_gradient.py": b"x = 1\n"},
+}
+
+
+@pytest.mark.parametrize("files", OWN.values(), ids=OWN.keys())
+def test_other_work_is_no_other_assignment(tmp_path: Path, files: dict[str, bytes]) -> None:
+    assert first_read(tmp_path, files).source
+
+
+def test_names_that_two_assignments_share_hide_neither(tmp_path: Path) -> None:
+    theory = find_assignment(KIT, "policy_gradient_theory")
+    ours = find_assignment(KIT, "grpo_language_model")  # which grades a `group_advantages` too
+    (tmp_path / "grpo_language_model.py").write_text(theory.untouched_source())
+    with gathered([tmp_path], ours.module) as class_:
+        [candidate] = class_.candidates
+        found = known_as_another(read(candidate, ours.module, ours.untouched_source()), candidate, ours)
+    assert found.problem.startswith("This is policy_gradient_theory")
