@@ -312,6 +312,16 @@ def test_a_name_that_leads_out_of_the_course_is_refused_and_nobody_else_is(
     assert ": 1 students" in said
 
 
+def test_marks_without_the_work_to_show_are_refused(root: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(root, tmp_path / "kit")
+    (other / "submitted").rename(other / "collected")
+    shutil.rmtree(other / "autograded")
+    said = autograder(other, "export", "nbgrader", "grades", "--course", "solution", code=3)
+    assert "NOT EXPORTED: ada: " in said
+    assert "formgrader would show no work beside the marks" in said
+    assert not (other / "autograded").exists()
+
+
 def test_work_that_changed_after_it_was_graded_is_named(root: Path, tmp_path: Path) -> None:
     other = shutil.copytree(root, tmp_path / "kit")
     path = other / "submitted" / "ada" / NAME / f"{NAME}.py"

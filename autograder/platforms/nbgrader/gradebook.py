@@ -202,7 +202,10 @@ class _Entry:
 
     def _handed(self, template: Notebook) -> Handed:
         if not self._submitted.is_dir() or self._submitted.is_symlink():
-            return Handed()
+            where = "put the work there, or say in nbgrader_config.py where it lies"
+            raise UsageError(
+                f"{self._submitted} is no folder, so formgrader would show no work beside the marks: {where}."
+            )
         candidate = Candidate(self._report.student, self._submitted, self._report.student)
         submission = read(candidate, self._assignment.module, self._assignment.untouched_source())
         if submission.sha256 != self._report.submission.sha256:
