@@ -5,6 +5,7 @@ Pages of grades are taken away: they were made of names, texts and submissions t
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import json
 import re
@@ -62,6 +63,11 @@ def renaming(assignment: Assignment, old: str, new: str, grades: Path | None) ->
         changed = word.sub(new, text)
         if has_gradient and path.suffix == ".py" and assignment.folder in path.parents:
             changed = re.sub(rf"(?<![\w-]){re.escape(old)}{GRADIENT}(?!\w)", f"{new}{GRADIENT}", changed)
+        if (
+            path == assignment.folder / "items.toml"
+        ):  # whoever has the old name in an earlier handout is told the new one
+            since = datetime.date.today().isoformat()
+            changed += f'\n[[renamed]]\nold = "{old}"\nnew = "{new}"\nsince = "{since}"\n'
         if changed != text:
             files[path] = changed
     kept = {} if grades is None else dict(_grades(assignment, grades, old, new, is_item=is_item))

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from autograder.checking.handout import newer_zip
 from autograder.checking.patience import PatientSandbox, impatient
 from autograder.grading.assignments import nearest_root
 from autograder.grading.choice import assignment_of_submissions
@@ -67,8 +68,9 @@ class Checker:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What reading the submission had to say, and that torch is another here than in grading."""
-        return (*other_torch(self._grader.assignment), *self._submission.notes)
+        """What reading the submission had to say; that torch is another in grading, or a newer handout is there."""
+        chosen = self._grader.assignment
+        return (*newer_zip(chosen), *other_torch(chosen), *self._submission.notes)
 
     def report(self, item_ids: Sequence[str] = ()) -> Report:
         """The report on these items, or on all.

@@ -1,6 +1,7 @@
 """What a student runs: the public cases on their own folder, worded as in grading.
 
 python -m autograder check [DIR] [--item ITEM] [--watch]
+python -m autograder update DIR
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.checking.check import INTRODUCTION, check
+from autograder.checking.handout import update
 from autograder.checking.watch import watch
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.text import visible
@@ -42,8 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb.add_argument("--assignment", help="which assignment; needed where there are several")
     verb.add_argument("--quiet", action="store_true", help="print nothing: the exit code says it")
     verb.add_argument("--json", action="store_true", help="print one JSON document, and nothing else")
+    renew = verbs.add_parser("update", help="renew an older handout from this one; your work in it is kept")
+    renew.add_argument("dir", type=Path, help="the folder with your work")
     options = parser.parse_args(arguments)
     try:
+        if options.verb == "update":
+            update(options.dir)
+            return 0
         if options.watch:
             return watch(options.dir, options.item, options.assignment)
         code = check(options.dir, options.item, options.assignment, quiet=options.quiet, as_json=options.json)

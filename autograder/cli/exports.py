@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from autograder.checking import classroom
-from autograder.cli.options import AssignmentOption, HiddenCases, HiddenOption, RosterOption, course
-from autograder.gradebook.class_reports import named, read_grades, to_json
+from autograder.cli.options import AssignmentOption, ReplaceFileOption, RosterOption, course
+from autograder.gradebook.class_reports import named, read_grades
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.grading.assignments import find_assignment
-from autograder.platforms import canvas, moodle, plain, prairielearn
+from autograder.platforms import canvas, moodle, plain
 from autograder.platforms.gradebooks import blackboard, brightspace
 from autograder.platforms.gradebooks.upload import Upload
-from autograder.platforms.gradescope import results as gradescope
-from autograder.vocabulary.errors import GraderFault
-from autograder.vocabulary.files import PRIVATE, file_stem, write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, write_own, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import read_table
 from autograder.vocabulary.text import number, visible
@@ -30,7 +26,6 @@ GradesArgument = Annotated[
     Path, typer.Argument(metavar="GRADES_DIR", readable=False, help="The folder that `grade --out` wrote.")
 ]
 FileOption = Annotated[Path, typer.Option("--out", readable=False, help="The file to write.")]
-FolderOption = Annotated[Path, typer.Option("--out", readable=False, help="The folder for a file per student.")]
 
 UploadOption = Annotated[
     Path, typer.Option("--gradebook", readable=False, help="What the platform exported: its grades, as they are.")
@@ -40,18 +35,20 @@ ScaleOption = Annotated[bool, typer.Option("--scale", help="Convert to what the 
 
 
 @export_app.command("csv")
-def export_csv(grades: GradesArgument, out: FileOption, roster: RosterOption = None) -> None:
+def export_csv(
+    grades: GradesArgument, out: FileOption, roster: RosterOption = None, replace: ReplaceFileOption = False
+) -> None:
     """A row per student; with --roster, also those who handed in nothing, without points."""
     reports = _grades(grades)
-    _write(out, plain.plain_csv(reports, _roster(roster)))
+    _write(out, plain.plain_csv(reports, _roster(roster)), replace)
     print(f"{out}: {len(reports)} students with a report.")
 
 
 @export_app.command("jsonl")
-def export_jsonl(grades: GradesArgument, out: FileOption) -> None:
+def export_jsonl(grades: GradesArgument, out: FileOption, replace: ReplaceFileOption = False) -> None:
     """JSON Lines: one whole report a line."""
     reports = _grades(grades)
-    _write(out, plain.json_lines(reports))
+    _write(out, plain.json_lines(reports), replace)
     print(f"{out}: {len(reports)} reports.")
 
 
@@ -65,10 +62,11 @@ def export_canvas(
     out: FileOption,
     roster: RosterOption = None,
     scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth in Canvas.")] = False,
+    replace: ReplaceFileOption = False,
 ) -> None:
     """A gradebook for Canvas to import, made from its own: no cell without a grade of ours is changed."""
     made = canvas.canvas_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
-    _write(out, made.text)
+    _write(out, made.text, replace)
     print(f"{out}: {made.graded} grades; {len(made.kept)} cells left as they were.")
     _say_unknown(made.unknown, str(gradebook))
 
@@ -88,6 +86,7 @@ def export_moodle(
     identifier_column: Annotated[
         str, typer.Option("--identifier-column", help="Its heading in your language.")
     ] = "Identifier",
+    replace: ReplaceFileOption = False,
 ) -> None:
     """A grading worksheet for Moodle to import, and a zip of feedback files for it to hand out."""
     made = moodle.moodle_csv(
@@ -97,10 +96,10 @@ def export_moodle(
         grade_column=grade_column,
         identifier_column=identifier_column,
     )
-    _write(out, made.text)
+    _write(out, made.text, replace)
     print(f"{out}: {made.graded} grades.")
     if feedback is not None:
-        _write(feedback, moodle.feedback_zip(made.folders, grades / "feedback"), "--feedback-zip")
+        _write(feedback, moodle.feedback_zip(made.folders, grades / "feedback"), replace, "--feedback-zip")
         print(f"{feedback}: {len(made.folders)} feedback pages.")
     if made.locked:
         _warn(
@@ -117,10 +116,11 @@ def export_blackboard(
     out: FileOption,
     roster: RosterOption = None,
     scale: ScaleOption = False,
+    replace: ReplaceFileOption = False,
 ) -> None:
     """One column of Blackboard's own gradebook for it to upload; students without a grade of ours are left out."""
     made = blackboard.blackboard_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
-    _write_upload(made, out, gradebook)
+    _write_upload(made, out, gradebook, replace)
 
 
 @export_app.command("brightspace")
@@ -131,33 +131,11 @@ def export_brightspace(
     out: FileOption,
     roster: RosterOption = None,
     scale: ScaleOption = False,
+    replace: ReplaceFileOption = False,
 ) -> None:
     """One grade item of Brightspace's own export for it to import; students without a grade of ours are left out."""
     made = brightspace.brightspace_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
-    _write_upload(made, out, gradebook)
-
-
-@export_app.command("gradescope")
-def export_gradescope(
-    grades: GradesArgument, out: FolderOption, hidden_cases: HiddenOption = HiddenCases.visible
-) -> None:
-    """A results.json per student."""
-    reports = _graded(_grades(grades))
-    found = {report.student: gradescope.results(report, (), hidden_cases.value) for report in reports}
-    _write_results(out, found)
-
-
-@export_app.command("classroom", hidden=True)
-@export_app.command("github")
-def export_github(grades: GradesArgument, out: FolderOption) -> None:
-    """The result of a runner on GitHub per student, of public cases alone."""
-    _write_results(out, {report.student: classroom.result(report) for report in _graded(_grades(grades))})
-
-
-@export_app.command("prairielearn")
-def export_prairielearn(grades: GradesArgument, out: FolderOption) -> None:
-    """A results.json per student."""
-    _write_results(out, {report.student: prairielearn.results(report) for report in _grades(grades)})
+    _write_upload(made, out, gradebook, replace)
 
 
 @export_app.command("nbgrader")
@@ -200,16 +178,6 @@ def _roster(path: Path | None) -> Roster | None:
     return None if path is None else read_roster(path)
 
 
-def _graded(reports: Sequence[Report]) -> list[Report]:
-    """The reports that are graded; says of the others that they have no result."""
-    lost = [report.student for report in reports if report.points is None]
-    if lost:
-        _warn(f"NOT GRADED, so without a result: {named(lost)}.")
-    if len(lost) == len(reports):
-        raise GraderFault("No report here is graded: grade the class again.")
-    return [report for report in reports if report.points is not None]
-
-
 def _say_unknown(students: Sequence[str], where: str) -> None:
     if students:
         advice = "Give --roster a file that says who they are."
@@ -220,19 +188,12 @@ def _warn(sentence: str) -> None:
     print(f"autograder: {visible(sentence)}", file=sys.stderr)
 
 
-def _write_upload(made: Upload, out: Path, gradebook: Path) -> None:
-    _write(out, made.text)
+def _write_upload(made: Upload, out: Path, gradebook: Path, replace: bool) -> None:
+    _write(out, made.text, replace)
     print(f"{out}: {made.graded} grades.")
     _say_unknown(made.unknown, str(gradebook))
 
 
-def _write_results(folder: Path, results: Mapping[str, Mapping[str, Any]]) -> None:
-    with writing(folder):
-        for student, found in results.items():
-            write_atomically(folder / f"{file_stem(student)}.json", to_json(found), mode=PRIVATE)
-    print(f"{folder}{os.sep}: {len(results)} results.")
-
-
-def _write(path: Path, content: str | bytes, option: str = "--out") -> None:
-    with writing(path, f"file with {option}"):
-        write_atomically(path, content, mode=PRIVATE)
+def _write(out: Path, content: str | bytes, replace: bool, option: str = "--out") -> None:
+    with writing(out, f"file with {option}"):
+        write_own(out.parent, {out.name: content}, replace=replace, mode=PRIVATE)

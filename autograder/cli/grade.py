@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import datetime
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -31,9 +30,12 @@ from autograder.cli.gradebook import (
 from autograder.cli.options import (
     CORES,
     AssignmentOption,
+    ClassZipOption,
+    DeadlineOption,
     FixturesOption,
     JobsOption,
     JsonOption,
+    LayoutOption,
     QuietOption,
     RosterOption,
     VariantByOption,
@@ -52,12 +54,10 @@ from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
-from autograder.platforms.known_layouts import NAMES
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import STRICT, visible
 
@@ -74,12 +74,6 @@ MOST_REFUSED = 20
 SUBMISSIONS = "A folder of submissions, one student's folder, or files."
 
 
-def _a_layout(name: str) -> str:
-    if name not in ("", *NAMES):
-        raise UsageError(f"There is no layout {visible(name, 40)!r}. There are: {', '.join(NAMES)}.")
-    return name
-
-
 def grade(
     paths: Annotated[list[Path], typer.Argument(readable=False, help=SUBMISSIONS)],
     out: Annotated[Path, typer.Option("--out", readable=False, help="Where reports, pages and grades.csv go.")],
@@ -93,15 +87,9 @@ def grade(
     fixtures: FixturesOption = None,
     variant_by: VariantByOption = None,
     roster: RosterOption = None,
-    deadline: Annotated[
-        datetime | None, typer.Option("--deadline", help="Of several submissions, the latest until then counts.")
-    ] = None,
-    class_zip: Annotated[
-        bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
-    ] = False,
-    layout: Annotated[
-        str, typer.Option("--layout", callback=_a_layout, help=f"How submissions are laid out: {', '.join(NAMES)}.")
-    ] = "",
+    deadline: DeadlineOption = None,
+    class_zip: ClassZipOption = False,
+    layout: LayoutOption = "",
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this Dask cluster: tcp://host:8786.")
     ] = "",
@@ -120,14 +108,13 @@ def grade(
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
-    moment = _moment(deadline)
     done = count(1)
     _refuse_changed_points(out, chosen, fresh=fresh)
     functions = chosen.functions
     with ExitStack() as stack:
         class_ = stack.enter_context(
             gathered(
-                paths, chosen.module, people, moment, out=out, class_zip=class_zip, layout=layout, functions=functions
+                paths, chosen.module, people, deadline, out=out, class_zip=class_zip, layout=layout, functions=functions
             )
         )
         candidates = class_.candidates
@@ -210,14 +197,6 @@ def _student(out: Path, report: Report) -> dict[str, Any]:
         "report": str(out / "reports" / f"{file_stem(report.student)}.json"),
         "page": str(out / "feedback" / f"{file_stem(report.student)}.html"),
     }
-
-
-def _moment(deadline: datetime | None) -> datetime | None:
-    """The deadline, of this machine's time zone where it names none; UsageError where no hand-in can be that late."""
-    try:
-        return within_bounds(deadline).astimezone() if deadline else None
-    except ValueError as error:
-        raise UsageError(f"--deadline {deadline} {error}.") from None
 
 
 def _refuse_changed_points(out: Path, assignment: Assignment, *, fresh: bool) -> None:

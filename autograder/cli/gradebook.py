@@ -9,11 +9,19 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.options import AssignmentOption, RosterOption, course
+from autograder.cli.options import (
+    AssignmentOption,
+    ClassZipOption,
+    DeadlineOption,
+    LayoutOption,
+    ReplaceFileOption,
+    RosterOption,
+    course,
+)
 from autograder.course.dashboard import settle
 from autograder.course.overview import folders_of, is_course, read_course, students_of, told, write_course
 from autograder.course.results import alone
-from autograder.course.serving.answers import Answer, answers_of
+from autograder.course.serving.answers import answers_of
 from autograder.course.serving.desk import Desk
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
@@ -34,7 +42,7 @@ from autograder.grading.items import Assignment
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import PRIVATE, write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, write_own, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number, visible
 
@@ -110,14 +118,23 @@ def similar(
     least: Annotated[
         int, typer.Option("--least", min=1, max=100, help="Show pairs that share as many per cent of one's work.")
     ] = round(100 * LEAST),
+    roster: RosterOption = None,
+    deadline: DeadlineOption = None,
+    class_zip: ClassZipOption = False,
+    layout: LayoutOption = "",
+    replace: ReplaceFileOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
     chosen = assignment_of_submissions(course(), paths, assignment)
-    with gathered(paths, chosen.module, functions=chosen.functions) as class_:
+    people = read_roster(roster) if roster else None
+    with gathered(
+        paths, chosen.module, people, deadline, class_zip=class_zip, layout=layout, functions=chosen.functions
+    ) as class_:
         found = compare_class(chosen, class_.candidates, least / 100)
     with writing(out, "file with --out"):
-        write_atomically(out, page(found, chosen.title, chosen.name), mode=PRIVATE)
+        content = page(found, chosen.title, chosen.name)
+        write_own(out.parent, {out.name: content}, replace=replace, mode=PRIVATE)
     pairs = f"{len(found.pairs)} pair{'s' * (len(found.pairs) != 1)} to look at"
     print(f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {pairs}.")
     for pair in found.pairs[:MAX_TOLD]:
@@ -139,10 +156,23 @@ def serve(
     ] = None,
     name: Annotated[str, typer.Option("--as", help="Who decides, as the journal says.", show_default=False)] = "",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of 127.0.0.1; 0 for any that is free.")] = 0,
+    roster: RosterOption = None,
+    deadline: DeadlineOption = None,
+    class_zip: ClassZipOption = False,
+    layout: LayoutOption = "",
     assignment: AssignmentOption = None,
 ) -> None:
     """Show the pages live in a browser of this machine, and take overrides and comments, until Ctrl-C."""
-    site = Site(grades, _desks(grades, assignment, submissions or (), name.strip() or login_name()))
+    desks = _desks(grades, assignment, name.strip() or login_name())
+    if submissions:
+        desk = desks.get("")
+        if desk is None:
+            raise UsageError(f"{grades} holds several assignments: give --submissions for the folder of one.")
+        people, chosen, functions = read_roster(roster) if roster else None, desk.assignment, desk.assignment.functions
+        asked = (submissions, chosen.module, people, deadline)
+        with gathered(*asked, out=grades, class_zip=class_zip, layout=layout, functions=functions) as class_:
+            desk.answers = answers_of(chosen, class_.candidates, [question.id for question in desk.questions])
+    site = Site(grades, desks)
     try:
         server = LiveServer(site.answer, port)
     except OSError as error:
@@ -153,31 +183,16 @@ def serve(
         server.serve_forever()
 
 
-def _desks(grades: Path, assignment: str | None, submissions: list[Path] | tuple[()], who: str) -> Mapping[str, Desk]:
+def _desks(grades: Path, assignment: str | None, who: str) -> Mapping[str, Desk]:
     if not grades.is_dir():
         raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
-    if not is_course(grades):
-        return {"": _desk(grades, assignment, submissions, who)}
-    if submissions:
-        raise UsageError(f"{grades} holds several assignments: give --submissions for the folder of one.")
-    return {path.name: _desk(path, None, (), who) for path in folders_of(grades)}
+    folders = {path.name: path for path in folders_of(grades)} if is_course(grades) else {"": grades}
+    named = assignment if "" in folders else None
+    return {name: _desk(folder, named, who) for name, folder in folders.items()}
 
 
-def _desk(folder: Path, name: str | None, submissions: list[Path] | tuple[()], who: str) -> Desk:
-    if name is None:
-        name = stored_reports(folder)[0].assignment
-    chosen = find_assignment(course(), name)
-    desk = Desk(folder, chosen, who)
-    if submissions:
-        desk.answers = _answers(chosen, submissions, folder, [question.id for question in desk.questions])
-    return desk
-
-
-def _answers(
-    assignment: Assignment, paths: list[Path] | tuple[()], out: Path, questions: list[str]
-) -> Mapping[str, Mapping[str, Answer]]:
-    with gathered(list(paths), assignment.module, out=out, functions=assignment.functions) as class_:
-        return answers_of(assignment, class_.candidates, questions)
+def _desk(folder: Path, name: str | None, who: str) -> Desk:
+    return Desk(folder, find_assignment(course(), name or stored_reports(folder)[0].assignment), who)
 
 
 def chosen_rules(

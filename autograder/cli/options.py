@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextvars import ContextVar
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,10 @@ from typing import Annotated
 import typer
 
 from autograder.grading.assignments import find_course, nearest_root
+from autograder.platforms.known_layouts import NAMES
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.moments import within_bounds
+from autograder.vocabulary.text import visible
 
 COURSE = "--course"
 
@@ -33,6 +37,38 @@ RosterOption = Annotated[
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
+
+
+ReplaceFileOption = Annotated[bool, typer.Option("--replace", help="Replace what is there, whoever wrote it.")]
+
+
+# Where submissions lie, and which of them count
+
+
+def _a_layout(name: str) -> str:
+    if name not in ("", *NAMES):
+        raise UsageError(f"There is no layout {visible(name, 40)!r}. There are: {', '.join(NAMES)}.")
+    return name
+
+
+def _moment(deadline: datetime | None) -> datetime | None:
+    """The deadline, of this machine's time zone where it names none; UsageError where no hand-in can be that late."""
+    try:
+        return within_bounds(deadline).astimezone() if deadline else None
+    except ValueError as error:
+        raise UsageError(f"--deadline {deadline} {error}.") from None
+
+
+DeadlineOption = Annotated[
+    datetime | None,
+    typer.Option("--deadline", callback=_moment, help="Of several submissions, the latest until then counts."),
+]
+ClassZipOption = Annotated[
+    bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
+]
+LayoutOption = Annotated[
+    str, typer.Option("--layout", callback=_a_layout, help=f"How submissions are laid out: {', '.join(NAMES)}.")
+]
 
 
 class VariantBy(StrEnum):

@@ -12,21 +12,29 @@ from autograder.authoring.handout.independence import not_independent, refuse_re
 from autograder.authoring.handout.release import (
     Files,
     handout_files,
-    write_handout,
+    student_zips,
     write_source_notebook,
-    write_student_zips,
     zip_bytes,
 )
 from autograder.authoring.proofreading.proofread import refuse_faults
+from autograder.checking.handout import write_handout
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants
-from autograder.cli.options import AssignmentOption, FixturesOption, HiddenCases, HiddenOption, VariantByOption, course
+from autograder.cli.options import (
+    AssignmentOption,
+    FixturesOption,
+    HiddenCases,
+    HiddenOption,
+    ReplaceFileOption,
+    VariantByOption,
+    course,
+)
 from autograder.gradebook.roster import read_roster
 from autograder.grading.assignments import find_assignment
 from autograder.grading.choice import assignment_of_fixtures, assignments_to_release
 from autograder.grading.items import Assignment
 from autograder.platforms.containers import bundles
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import PRIVATE, READABLE, write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, READABLE, write_own, writing
 
 bundle_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What to upload to a platform so that it grades by itself."
@@ -49,6 +57,7 @@ def release(
     draft: Annotated[
         bool, typer.Option("--draft", help="For staff, while an oracle is the solution itself; never for students.")
     ] = False,
+    replace: ReplaceFileOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
@@ -58,7 +67,7 @@ def release(
         several = assignments_to_release(course(), zip_file, assignment)
     if variant_by:
         refuse_release(several[0])
-        _release_variants(chosen_variants(several[0], fixtures), roster, out)
+        _release_variants(chosen_variants(several[0], fixtures), roster, out, replace=replace)
         return
     for chosen in several:
         refuse_faults(chosen.folder)
@@ -66,14 +75,14 @@ def release(
             refuse_release(chosen)
         elif zip_file is not None:
             raise UsageError("--draft makes no zip: what students get has an oracle of its own.")
-        _release(chosen, fixtures, zip_file)
+        _release(chosen, fixtures, zip_file, replace=replace)
 
 
-def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None) -> None:
+def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None, *, replace: bool) -> None:
     chosen_fixtures(chosen, fixtures)
     files = handout_files(chosen, fixtures)
+    write_handout(files, chosen.handout, replace=replace)
     write_source_notebook(chosen)
-    write_handout(files, chosen.handout)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
     if not not_independent(chosen):
         exam = f"autograder selfcheck --assignment {chosen.name}"
@@ -81,16 +90,17 @@ def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None) -
     if names := not_independent(chosen):
         print(f"A DRAFT, not for students: the oracle of {', '.join(names)} is the solution itself.")
     if zip_file is not None:
-        _write_zip(zip_file, files, chosen.name, more=" Students need it and nothing else.")
+        _write_zip(zip_file, files, chosen.name, replace=replace, more=" Students need it and nothing else.")
 
 
-def _release_variants(variants: Variants, roster: Path | None, out: Path | None) -> None:
+def _release_variants(variants: Variants, roster: Path | None, out: Path | None, *, replace: bool) -> None:
     if roster is None or out is None:
         raise UsageError("--variant-by student makes a zip for each student: give --roster FILE and --out FOLDER.")
     students = [person.student for person in read_roster(roster).people]
     with writing(out):
-        count = write_student_zips(variants, students, out)
-    print(f"{out}: {count} zips, each with the public cases of one of {variants.count} variants.")
+        zips = student_zips(variants, students)
+        write_own(out, zips, replace=replace)
+    print(f"{out}: {len(zips)} zips, each with the public cases of one of {variants.count} variants.")
 
 
 @bundle_app.command("gradescope")
@@ -98,11 +108,12 @@ def bundle_gradescope(
     zip_file: ZipOption,
     hidden_cases: HiddenOption = HiddenCases.visible,
     fixtures: FixturesOption = None,
+    replace: ReplaceFileOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """The autograder to upload: hidden cases are in it, for Gradescope's container alone."""
     chosen = find_assignment(course(), assignment)
-    _write_zip(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases.value), "", PRIVATE)
+    _write_zip(zip_file, bundles.gradescope_files(chosen, fixtures, hidden_cases.value), "", PRIVATE, replace=replace)
     print(f"The assignment in Gradescope is worth {chosen.max_points:g} points, on the base image Ubuntu 24.04.")
 
 
@@ -111,23 +122,24 @@ def bundle_prairielearn(
     zip_file: ZipOption,
     image: Annotated[str, typer.Option("--image", help="The image that you build from tests/Dockerfile.")],
     fixtures: FixturesOption = None,
+    replace: ReplaceFileOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """A question directory: hidden cases are in its tests/, which PrairieLearn shows to nobody."""
     chosen = find_assignment(course(), assignment)
-    _write_zip(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name, PRIVATE)
+    _write_zip(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name, PRIVATE, replace=replace)
 
 
 @bundle_app.command("classroom", hidden=True)
 @bundle_app.command("github")
-def bundle_github(zip_file: ZipOption, assignment: AssignmentOption = None) -> None:
+def bundle_github(zip_file: ZipOption, replace: ReplaceFileOption = False, assignment: AssignmentOption = None) -> None:
     """A template repository on GitHub: the handout and a workflow. No hidden case is in it."""
     chosen = find_assignment(course(), assignment)
-    _write_zip(zip_file, bundles.github_files(chosen), chosen.name)
+    _write_zip(zip_file, bundles.github_files(chosen), chosen.name, replace=replace)
     print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
 
 
-def _write_zip(path: Path, files: Files, folder: str, mode: int = READABLE, *, more: str = "") -> None:
+def _write_zip(path: Path, files: Files, folder: str, mode: int = READABLE, *, replace: bool, more: str = "") -> None:
     with writing(path, "file with --zip"):
-        write_atomically(path, zip_bytes(files, folder), mode=mode)
+        write_own(path.parent, {path.name: zip_bytes(files, folder)}, replace=replace, mode=mode)
     print(f"{path}: {path.stat().st_size:,} bytes.{more}")

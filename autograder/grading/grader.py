@@ -121,7 +121,8 @@ class Grader:
         program = self._program(submission)
         outcomes = self._run(program, sandbox, items)
         module = self.assignment.module
-        judge = Judge(module, submission, load_failure(module, submission, list(outcomes.values())))
+        failure = load_failure(module, submission, list(outcomes.values()))
+        judge = Judge(module, submission, failure, self.assignment.renamed)
         judged = withheld({item.id: self._judged(item, outcomes, judge) for item in items})
         names = self._names(items, outcomes, judged)
         texts = self.assignment.untouched_source(), submission.source

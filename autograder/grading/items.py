@@ -17,7 +17,20 @@ LOAD_TIMEOUT, TIMEOUT = 20.0, 5.0  # seconds, where items.toml says nothing
 LEAST_BUDGET, MOST_BUDGET = 60.0, 240.0  # seconds of a whole submission; else four times the longest limit of a call
 PACKAGES = ("torch", "einops", "numpy", "matplotlib", "tqdm")  # what an answer may use, where nothing else is said
 ASSIGNMENT_KEYS = frozenset(
-    {"assignment", "title", "module", "packages", "given", "also", "load_timeout", "budget", "points", "item", "curve"}
+    {
+        "assignment",
+        "title",
+        "module",
+        "packages",
+        "given",
+        "also",
+        "load_timeout",
+        "budget",
+        "points",
+        "item",
+        "curve",
+        "renamed",
+    }
 )
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
@@ -65,6 +78,7 @@ class Assignment:
     budget    seconds of wall clock that a whole submission may take: all cases, then counterexamples, then curves
     curves    runs whose series are shown beside the solution's; each has one public case of its own name
     packages  what an answer may use: students install it, and a worker has it warm
+    renamed   what an item or function was called in earlier handouts → its name now, and since when
     """
 
     name: str
@@ -78,6 +92,7 @@ class Assignment:
     curves: tuple[Item, ...] = ()
     packages: tuple[str, ...] = PACKAGES
     budget: float = LEAST_BUDGET
+    renamed: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
 
     @property
     def needs_torch(self) -> bool:
@@ -110,9 +125,9 @@ class Assignment:
         return self.folder.parent.parent / "handout" / self.name
 
     def item(self, item_id: str) -> Item:
-        """The item of that id; raises UsageError, naming the items there are."""
+        """The item of that id, or that once had it; raises UsageError, naming the items there are."""
         for item in self.items:
-            if item.id == item_id:
+            if item.id in (item_id, *self.renamed.get(item_id, ())):
                 return item
         known = ", ".join(item.id for item in self.items)
         raise UsageError(f"There is no item {item_id!r} in {self.name}. The items are: {known}.")
@@ -177,7 +192,13 @@ def assignment_of(data: Mapping[str, Any], folder: Path) -> Assignment:
         curves=curves,
         packages=_packages(data),
         budget=_positive({"budget": budget, **data}, "budget", "the assignment"),
+        renamed=_renamed(_list({"renamed": [], **data}, "renamed", dict, "the assignment")),
     )
+
+
+def _renamed(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    found = [[_text(entry, key, "what was renamed") for key in ("old", "new", "since")] for entry in entries]
+    return {old: (new, since) for old, new, since in found if old != new}
 
 
 def _packages(data: Mapping[str, Any]) -> tuple[str, ...]:

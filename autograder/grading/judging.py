@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from autograder.grading.cases import Case
 from autograder.grading.compare import Mismatch, compare
@@ -31,6 +31,7 @@ from autograder.grading.remarks.wording import (
     which_case,
 )
 from autograder.sandbox.calls import OUT_OF_TIME, Outcome
+from autograder.submissions.names import defines_one
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Verdict
 
@@ -64,11 +65,13 @@ class Judge:
     """What every case of a submission is judged with.
 
     load_failure   why the module could not be imported; "" where it could
+    renamed        as in Assignment
     """
 
     module: str
     submission: Submission
     load_failure: str = ""
+    renamed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def judge(self, case: Case, outcome: Outcome, timeout: float) -> Judged:
         """The verdict on a case that ran, or was to run."""
@@ -105,6 +108,9 @@ class Judge:
         """A function that is not there, or a stub still, unless a cell that may hold it could not be read."""
         if case.function in self.submission.unread:
             return _judged(case, "not_run", f"{NOT_REACHED}: its cell could not be read.")
+        for old, (new, since) in self.renamed.items():
+            if new == case.function and defines_one(self.submission.source.encode("utf-8", "replace"), [old]):
+                message += f" Since {since} {old} is called {new}: rename yours."
         return _judged(case, "missing", message)
 
 

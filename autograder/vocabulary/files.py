@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import os
 import re
 import stat
 import tempfile
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from autograder.vocabulary.errors import UsageError
 
 WRITING = ".writing-"
+RECORD = ".autograder.json"  # in a folder: name of a file that the kit wrote there → SHA-256 of what it wrote
 READABLE, PRIVATE = 0o644, 0o600  # what is for everyone, and what holds students' work or grades
 RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)  # devices to Windows
 
@@ -85,6 +87,61 @@ def writing(path: Path, other: str = "folder with --out") -> Iterator[None]:
     except OSError as error:
         advice = f" Give another {other}." if other else ""
         raise UsageError(f"{path} cannot be written: {error.strerror or error}.{advice}") from error
+
+
+# What somebody else wrote
+
+Contents = Mapping[str, str | bytes]
+
+
+def write_own(folder: Path, files: Contents, *, replace: bool = False, mode: int = READABLE) -> None:
+    """Write these files into `folder`; of what stands there, replace only what the kit wrote, as its RECORD says.
+
+    replace   anything else, too
+    raises    UsageError, before anything is written
+    """
+    if not replace:
+        refuse_others(folder, files)
+    for name, content in files.items():
+        write_atomically(folder / name, content, mode=mode)
+    write_atomically(folder / RECORD, record_of(recorded(folder) | digests(files)), mode=mode)
+
+
+def refuse_others(folder: Path, files: Contents) -> None:
+    """Raise UsageError where one of these files stands in `folder` and is neither the kit's nor the same."""
+    if names := others_among(folder, files):
+        more = f" (and {len(names) - 1} more)" if names[1:] else ""
+        advice = "Move what you need out of the way, or replace it with --replace. Nothing was written."
+        raise UsageError(f"{folder / names[0]}{more} is not as autograder wrote it. {advice}")
+
+
+def others_among(folder: Path, files: Contents) -> list[str]:
+    """Those of these files that stand in `folder` and are neither as the kit wrote them nor as it would now."""
+    before, now = recorded(folder), digests(files)
+    return [name for name in files if digest_at(folder / name) not in (None, before.get(name), now[name])]
+
+
+def recorded(folder: Path) -> dict[str, str]:
+    """The record of a folder; empty where there is none, or none that can be read."""
+    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
+        return dict(json.loads((folder / RECORD).read_bytes()))
+    return {}
+
+
+def record_of(known: Mapping[str, str]) -> bytes:
+    """What the file of a record holds."""
+    return (json.dumps(known, indent=0, sort_keys=True) + "\n").encode()
+
+
+def digests(files: Contents) -> dict[str, str]:
+    """The SHA-256 of each file."""
+    encoded = {name: data.encode() if isinstance(data, str) else data for name, data in files.items()}
+    return {name: hashlib.sha256(data).hexdigest() for name, data in encoded.items()}
+
+
+def digest_at(path: Path) -> str | None:
+    """The SHA-256 of what a file holds; None where there is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 @contextlib.contextmanager

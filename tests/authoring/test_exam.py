@@ -25,7 +25,7 @@ from autograder.authoring.exam.findings import Finding, Known
 from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.unfinished import missing, stale_handout
 from autograder.authoring.fixtures.agreement import solution_source
-from autograder.authoring.handout.release import COPIES
+from autograder.checking.handout import COPIES
 from autograder.cli.tables import FAMILIES, exam_table
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
@@ -242,10 +242,16 @@ def test_changed_missing_and_unknown_files_of_the_handout_are_told(kit: Path) ->
     (handout / "README.md").unlink()
     assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py")]
     (handout / "autograder" / "oracle.py").write_text("")
-    assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py, autograder/oracle.py")]
+    assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py"), strange("autograder/oracle.py")]
     (handout / "fixtures" / "toy" / "hidden").mkdir()
     (handout / "fixtures" / "toy" / "hidden" / "x.safetensors").write_text("")
-    assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py, autograder/oracle.py and 1 more")]
+    (handout / "notes.md").write_text("an instructor's own")
+    names = "autograder/oracle.py, fixtures/toy/hidden/x.safetensors"
+    assert stale_handout(toy_assignment(kit)) == [complaint("README.md, toy.py"), strange(names)]
+
+
+def strange(names: str) -> str:
+    return f"The handout holds what release did not put there ({names}): take it away."
 
 
 def complaint(names: str) -> str:

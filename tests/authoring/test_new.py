@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -250,6 +251,26 @@ def test_a_function_is_renamed_in_solution_cases_oracle_and_catalogue(course: Pa
     assert contract is not None
     assert {clause.function for clause in contract.clauses} == {"soft_maximum", "discounted_return", "incremental_mean"}
     assert any("soft_maximum(logits)[i] = exp(" in clause.sentence for clause in contract.clauses)
+
+
+def test_a_renaming_is_noted_for_whoever_has_the_old_name(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kit = toy_kit(tmp_path / "kit", tmp_path_factory)
+    path = kit / "fixtures/toy/items.toml"
+
+    def renamed(*names: str) -> dict[str, str]:
+        for old, new in itertools.pairwise(names):
+            for changed, text in renaming(find_assignment(kit), old, new, None).files.items():
+                changed.write_text(text)
+        assert reading_faults(kit / "fixtures/toy") == []
+        return {old: new for old, (new, _) in find_assignment(kit).renamed.items()}
+
+    assert renamed("ramp", "slope", "rise") == {"ramp": "rise", "slope": "rise"}
+    assert renamed("rise", "ramp") == {"rise": "ramp", "slope": "ramp"}
+    assert renamed("ramp-values", "slope-values")["ramp-values"] == "slope-values"
+    assert find_assignment(kit).item("ramp-values").id == "slope-values"
+    assert path.read_text().count("[[renamed]]") == 4
 
 
 def test_the_oracles_gradient_of_a_function_is_renamed_with_it_unless_it_is_a_function_of_its_own(

@@ -7,7 +7,6 @@ import dataclasses
 import io
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import zipfile
@@ -21,15 +20,17 @@ from places import KIT
 
 from autograder.authoring.handout.leaks import answer_lines, refuse_leaks
 from autograder.authoring.handout.points import points_table, with_points
-from autograder.authoring.handout.release import COPIES, STUDENT_PACKAGES, handout_files, write_handout, zip_bytes
+from autograder.authoring.handout.release import STUDENT_PACKAGES, handout_files, zip_bytes
 from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
 from autograder.authoring.handout.source_notebook import read_extras
 from autograder.authoring.handout.stubs import stub
+from autograder.checking.handout import COPIES, write_handout
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, decode
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.items import Assignment, load_assignment
-from autograder.vocabulary.errors import ReleaseError
+from autograder.vocabulary.errors import ReleaseError, UsageError
+from autograder.vocabulary.files import RECORD
 
 MODULE = """\
 def first(x):
@@ -116,6 +117,7 @@ def test_the_committed_handout_is_what_release_makes_but_for_copies(assignment: 
 def test_the_handout_holds_what_a_student_needs_and_no_more(assignment: Assignment, files: dict[str, bytes]) -> None:
     top = {name for name in files if "/" not in name}
     assert top == {
+        ".autograder.json",
         ".gitattributes",
         "README.md",
         "experiments.py",
@@ -125,7 +127,7 @@ def test_the_handout_holds_what_a_student_needs_and_no_more(assignment: Assignme
         "sorting_task.py",
         "test_policy_gradient.py",
     }
-    fixtures = {name.split("/")[2] for name in files if name.startswith("fixtures/")}
+    fixtures = {name.split("/")[2] for name in files if name.startswith("fixtures/policy_gradient/")}
     assert fixtures == {
         "items.toml",
         "manifest.json",
@@ -344,14 +346,36 @@ def test_the_zip_is_the_same_bytes_twice_and_holds_the_handout(files: dict[str, 
         assert len(archive.namelist()) == len(files)
 
 
-def test_release_replaces_a_folder_whole(tmp_path: Path) -> None:
-    target = tmp_path / "handout"
-    target.mkdir()
-    (target / "last-term.py").write_text("old")
-    write_handout({"a.py": b"new", "deep/b.py": b"new"}, target)
-    assert sorted(path.relative_to(target).as_posix() for path in target.rglob("*.py")) == ["a.py", "deep/b.py"]
-    assert [path.name for path in tmp_path.iterdir()] == ["handout"]
-    assert stat.S_IMODE(target.stat().st_mode) == 0o755
+NEW = {"a.py": b"new", "deep/b.py": b"new", "autograder/c.py": b"new"}
+OLD = {"a.py": b"old", "gone.py": b"old", "autograder/c.py": b"old", "autograder/gone/d.py": b"old"}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != RECORD)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("as_cloned", [False, True])
+def test_release_replaces_what_it_wrote_and_nothing_else(tmp_path: Path, as_cloned: bool) -> None:
+    write_handout(OLD, tmp_path)
+    (tmp_path / "notes.md").write_bytes(b"mine")
+    if as_cloned:
+        shutil.rmtree(tmp_path / "autograder")
+    write_handout(NEW, tmp_path)
+    assert contents(tmp_path) == NEW | {"notes.md": b"mine"}
+
+
+@pytest.mark.parametrize("name", ["a.py", "deep/b.py", "autograder/c.py"])
+def test_release_refuses_to_replace_what_somebody_wrote(tmp_path: Path, name: str) -> None:
+    write_handout(OLD, tmp_path)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(b"mine")
+    before = contents(tmp_path)
+    with pytest.raises(UsageError, match=rf"{name} is not as autograder wrote it.*--replace"):
+        write_handout(NEW, tmp_path)
+    assert contents(tmp_path) == before
+    write_handout(NEW, tmp_path, replace=True)
+    assert contents(tmp_path) == NEW
 
 
 # As a student uses it

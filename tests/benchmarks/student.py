@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.handout.release import handout_files, write_handout
+from autograder.authoring.handout.release import handout_files
+from autograder.checking.handout import write_handout
 from benchmarks.contenders import Workshop
 from benchmarks.measure import CommandFailed, run
 

@@ -223,8 +223,8 @@ def ended_with(command_line: Callable[[], int | None]) -> object:
         return ended.code
 
 
-@pytest.mark.parametrize("arguments", [[], ["grade"], ["check", "--no-such-option"]])
-def test_the_handouts_command_line_knows_check_alone(arguments: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [[], ["grade"], ["check", "--no-such-option"], ["update"]])
+def test_the_handouts_command_line_refuses_what_it_does_not_know(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2

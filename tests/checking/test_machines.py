@@ -18,8 +18,9 @@ import torch
 import yaml
 from places import KIT
 
-from autograder.authoring.handout.release import handout_files, write_handout
+from autograder.authoring.handout.release import handout_files
 from autograder.checking.checker import other_torch
+from autograder.checking.handout import write_handout
 from autograder.checking.patience import LONGEST, SKIPPED, PatientSandbox, Telling, impatient
 from autograder.checking.terminal import coloured
 from autograder.grading.assignments import find_assignment

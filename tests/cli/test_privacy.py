@@ -109,7 +109,6 @@ def test_nobody_else_reads_what_the_verbs_write_of_students(owner: Owner) -> Non
     owner.run("gradebook", course)
     owner.run("similar", owner.work / "class", "--out", owner.work / "similar.html", *NAMED)
     owner.run("export", "csv", one, "--out", owner.work / "grades.csv")
-    owner.run("export", "github", one, "--out", owner.work / "results")
     owner.run("bundle", "gradescope", *NAMED, "--zip", owner.work / "gradescope.zip")
     owner.run("bundle", "github", *NAMED, "--zip", owner.work / "for_students.zip")
     assert (course / "grades.csv").is_file()

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
@@ -346,6 +347,22 @@ def test_one_who_handed_in_twice_is_named_and_keeps_nobody_else_from_being_compa
     assert done.returncode == 0, done.stderr
     assert "NOT COMPARED: ada handed in twice" in done.stderr
     assert done.stdout.startswith("2 submissions compared, 0 left out")
+
+
+def test_the_download_of_a_class_is_compared_as_it_is_graded(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        for name, account in (("hana", "hana_1_5"), ("luca", "luca_2_6"), ("ada", "luca_2_4")):
+            path = REAL.folder / "submissions" / name / f"{REAL.module}.py"
+            archive.write(path, f"{account}_{REAL.module}.py")
+    (tmp_path / "roster.csv").write_text("student,id\nHana Ito,1\nLuca Rossi,2\n")
+    command = ["similar", tmp_path / "class.zip", "--out", tmp_path / "similar.html", "--assignment", REAL.name]
+    assert "add --class-zip" in autograder_in_process(KIT, *command).stderr
+    done = autograder_in_process(
+        KIT, *command, "--class-zip", "--layout", "canvas", "--roster", tmp_path / "roster.csv"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("2 submissions compared, 0 left out: ")
+    assert "  Hana Ito and Luca Rossi: " in done.stdout
 
 
 @pytest.mark.long

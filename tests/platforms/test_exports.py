@@ -7,7 +7,6 @@ After a change that is meant to alter an export, renew the golden files and read
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
@@ -22,7 +21,6 @@ from golden import RENEW, difference
 from golden_exports import COLUMN, FOLDER, exports, sample_class
 from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 
-from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Person, Roster, keys_of
@@ -48,7 +46,6 @@ NAMES = (
     "moodle-feedback-zip.txt",
     "gradescope.jsonl",
     "gradescope-hidden-later.jsonl",
-    "classroom.jsonl",
     "prairielearn.jsonl",
 )
 
@@ -169,7 +166,7 @@ def test_all_tests_are_visible_unless_asked_for_since_a_hidden_one_hides_the_tot
 def test_how_long_hidden_cases_took_is_told_to_no_student() -> None:
     def told(seconds: float) -> list[object]:
         slow = report("ada", *(replace(one, seconds=seconds) for one in report("ada").items))
-        return [gradescope.results(slow), classroom.result(slow), prairielearn.results(slow)]
+        return [gradescope.results(slow), prairielearn.results(slow)]
 
     assert told(0.25) == told(3.5)
 
@@ -203,44 +200,6 @@ def test_a_message_cannot_leave_its_block_of_markdown() -> None:
     [test] = gradescope.results(one)["tests"]
     assert test["output"].count("```") == 2
     assert test["output"].startswith("```text\n")
-
-
-# GitHub Classroom
-
-
-def test_classrooms_results_are_as_its_runners_write_them(made: dict[str, str]) -> None:
-    for line in made["classroom.jsonl"].splitlines():
-        found = json.loads(line)["result"]
-        validate(found, "classroom-result")
-        assert json.loads(base64.b64decode(classroom.encoded(found))) == found
-        assert "\n" not in classroom.encoded(found)
-
-
-def test_classroom_hears_of_public_cases_alone() -> None:
-    cases = (CaseResult("p", "public", "passed", ""), CaseResult("h", "hidden", "failed", "SECRET"))
-    found = classroom.result(report("ada", item("a", 2.0, 4.0, "failed", cases, "SECRET", "SECRET")))
-    assert (found["status"], found["tests"][0]["score"]) == ("pass", 4.0)
-    assert "SECRET" not in json.dumps(found)
-
-
-def test_what_a_public_case_lost_is_charged_to_it() -> None:
-    cases = (
-        CaseResult("p", "public", "passed", ""),
-        CaseResult("q", "public", "failed", "wrong sign"),
-        CaseResult("h", "hidden", "passed", ""),
-    )
-    found = classroom.result(report("ada", item("a", 4.0, 6.0, "failed", cases, "wrong sign", "Which way?")))
-    [test] = found["tests"]
-    assert (found["status"], test["status"], test["score"]) == ("fail", "fail", 3.0)
-    assert "wrong sign" in test["output"]
-
-
-def test_a_report_that_is_not_graded_is_an_error_in_classroom_and_no_zero() -> None:
-    found = classroom.result(not_graded("ada"))
-    validate(found, "classroom-result")
-    assert found["status"] == "error"
-    assert found["tests"] == []
-    assert "sandbox" in found["message"]
 
 
 # PrairieLearn
@@ -320,7 +279,7 @@ def test_every_name_goes_through_json_unharmed_and_is_harmless_to_print(name: st
     assert json.loads(line)["student"] == name
     found = to_json(gradescope.results(one))
     assert json.loads(found)["extra_data"]["student"] == name
-    for text in (line, found, to_json(classroom.result(one)), to_json(prairielearn.results(one))):
+    for text in (line, found, to_json(prairielearn.results(one))):
         assert text.isascii()
         assert not {unicodedata.category(character) for character in text.replace("\n", "")} & INVISIBLE
 

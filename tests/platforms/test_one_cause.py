@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from sample_reports import item, report
 
-from autograder.checking import classroom
 from autograder.pages.student_page import feedback_page
 from autograder.platforms import prairielearn
 from autograder.platforms.gradescope import results as gradescope
@@ -45,7 +44,6 @@ PLACES: dict[str, Callable[[Report, Sequence[str]], str]] = {
     "the page": page,
     "the terminal": report_text,
     "Gradescope": lambda found, notes: json.dumps(gradescope.results(found, notes)),
-    "GitHub Classroom": lambda found, notes: "\n".join(test["message"] for test in classroom.result(found)["tests"]),
     "PrairieLearn": lambda found, notes: json.dumps(prairielearn.results(found, notes)),
     "nbgrader": nbgrader,
 }

@@ -10,7 +10,8 @@ import pytest
 from places import KIT
 
 from autograder.authoring.fixtures.generator import import_generator
-from autograder.authoring.handout.release import handout_files, write_handout
+from autograder.authoring.handout.release import handout_files
+from autograder.checking.handout import write_handout
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.fixtures import Fixtures, read_fixtures
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from places import DOWNLOADS, GOLDEN
 
-from autograder.checking import classroom
 from autograder.gradebook.class_reports import read_grades, to_json
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.pages.student_page import feedback_page
@@ -70,6 +69,5 @@ def exports(folder: Path) -> dict[str, str]:
         "moodle-feedback-zip.txt": feedback_listing(folder),
         "gradescope.jsonl": each(gradescope.results),
         "gradescope-hidden-later.jsonl": each(hidden_later),
-        "classroom.jsonl": each(classroom.result),
         "prairielearn.jsonl": each(prairielearn.results),
     }

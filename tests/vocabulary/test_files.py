@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import PRIVATE, file_stem, replacing, write_atomically, writing
+from autograder.vocabulary.files import PRIVATE, RECORD, file_stem, replacing, write_atomically, write_own, writing
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -252,3 +252,37 @@ def called_in(module: str) -> set[str]:
 def test_what_cannot_be_written_has_one_wording() -> None:
     says = [name for name in module_names() if "cannot be written:" in source(name)]
     assert says == ["vocabulary.files"]
+
+
+# What somebody else wrote
+
+
+@pytest.mark.parametrize(
+    ("there", "refused"),
+    [(None, False), ("ours", False), ("edited", True), ("theirs", True), ("the same", False)],
+)
+def test_what_somebody_else_wrote_is_not_replaced(tmp_path: Path, there: str | None, refused: bool) -> None:
+    path = tmp_path / "out.csv"
+    if there in ("ours", "edited"):
+        write_own(tmp_path, {"out.csv": "a,1\n"}, mode=PRIVATE)
+        write_own(tmp_path, {"other.csv": "b,1\n"})
+    if there in ("edited", "theirs"):
+        path.write_text("a,3\n")
+    if there == "the same":
+        path.write_text("a,2\n")
+    before = path.read_text() if path.exists() else ""
+    if refused:
+        with pytest.raises(UsageError, match=r"out\.csv is not as autograder wrote it.*--replace"):
+            write_own(tmp_path, {"new.csv": "c", "out.csv": "a,2\n"})
+        assert (path.read_text(), (tmp_path / "new.csv").exists()) == (before, False)
+    write_own(tmp_path, {"out.csv": "a,2\n"}, replace=refused)
+    assert path.read_text() == "a,2\n"
+    write_own(tmp_path, {"out.csv": "a,4\n"})
+
+
+@pytest.mark.parametrize("record", ["", "[]", "[1]", "{", '{"out.csv": 3}', "7"])
+def test_a_spoilt_record_makes_nothing_the_kits(tmp_path: Path, record: str) -> None:
+    (tmp_path / RECORD).write_text(record)
+    (tmp_path / "out.csv").write_text("mine")
+    with pytest.raises(UsageError):
+        write_own(tmp_path, {"out.csv": "ours"})

@@ -22,7 +22,8 @@ from autograder.authoring.beginning.trial import Bench
 from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.exam.contract import CONTRACT, read_contract
 from autograder.authoring.fixtures.generator import Generator, regenerate
-from autograder.authoring.handout.release import handout_files, write_handout, write_source_notebook
+from autograder.authoring.handout.release import handout_files, write_source_notebook
+from autograder.checking.handout import write_handout
 from autograder.grading.cases import Case
 from autograder.grading.items import Assignment, load_assignment
 from autograder.sandbox.apart import apart

@@ -8,10 +8,12 @@ from pathlib import Path
 from autograder.authoring.beginning.entries import HINTS
 from autograder.authoring.exam.contract import README, docstrings, read_contract, unquoted
 from autograder.authoring.fixtures.agreement import solution_source
-from autograder.authoring.handout.release import COPIES, handout_files
+from autograder.authoring.handout.release import handout_files
 from autograder.authoring.proofreading.fault import likely
+from autograder.checking.handout import COPIES
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import ReleaseError
+from autograder.vocabulary.files import RECORD
 from autograder.vocabulary.folders import is_ignored
 
 
@@ -22,18 +24,16 @@ def stale_handout(assignment: Assignment) -> list[str]:
     except ReleaseError as error:
         return [str(error)]
     absent = tuple(f"{name}/" for name in COPIES if not (assignment.handout / name).exists())
-    files = {name: data for name, data in files.items() if not name.startswith(absent)}
+    files = {name: data for name, data in files.items() if not name.startswith(absent) and not name.endswith(RECORD)}
     stale = [name for name, data in files.items() if _bytes(assignment.handout / name) != data]
-    more = _unexpected(assignment.handout, files)
-    if not stale and not more:
-        return []
-    return [f"The handout is not what release makes ({_some([*stale, *more])}): run `autograder release`."]
-
-
-def _unexpected(folder: Path, files: dict[str, bytes]) -> list[str]:
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    names = (path.as_posix() for path in found if not any(is_ignored(part) for part in path.parts))
-    return sorted(name for name in names if name not in files)
+    found = [path for name in COPIES for path in (assignment.handout / name).rglob("*") if path.is_file()]
+    names = [path.relative_to(assignment.handout) for path in found if path.name != RECORD]
+    strange = sorted(
+        name.as_posix() for name in names if name.as_posix() not in files and not any(map(is_ignored, name.parts))
+    )
+    complaints = [f"The handout is not what release makes ({_some(stale)}): run `autograder release`."] if stale else []
+    more = [f"The handout holds what release did not put there ({_some(strange)}): take it away."] if strange else []
+    return [*complaints, *more]
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -29,7 +27,9 @@ from autograder.authoring.handout.source_notebook import (
 )
 from autograder.authoring.handout.stubs import stub
 from autograder.authoring.handout.test_file import TEST_FILE
+from autograder.authoring.handout.working import with_installation
 from autograder.authoring.marks import without_marks
+from autograder.checking.handout import with_records, write_handout
 from autograder.grading.counterexamples.rows import FILE as ROWS
 from autograder.grading.fixtures import (
     MANIFEST,
@@ -47,7 +47,6 @@ from autograder.vocabulary.places import (
 )
 
 OPTIONAL = ("experiments.py",)
-COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course
 STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
 GIT_ATTRIBUTES = ".gitattributes"
 ATTRIBUTES = """\
@@ -82,14 +81,14 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
         GIT_ATTRIBUTES: ATTRIBUTES,
         **student_engine(),
     }
-    texts["README.md"] = with_points(texts["README.md"], assignment)
+    texts["README.md"] = with_installation(with_points(texts["README.md"], assignment), assignment)
     files = {name: text.encode() for name, text in texts.items()}
     files |= {name: _data(assignment.solution / name) for name in assignment.also}
     files[f"{assignment.module}.ipynb"] = to_bytes(released(notebook_of(assignment)))
     fixtures = read_fixtures(assignment, folder=folder)
     files |= _public_fixtures(assignment, fixtures, stubs, folder)
     refuse_leaks(files, solution, fixtures, read_extras(assignment).guides)
-    return dict(sorted(files.items()))
+    return with_records(files)
 
 
 def student_engine() -> dict[str, str]:
@@ -116,22 +115,6 @@ def write_source_notebook(assignment: Assignment) -> Path:
     return path
 
 
-def write_handout(files: Mapping[str, bytes], target: Path) -> None:
-    """Put the files, and nothing else, into `target`, whose old contents go."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=".releasing-"))
-    try:
-        for name, data in files.items():
-            (staging / name).parent.mkdir(parents=True, exist_ok=True)
-            (staging / name).write_bytes(data)
-        staging.chmod(0o755)
-        shutil.rmtree(target, ignore_errors=True)
-        staging.replace(target)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
-
-
 def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
     """The files as a zip that unpacks into `folder`, or flat where that is ""; the same files give the same bytes."""
     buffer = io.BytesIO()
@@ -145,19 +128,12 @@ def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
     return buffer.getvalue()
 
 
-def write_student_zips(variants: Variants, students: Iterable[str], target: Path) -> int:
-    """Write `<student>.zip` for each of them, with the public cases of the student's own variant; how many."""
-    assignment = variants.assignment
-    zips: dict[Path, bytes] = {}
-    target.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for student in students:
-        folder = variants.folder_of(student)
-        if folder not in zips:
-            zips[folder] = zip_bytes(handout_files(assignment, folder), assignment.name)
-        write_atomically(target / f"{file_stem(student)}.zip", zips[folder])
-        count += 1
-    return count
+def student_zips(variants: Variants, students: Iterable[str]) -> Files:
+    """`<student>.zip` for each of them, with the public cases of the student's own variant."""
+    folders = {f"{file_stem(student)}.zip": variants.folder_of(student) for student in students}
+    name = variants.assignment.name
+    zips = {folder: zip_bytes(handout_files(variants.assignment, folder), name) for folder in set(folders.values())}
+    return {student: zips[folder] for student, folder in folders.items()}
 
 
 def finish_release(assignment: Assignment) -> None:
@@ -169,7 +145,7 @@ def finish_release(assignment: Assignment) -> None:
             f"nbgrader made another {name} than `autograder release` does: its source notebook is not current. "
             "Run `autograder release`, which renews it."
         )
-    write_handout(files, assignment.handout)
+    write_handout(files, assignment.handout, replace=True)  # nbgrader has emptied the folder
 
 
 def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, folder: Path) -> Files:
