@@ -38,7 +38,7 @@ def test_it_prints_the_address_serves_the_pages_there_and_ends_at_ctrl_c(tmp_pat
             (address,) = re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", said)
             assert "Ctrl-C ends it" in running.stdout.readline()
             with urllib.request.urlopen(f"{address}feedback/ada.html") as found:
-                assert b"Override points, or comment" in found.read()
+                assert b"Override or comment" in found.read()
             with urllib.request.urlopen(address) as found:
                 assert b"feedback/ada.html" in found.read()
         finally:
