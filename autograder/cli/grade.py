@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from itertools import count
@@ -25,6 +25,7 @@ from autograder.cli.gradebook import (
     TimesOption,
     apply_rules,
     chosen_rules,
+    show_changes,
     tell_of_class,
 )
 from autograder.cli.options import (
@@ -43,14 +44,14 @@ from autograder.cli.options import (
 )
 from autograder.cli.tables import class_table
 from autograder.course import batch
-from autograder.course.changed_points import changed_points
 from autograder.gradebook.class_reports import named
-from autograder.gradebook.final_grades import Final
+from autograder.gradebook.final_grades import Final, final_of
+from autograder.gradebook.grade_changes import refuse_another
 from autograder.gradebook.hand_in_times import keep_seen
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_rules
 from autograder.gradebook.standing import tells_of_class
-from autograder.grading.choice import assignment_of_submissions
+from autograder.grading.choice import assignment_of_submissions, refuse_unlikely
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
@@ -105,11 +106,11 @@ def grade(
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
     chosen = assignment_of_submissions(course(), paths, assignment)
+    refuse_another(out, chosen.name)
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
     done = count(1)
-    _refuse_changed_points(out, chosen, fresh=fresh)
     functions = chosen.functions
     with ExitStack() as stack:
         class_ = stack.enter_context(
@@ -119,10 +120,18 @@ def grade(
         )
         candidates = class_.candidates
         students = [one.student for one in candidates]
+        if assignment is None:
+            refuse_unlikely(chosen, candidates)
         times = read_times(timestamps, chosen, candidates, people) if timestamps else None
         seen = {one.student: one.submitted for one in candidates if one.submitted}
         files = overrides or ()
-        chosen_rules(out, chosen, policy, files, times, students, seen, replace=replace)  # tells at once what is wrong
+        rules = chosen_rules(out, chosen, policy, files, times, students, seen, replace=replace)  # or what is wrong
+
+        def agree(reports: Iterable[Report]) -> dict[str, Final]:
+            finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
+            show_changes(out, reports, finals, replace=replace, silent=quiet or as_json)
+            return finals
+
         tells = tells_of_class(out, students)  # now: every page is written anew
         advance = stack.enter_context(progress_bar("grading", hidden=quiet))
         run = batch.grade_all(
@@ -136,6 +145,7 @@ def grade(
             isolation=isolation.value,
             progress=lambda candidate, report: advance(next(done), len(candidates)),
             fixtures_of=variants.fixtures_of if variants else None,
+            agree=agree,
         )
     described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
     keep_seen(out, students, seen)
@@ -197,16 +207,6 @@ def _student(out: Path, report: Report) -> dict[str, Any]:
         "report": str(out / "reports" / f"{file_stem(report.student)}.json"),
         "page": str(out / "feedback" / f"{file_stem(report.student)}.html"),
     }
-
-
-def _refuse_changed_points(out: Path, assignment: Assignment, *, fresh: bool) -> None:
-    """Say whose grade in `out` other points would change, and stop there unless all is to be graded anew."""
-    if (changed := changed_points(out, assignment)) is None:
-        return
-    if not fresh:
-        advice = "Nothing was written: --fresh overwrites these grades, another --out keeps them."
-        raise UsageError(f"{out} holds grades. {changed.text} {advice}")
-    print(f"autograder: {changed.text}", file=sys.stderr)
 
 
 def _say_where(console: Console, run: batch.Run, out: Path) -> None:

@@ -28,7 +28,8 @@ from autograder.course.serving.site import Site
 from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
 from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.final_grades import Final
+from autograder.gradebook.final_grades import Final, final_of
+from autograder.gradebook.grade_changes import agree, grade_changes
 from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
 from autograder.gradebook.hand_in_times import Times
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
@@ -64,7 +65,9 @@ ClassOnPagesOption = Annotated[
         help="Tell students the class's median, and how many have fewer points. Without either, as the last run did.",
     ),
 ]
-ReplaceOption = Annotated[bool, typer.Option("--replace", help="Let --overrides replace other decisions.")]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="Write also where a grade or decision that is there changes; all are shown.")
+]
 MAX_TOLD = 10
 
 
@@ -97,6 +100,8 @@ def gradebook(
     times = read_times(timestamps, chosen, reports, people) if timestamps else None
     rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
     tells = tells_of_class(grades, students)
+    finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
+    show_changes(grades, reports, finals, replace=replace)
     apply_rules(grades, reports, chosen, rules)
     tell_of_class(grades, students, asked=class_on_pages, before=tells)
 
@@ -219,6 +224,30 @@ def chosen_rules(
     return rules
 
 
+def show_changes(
+    out: Path, reports: Iterable[Report], finals: Mapping[str, Final], *, replace: bool, silent: bool = False
+) -> None:
+    """Say whose grade in `out` these reports and final grades change; UsageError where nobody agreed to it."""
+    changes = grade_changes(out, ((report, finals.get(report.student)) for report in reports))
+    if anew := [change.text for change in changes if change.asked]:
+        _say(f"Handed in anew: {_some(anew)}.", silent=silent)
+
+    def ask(sentence: str) -> bool:
+        _say(sentence, silent=silent or not (replace or _can_ask()))
+        return replace or (not silent and _can_ask() and typer.confirm("Write these grades?", err=True))
+
+    agree(out, changes, ask)
+
+
+def _say(sentence: str, *, silent: bool) -> None:
+    if not silent:
+        print(f"autograder: {sentence}", file=sys.stderr)
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def apply_rules(
     out: Path, graded: Iterable[Report], assignment: Assignment, rules: Rules | None, *, silent: bool = False
 ) -> dict[str, Final]:
@@ -284,4 +313,4 @@ def _shown(points: float | None) -> str:
 
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_TOLD} more" if len(names) > MAX_TOLD else ""
-    return ", ".join(visible(name, 40) for name in names[:MAX_TOLD]) + more
+    return ", ".join(visible(name, 80) for name in names[:MAX_TOLD]) + more

@@ -12,7 +12,7 @@ from pathlib import Path
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
 from autograder.course.kept_reports import Kept, Reports
-from autograder.course.results import Results
+from autograder.course.results import Agree, Results
 from autograder.gradebook.class_statistics import Summary
 from autograder.grading.choice import known_as_another
 from autograder.grading.fixtures import Fixtures
@@ -61,13 +61,15 @@ def grade_all(
     isolation: Isolation = "best",
     progress: Progress = lambda candidate, report: None,
     fixtures_of: Callable[[str], Fixtures] | None = None,
+    agree: Agree = lambda reports: {},
 ) -> Run:
     """Grade every candidate into `out`, `jobs` at a time, or on the Dask cluster of that scheduler.
 
     A report that is there already is kept where submission, fixtures and isolation are the same, unless `fresh`.
     Every file is written atomically; with one job or many, here or on a cluster, the bytes are the same but for
     measured times. Of a submission that is done nothing is held but where its report lies.
-    `fixtures_of` may give each student a set of their own, on this machine alone.
+    `fixtures_of` may give each student a set of their own, on this machine alone. `agree` gives the final grades, or
+    raises where the new reports may not take the place of those that are there: they then wait for the next run.
     """
     if scheduler and fixtures_of:
         raise UsageError("A cluster holds one set of fixtures: grade each student's own without --scheduler.")
@@ -81,7 +83,7 @@ def grade_all(
             kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation)
         seconds = time.perf_counter() - began
         of_run = {"jobs": jobs, "started": started, "seconds": round(seconds, 2), "versions": versions()}
-        made = results.write_class(kept, of_run)
+        made = results.write_class(kept, of_run, agree)
         reused = sum(one.reused for one in kept)
         return Run(made.reports, made.figures, made.isolation, made.fault, reused, seconds, made.gone)
 

@@ -32,7 +32,8 @@ from autograder.vocabulary.text import visible
 
 if TYPE_CHECKING:
     import distributed
-from autograder.course.dask_worker import dismiss, grade_here, introduce, kit
+from autograder.course.dask_worker import dismiss, grade_here, introduce
+from autograder.course.engine import kit
 
 GO_ON = "Run the same command again to go on where it stopped."
 CONNECT_SECONDS = 10.0

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import threading
 from collections.abc import Iterator
 
-from autograder.authoring.fixtures.stored_set import versions
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import Details
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import KitError
-from autograder.vocabulary.places import ENGINE
 from autograder.vocabulary.report import Report, to_bytes
 
 IDLE_SECONDS = 120.0
@@ -67,14 +64,6 @@ class Bench:
 
 
 _benches: dict[str, Bench] = {}
-
-
-def kit() -> dict[str, str]:
-    """What a report depends on besides submission and fixtures: the engine's own code, and versions."""
-    engine = hashlib.sha256()
-    for path in sorted(ENGINE.rglob("*.py")):
-        engine.update(path.read_bytes())
-    return {"kit": engine.hexdigest()[:12], **versions()}
 
 
 def introduce(run: str, grader: Grader, isolation: Isolation) -> tuple[str, ...] | str:

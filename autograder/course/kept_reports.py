@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.vocabulary.errors import GraderFault
-from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report, from_bytes
 from autograder.vocabulary.text import visible
 
@@ -29,9 +28,9 @@ class Kept:
 class Reports:
     """The reports of a run in the order of its students, read from their files one at a time, as often as wanted."""
 
-    def __init__(self, folder: Path, kept: Sequence[Kept]) -> None:
-        """Read nothing yet; `folder` is where the run wrote them."""
-        self._folder, self._kept = folder, kept
+    def __init__(self, where: Callable[[str], Path], kept: Sequence[Kept]) -> None:
+        """Read nothing yet; `where` says in which file a student's report lies."""
+        self._where, self._kept = where, kept
 
     def __len__(self) -> int:
         """How many there are."""
@@ -40,7 +39,7 @@ class Reports:
     def __iter__(self) -> Iterator[Report]:
         """Each report; raises GraderFault where a file is not the one that the run kept."""
         for kept in self._kept:
-            path = self._folder / f"{file_stem(kept.student)}.json"
+            path = self._where(kept.student)
             try:
                 data = path.read_bytes()
             except OSError as error:

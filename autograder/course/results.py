@@ -2,7 +2,8 @@
 
     reports/<student>.json   details/<student>.json   feedback/<student>.html   index.html   grades.csv   run.json
 
-Reports are on disk and nowhere else: what is of the whole class is made from their files, one at a time.
+Reports are on disk and nowhere else: what is of the whole class is made from their files, one at a time. Where a run
+has ended in the folder before, new files wait in `.staged/` until it is clear that they may take the place of the old.
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from autograder import __version__
 from autograder.course.dashboard import answers_of, background, described_changes
+from autograder.course.engine import grading_key
 from autograder.course.history import began_of, with_history
 from autograder.course.kept_reports import Kept, Reports
 from autograder.course.student_pages import StudentPages
 from autograder.gradebook.class_statistics import Summary
+from autograder.gradebook.final_grades import Final
+from autograder.gradebook.grade_changes import Grade, stored_grades
 from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
+from autograder.gradebook.grades_folder import final_columns
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import Details, read_details, write_details
@@ -33,10 +39,11 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import WRITING, file_stem, private_folder, replacing, write_atomically, writing
 from autograder.vocabulary.report import Report, from_bytes, read_report, to_bytes
-from autograder.vocabulary.rows import table_of
 from autograder.vocabulary.text import visible
 
-FOLDERS = ("reports", "feedback", "details")
+FOLDERS = {"details": "json", "feedback": "html", "reports": "json"}  # a report is there last: then all is
+STAGED = ".staged"
+Agree = Callable[[Iterable[Report]], Mapping[str, Final]]
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,8 @@ class Results:
         self._out, self._grader, self._students = out, grader, students
         self._fixtures_of = fixtures_of or (lambda student: grader.fixtures)
         self._pages = StudentPages(grader.assignment)
+        self._engine = grading_key(grader.assignment.given_sources())
+        self._new = out
         self._lock = contextlib.ExitStack()
         self._before: dict[str, float | str] = {}
         self._began = ""
@@ -76,14 +85,17 @@ class Results:
         """
         with self._lock, writing(self._out):
             private_folder(self._out)
-            for name in FOLDERS:
-                (self._out / name).mkdir(exist_ok=True)
             self._lock.enter_context(alone(self._out))
-            for folder in (self._out, *(self._out / name for name in FOLDERS)):
-                for path in folder.glob(f"{WRITING}*"):
-                    path.unlink()
+            if any((self._out / name).is_file() for name in ("grades.csv", "run.json")):
+                self._new = self._out / STAGED
+            for root in {self._out, self._new}:
+                for folder in (root, *(root / name for name in FOLDERS)):
+                    folder.mkdir(exist_ok=True)
+                    for path in folder.glob(f"{WRITING}*"):
+                        path.unlink()
             self._refuse_lookalikes()
-            self._before, self._began = _scores(self._out / "grades.csv"), began_of(self._out / "run.json")
+            self._before = {name: _score(grade) for name, grade in stored_grades(self._out).items()}
+            self._began = began_of(self._out / "run.json")
             self._lock = self._lock.pop_all()
         return self
 
@@ -98,50 +110,58 @@ class Results:
 
         layers   the isolation that a report of this run may have
         """
-        try:
-            data = self._report(submission.student).read_bytes()
-        except OSError:
-            return None
-        report, details = from_bytes(data), read_details(self._details(submission.student))
-        if report is None or details is None or not self._fits(report, submission, layers):
-            return None
-        if (details.submission, details.fixtures) != (submission.sha256, self._fixtures_of(submission.student).sha256):
-            return None
-        return report, details, hashlib.sha256(data).digest()
+        for root in {self._new: 0, self._out: 0}:
+            try:
+                data = _file(root, "reports", submission.student).read_bytes()
+            except OSError:
+                continue
+            report, details = from_bytes(data), read_details(_file(root, "details", submission.student))
+            if report is not None and details is not None and self._fits(report, details, submission, layers):
+                self._forget_others(root, submission.student)
+                return report, details, hashlib.sha256(data).digest()
+        return None
 
     def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:
         """Write report and details, unless they are there and the report has that digest, and the student's page.
 
         Nothing waits for the disk here: what a power cut spoils is graded again. `write_class` waits, once for all.
         """
-        reused = digest is not None
-        report_at, details_at = self._report(submission.student), self._details(submission.student)
+        student, reused = submission.student, digest is not None
         if not reused:
-            details = with_history(details, report, read_report(report_at), read_details(details_at), self._began)
-        page = self._out / "feedback" / f"{file_stem(submission.student)}.html"
+            before = (
+                read_report(_file(self._out, "reports", student)),
+                read_details(_file(self._out, "details", student)),
+            )
+            details = with_history(replace(details, engine=self._engine), report, *before, self._began)
         text = self._pages.html(submission, report, details)
         with writing(self._out):
             if digest is None:
                 data = to_bytes(report)
                 digest = hashlib.sha256(data).digest()
-                write_details(details, details_at)
-                write_atomically(report_at, data, lasting=False)  # last: one that is there has all
-            if _text(page) != text:  # a run that was killed may have left the page of an earlier report
-                write_atomically(page, text, lasting=False)
-        return Kept(submission.student, digest, reused)
+                write_details(details, _file(self._new, "details", student))
+                write_atomically(_file(self._new, "reports", student), data, lasting=False)
+            if _text(self._latest("feedback", student)) != text:  # it may be of an earlier report
+                write_atomically(_file(self._new, "feedback", student), text, lasting=False)
+        return Kept(student, digest, reused)
 
-    def write_class(self, kept: Sequence[Kept], run: dict[str, Any]) -> Class:
+    def write_class(self, kept: Sequence[Kept], run: dict[str, Any], agree: Agree = lambda reports: {}) -> Class:
         """Write what is of the whole class; `run` is what `run.json` says besides.
+
+        agree   the final grades of these reports; raises UsageError where they may not take the place of the old ones
 
         The gradebook takes its place after the page, so that a run which was killed in between still sees changes.
         """
-        reports, page, isolation, fault = Reports(self._out / "reports", kept), ClassPage(), None, ""
+        reports = Reports(lambda student: self._latest("reports", student), kept)
+        finals = agree(reports)
+        self._put_in_place(kept)
+        page, isolation, fault = ClassPage(), None, ""
         changes: list[Change] | None = [] if self._before else None
         left = dict(self._before)  # those of the last run who have not come yet
         if hasattr(os, "sync"):
             os.sync()  # a gradebook is on the disk only after every report that it counts
         with writing(self._out), replacing(self._out / "grades.csv") as stream:
-            gradebook = Gradebook(stream, [item.id for item in self._grader.assignment.items])
+            items = [item.id for item in self._grader.assignment.items]
+            gradebook = Gradebook(stream, items, final_columns(finals) if finals else None)
             for report in reports:
                 gradebook.add(report)
                 page.add(report, answers=answers_of(self._out, report.student))
@@ -159,7 +179,19 @@ class Results:
                 index.writelines(page.html(reports, described, changes, background=known))
         with writing(self._out):
             write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
+            shutil.rmtree(self._out / STAGED, ignore_errors=True)
         return made
+
+    def _put_in_place(self, kept: Sequence[Kept]) -> None:
+        """Let what was staged take the place of what is there."""
+        with writing(self._out):
+            for one in kept if self._new != self._out else ():
+                for name in FOLDERS:
+                    staged, there = (_file(root, name, one.student) for root in (self._new, self._out))
+                    if staged.is_file():
+                        if there.is_file():
+                            shutil.copymode(there, staged)
+                        staged.replace(there)
 
     def _described(self, made: Class, kept: Sequence[Kept]) -> dict[str, Any]:
         return {
@@ -172,13 +204,19 @@ class Results:
             "reused": sum(one.reused for one in kept),
         }
 
-    def _report(self, student: str) -> Path:
-        return self._out / "reports" / f"{file_stem(student)}.json"
+    def _latest(self, folder: str, student: str) -> Path:
+        """The file of a student that is to stand in the folder: the staged one where there is one."""
+        staged = _file(self._new, folder, student)
+        return staged if staged.is_file() else _file(self._out, folder, student)
 
-    def _details(self, student: str) -> Path:
-        return self._out / "details" / f"{file_stem(student)}.json"
+    def _forget_others(self, root: Path, student: str) -> None:
+        """Take away what an earlier run has staged of a student whose report in place is right."""
+        for name in FOLDERS if root != self._new else ():
+            _file(self._new, name, student).unlink(missing_ok=True)
 
-    def _fits(self, known: Report, submission: Submission, layers: Collection[tuple[str, ...]]) -> bool:
+    def _fits(
+        self, known: Report, details: Details, submission: Submission, layers: Collection[tuple[str, ...]]
+    ) -> bool:
         return (
             known.status == "graded"
             and (known.student, known.identity) == (submission.student, submission.identity)
@@ -187,13 +225,15 @@ class Results:
             and known.fixtures == self._fixtures_of(submission.student).sha256
             and known.isolation in layers
             and known.kit == __version__
+            and (details.submission, details.fixtures, details.engine)
+            == (submission.sha256, known.fixtures, self._engine)
             and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
         )
 
     def _refuse_lookalikes(self) -> None:
         """Refuse two students who would share a file, where the file system does not tell case apart."""
-        upper = self._out / FOLDERS[0].upper()
-        if not upper.exists() or not upper.samefile(self._out / FOLDERS[0]):
+        upper = self._out / "REPORTS"
+        if not upper.exists() or not upper.samefile(self._out / "reports"):
             return
         seen: dict[str, str] = {}
         for student in self._students:
@@ -237,7 +277,7 @@ def _text(path: Path) -> str | None:
 
 def _change(report: Report, before: float | str) -> list[Change]:
     """What differs from the last run's gradebook."""
-    now = _score(points_cell(report.points))
+    now = NOT_GRADED if report.points is None else float(points_cell(report.points))
     return [] if before == now else [Change(report.student, before, now)]
 
 
@@ -245,18 +285,12 @@ def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     return tuple(layer for layer in some if layer in others)
 
 
-def _scores(gradebook: Path) -> dict[str, float | str]:
-    """The students, as a gradebook spells them, with their points; nobody where there is none or it is another's."""
-    try:
-        table = table_of(gradebook.read_bytes(), gradebook)
-        student, points = map(table.header.index, ("student", "points"))
-    except (FileNotFoundError, UsageError, ValueError):
-        return {}
-    return {row[student]: _score(row[points]) for row in table.rows}
-
-
-def _score(cell: str) -> float | str:
+def _score(grade: Grade) -> float | str:
     with contextlib.suppress(ValueError):
-        points = float(cell)
-        return points if math.isfinite(points) else cell
-    return cell or NOT_GRADED
+        points = float(grade.points)
+        return points if math.isfinite(points) else grade.points
+    return grade.points or NOT_GRADED
+
+
+def _file(root: Path, folder: str, student: str) -> Path:
+    return root / folder / f"{file_stem(student)}.{FOLDERS[folder]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -54,17 +54,21 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
         _write_if_new(out / name, data)
     for report in reports:
         _write_final(out, report, finals[report.student])
-    columns: dict[str, Callable[[str], str]] = {
-        "final": lambda student: points_cell(finals[student].points),
-        "final_max": lambda student: number(finals[student].most),
-        "adjustments": lambda student: finals[student].reasons,
-    }
     items = [item.id for item in assignment.items]
-    _write_if_new(out / "grades.csv", to_csv(reports, items, columns))
+    _write_if_new(out / "grades.csv", to_csv(reports, items, final_columns(finals)))
     students = {student: _described(one) for student, one in sorted(finals.items())}
     described = {"schema": 1, "assignment": assignment.name, "students": students}
     _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
     return finals
+
+
+def final_columns(finals: Mapping[str, Final]) -> dict[str, Callable[[str], str]]:
+    """What the gradebook says of final grades, by column."""
+    return {
+        "final": lambda student: points_cell(finals[student].points),
+        "final_max": lambda student: number(finals[student].most),
+        "adjustments": lambda student: finals[student].reasons,
+    }
 
 
 def _write_final(out: Path, report: Report, final: Final | None) -> None:

@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from autograder.grading.assignments import find_assignments
+from autograder.grading.assignments import find_assignments, unreadable
 from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
 from autograder.submissions.names import defines_one
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate, Submission, quoted
-from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.errors import FixtureError, UsageError
 from autograder.vocabulary.folders import entries_of, open_regular, opened_zip
 
 MAX_ENTRIES = 20_000
@@ -36,9 +36,13 @@ def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | Non
     """The assignment `name` under `root`, the only one there, or the one that the submissions at `paths` are of.
 
     A stray file of another in a whole class changes nothing, nor does an empty one beside others. Raises UsageError
-    where they are of several, or do not say of which.
+    where they are of several, or do not say of which; FixtureError where an assignment cannot be read, which may be
+    the one that they are of.
     """
     known = find_assignments(root, name)
+    if name is None and (broken := unreadable(root)):
+        advice = f"Mend it, or name another assignment with --assignment: {_names(known)}."
+        raise FixtureError(f"{next(iter(broken.values()))} {advice}")
     if len(known) == 1:
         return known[0]
     files = [file for path in paths for file in _files_below(path)]
@@ -51,6 +55,26 @@ def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | Non
         _refuse_unreachable(path)
     asked = "There are submissions of several assignments" if found else "Nothing here says of which assignment it is"
     raise UsageError(f"{asked}. Name one with --assignment: {_names(found or known)}.")
+
+
+def refuse_unlikely(assignment: Assignment, candidates: Sequence[Candidate]) -> None:
+    """Raise UsageError where nobody named the assignment, and most of a class handed in nothing of it.
+
+    Work is of it by its name, or by a function that it defines; what cannot be read speaks for none.
+    """
+    unlikely = sum(_holds_nothing_of(assignment, candidate) for candidate in candidates)
+    if 2 * unlikely > len(candidates):
+        fact = f"Of {len(candidates)} submissions {unlikely} hold nothing of {assignment.name}"
+        raise UsageError(f"{fact}. If they are meant to be graded as that, name it with --assignment.")
+
+
+def _holds_nothing_of(assignment: Assignment, candidate: Candidate) -> bool:
+    if assignment.module in candidate.shown:
+        return False
+    submission = read(candidate, assignment.module, assignment.untouched_source())
+    if assignment.module in submission.path or not submission.source:
+        return False
+    return not _defined(submission, assignment.functions)
 
 
 def assignment_of_item(root: Path, item_id: str, name: str | None = None) -> Assignment:

@@ -91,6 +91,7 @@ class Details:
     answers   item → fingerprint of a wrong answer that no known mistake gives; of hidden cases too, so for staff alone
     code      function that is wrong → how it is written; its student's own, and an example on the class's page
     calls     item → what its public case calls that fails, as one would type it
+    engine    one name for the code and the versions that graded; "" where that was before details said it
     """
 
     submission: str
@@ -101,6 +102,7 @@ class Details:
     answers: Mapping[str, str] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
     calls: Mapping[str, str] = field(default_factory=dict)
+    engine: str = ""
 
 
 def write_details(details: Details, path: Path) -> None:
@@ -126,7 +128,8 @@ def _from_json(data: Mapping[str, Any]) -> Details:
     earlier = tuple(map(_earlier, data.get("earlier", ())))
     answers, code = _texts(data["answers"]), _texts(data["code"])
     calls = _texts(data.get("calls", {}))  # which kits before did not write
-    return Details(data["submission"], data["fixtures"], curves, pictures, earlier, answers, code, calls)
+    engine = str(data.get("engine", ""))
+    return Details(data["submission"], data["fixtures"], curves, pictures, earlier, answers, code, calls, engine)
 
 
 def _texts(data: Any) -> dict[str, str]:

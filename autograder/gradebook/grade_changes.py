@@ -1,0 +1,148 @@
+"""The one rule for whatever writes into a folder of grades: nobody's grade changes without being shown first.
+
+What the folder holds is compared with what is about to be written. A grade that changes for the same hand-in, a grade
+that is lost and a student who leaves the gradebook are written only where somebody agreed. A new hand-in may change its
+own grade: that is what it was graded for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.gradebook.final_grades import Final
+from autograder.gradebook.gradebook import name_cell, points_cell
+from autograder.grading.remarks.details import read_details
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.report import Report, read_report
+from autograder.vocabulary.rows import table_of
+from autograder.vocabulary.text import number, visible
+
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What a gradebook says of a student, as its cells spell it."""
+
+    points: str
+    final: str
+    status: str
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is no grade, through no decision of a person."""
+        return not self.final and self.status != "graded"
+
+
+GONE = Grade("", "", "gone")
+
+
+@dataclass(frozen=True)
+class GradeChange:
+    """A student whose grade is another one; `asked` where that is because something else was handed in."""
+
+    student: str
+    before: Grade
+    after: Grade
+    asked: bool
+
+    @property
+    def text(self) -> str:
+        """`ada 83 → 82`; where points and final grade differ, both."""
+        before, after = self.before, self.after
+        if before.status != after.status:
+            shown = f"{before.final or before.status} → {after.final or after.status}"
+        elif (before.points, after.points) == (before.final, after.final):
+            shown = f"{before.final or 'none'} → {after.final or 'none'}"
+        else:
+            pairs = (("points", before.points, after.points), ("final", before.final, after.final))
+            shown = ", ".join(f"{what} {old or 'none'} → {new or 'none'}" for what, old, new in pairs if old != new)
+        return f"{visible(self.student, 40)} {shown}"
+
+
+def stored_grades(out: Path) -> dict[str, Grade]:
+    """The grades in a folder's `grades.csv`, by name as it spells it; nobody's where there is none."""
+    try:
+        table = table_of((out / "grades.csv").read_bytes(), out / "grades.csv")
+        student, points, status = map(table.header.index, ("student", "points", "status"))
+    except (FileNotFoundError, UsageError, ValueError):
+        return {}
+    final = table.header.index("final") if "final" in table.header else points
+    spelled = ((row[student], _points(row[points]), _points(row[final]), row[status]) for row in table.rows)
+    return {name: Grade(earned, last, state.replace("_", " ")) for name, earned, last, state in spelled}
+
+
+def grade_changes(out: Path, after: Iterable[tuple[Report, Final | None]]) -> list[GradeChange]:
+    """Whose grade in the folder `out` differs from these reports and the final grades that rules make of them."""
+    left: dict[str, Grade] = stored_grades(out)
+    changes = []
+    for report, final in after:
+        now = _grade(report, report.points if final is None else final.points)
+        before = left.pop(name_cell(report.student), None)
+        if before == now:
+            continue
+        stored = read_report(out / "reports" / f"{file_stem(report.student)}.json")
+        if before is None and stored is not None:
+            before = _grade(stored, stored.points)
+        if before is not None and before != now and not before.is_none:
+            asked = stored is not None and not now.is_none and _is_anew(out, report, stored, before)
+            changes.append(GradeChange(report.student, before, now, asked))
+    return changes + [GradeChange(name, before, GONE, asked=False) for name, before in left.items()]
+
+
+def agree(out: Path, changes: Sequence[GradeChange], ask: Callable[[str], bool]) -> None:
+    """Raise UsageError, which names who changes, unless nobody does whose hand-in is the same, or `ask` says yes."""
+    unasked = [change.text for change in changes if not change.asked]
+    if not unasked:
+        return
+    named = ", ".join(unasked[:MOST_NAMED])
+    more = f" and {len(unasked) - MOST_NAMED} more" if len(unasked) > MOST_NAMED else ""
+    count = len(stored_grades(out)) or len(list((out / "reports").glob("*.json")))
+    sentence = f"Of {count} grades {len(unasked)} change{'s' * (len(unasked) == 1)}: {named}{more}."
+    if not ask(sentence):
+        advice = "Nothing was written: --replace writes these grades, another --out keeps those that are there."
+        raise UsageError(f"{out} holds other grades. {sentence} {advice}")
+
+
+def refuse_another(out: Path, assignment: str) -> None:
+    """Raise UsageError where a folder holds the grades of another assignment."""
+    held: set[str] = set()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        held = {str(json.loads((out / "run.json").read_bytes())["assignment"])}
+    if not held:  # of a run that was killed
+        reports = map(read_report, sorted((out / "reports").glob("*.json")))
+        held = {report.assignment for report in reports if report is not None}
+    if others := held - {assignment}:
+        fact = f"{out} holds grades of {visible(min(others), 80)!r}, not of {assignment!r}"
+        raise UsageError(f"{fact}: a folder belongs to one assignment. Give another --out.")
+
+
+def _is_anew(out: Path, report: Report, stored: Report, before: Grade) -> bool:
+    """Whether something else was handed in than what the grade was given for.
+
+    A run that was killed may have put the report in its place already: the details then say what it took the place of.
+    """
+    if stored.submission.sha256 != report.submission.sha256:
+        return True
+    kept = read_details(out / "details" / f"{file_stem(report.student)}.json")
+    if kept is None or not kept.earlier:
+        return False
+    last = kept.earlier[-1]
+    return last.submission != report.submission.sha256 and points_cell(last.points) == before.points
+
+
+def _grade(report: Report, final: float | None) -> Grade:
+    earned = [item.points for item in report.items]
+    points = None if None in earned else round(sum(one or 0.0 for one in earned), 2)
+    return Grade(points_cell(points), points_cell(final), report.status.replace("_", " "))
+
+
+def _points(cell: str) -> str:
+    with contextlib.suppress(ValueError):
+        return number(float(cell.replace(",", ".")))
+    return cell
