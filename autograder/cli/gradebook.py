@@ -37,7 +37,7 @@ from autograder.gradebook.overrides import login_name
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.gradebook.standing import tells_of_class, without_standings, write_standings
-from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.assignments import find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.platforms.layouts import gathered
@@ -109,7 +109,8 @@ def gradebook(
 def _write_course(grades: Path, *, rules_given: bool) -> None:
     if rules_given:
         raise UsageError(f"{grades} holds several assignments: rules are applied in the folder of each.")
-    graded = read_course(grades, {one.name: one.title for one in find_assignments(course())})
+    titles = {name: name for name in unreadable(course())} | {one.name: one.title for one in find_assignments(course())}
+    graded = read_course(grades, titles)
     write_course(grades, graded)
     print(f"{len(students_of(graded))} students, {len(graded)} assignments:")
     print("\n".join(told(graded)))

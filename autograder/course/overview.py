@@ -107,9 +107,9 @@ def is_course(folder: Path) -> bool:
 def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
     """The assignments graded below `folder`, in the order of their folders' names, numbers in these as numbers.
 
-    titles   an assignment's name → its title
+    titles   an assignment's name → its title, of every assignment of the course
 
-    Raises UsageError where a folder mixes assignments, or two hold the same.
+    Raises UsageError where a folder mixes assignments, two hold the same, or one holds what is none of the course's.
     """
     graded = [_read(path, titles) for path in folders_of(folder)]
     names = [one.assignment for one in graded]
@@ -193,9 +193,11 @@ def _read(path: Path, titles: Mapping[str, str]) -> Graded:
     names = sorted({report.assignment for report in reports})
     if len(names) > 1:
         raise UsageError(f"{path} holds grades of {' and of '.join(names)}: grade each into a folder of its own.")
-    title = titles.get(names[0], names[0])
+    if names[0] not in titles:
+        what = f"grades of {visible(names[0], 80)!r}, which is no assignment of this course"
+        raise UsageError(f"{path} holds {what}: give a folder in which this course's grades lie.")
     figures = summary(report for report in reports if not is_excused(report))
-    return Graded(path.name, names[0], title, {report.student: report for report in reports}, figures)
+    return Graded(path.name, names[0], titles[names[0]], {report.student: report for report in reports}, figures)
 
 
 def _row(graded: Sequence[Graded], student: str) -> Row:

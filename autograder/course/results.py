@@ -28,7 +28,7 @@ from autograder.course.kept_reports import Kept, Reports
 from autograder.course.student_pages import StudentPages
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.final_grades import Final
-from autograder.gradebook.grade_changes import Grade, stored_grades
+from autograder.gradebook.grade_changes import Grade, is_graded, stored_grades
 from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
 from autograder.gradebook.grades_folder import final_columns
 from autograder.grading.fixtures import Fixtures
@@ -86,7 +86,7 @@ class Results:
         with self._lock, writing(self._out):
             private_folder(self._out)
             self._lock.enter_context(alone(self._out))
-            if any((self._out / name).is_file() for name in ("grades.csv", "run.json")):
+            if is_graded(self._out):
                 self._new = self._out / STAGED
             for root in {self._out, self._new}:
                 for folder in (root, *(root / name for name in FOLDERS)):

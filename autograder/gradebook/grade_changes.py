@@ -77,8 +77,15 @@ def stored_grades(out: Path) -> dict[str, Grade]:
     return {name: Grade(earned, last, state.replace("_", " ")) for name, earned, last, state in spelled}
 
 
+def is_graded(out: Path) -> bool:
+    """Whether a run has ended in the folder `out`."""
+    return any((out / name).is_file() for name in ("grades.csv", "run.json"))
+
+
 def grade_changes(out: Path, after: Iterable[tuple[Report, Final | None]]) -> list[GradeChange]:
     """Whose grade in the folder `out` differs from these reports and the final grades that rules make of them."""
+    if not is_graded(out):
+        return []
     left: dict[str, Grade] = stored_grades(out)
     changes = []
     for report, final in after:

@@ -75,6 +75,15 @@ def test_a_course_has_a_column_for_each_assignment_and_a_total_where_every_grade
     assert page.count("not graded</a>") == 1
 
 
+def test_a_folder_that_holds_another_courses_grades_is_refused(given: Given) -> None:
+    given("ours", [of("policy_gradient", "ada")])
+    folder = given("theirs", [of("compilers", "ada")])
+    code, said = gradebook(folder)
+    assert code != 0
+    assert "theirs holds grades of 'compilers', which is no assignment of this course" in said
+    assert {path.name for path in folder.iterdir()} == {"ours", "theirs"}
+
+
 def test_assignments_stand_in_the_order_of_their_folders_names(given: Given) -> None:
     given("10-last", [of("bandits", "ada", 1.5)])
     given("2-then", [of("grpo_language_model", "ada", 3.0)])

@@ -595,10 +595,12 @@ def test_whoever_has_no_final_grade_is_named_loudly_and_so_is_whom_the_policy_na
     autograder(kit, "grade", "class", "--out", "g")
     policy = '[late]\ndeadline = 2027-01-01T00:00:00Z\n[excused]\nstudents = ["zoe"]\n'
     times = write(kit / "t.csv", "student,submitted\nada,2026-12-31T00:00:00Z\n")
-    done = autograder(kit, "gradebook", "g", "--policy", write(kit / "p.toml", policy), "--timestamps", times)
+    rules = ("--policy", write(kit / "p.toml", policy), "--timestamps", times)
+    done = autograder(kit, "gradebook", "g", *rules, "--replace")
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
         "autograder: the policy names zoe, who handed in nothing.",
+        "autograder: Of 2 grades 1 changes: bela final 0 → none.",
         "autograder: NO FINAL GRADE for bela: nothing says when they handed in.",
     ]
 

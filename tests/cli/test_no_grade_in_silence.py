@@ -1,0 +1,197 @@
+"""Whatever makes another grade of the same hand-in: it is shown, nothing is written, and `--replace` writes it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import toy_kit
+from toy_kit import autograder, change, toy_assignment
+
+from autograder.grading.fixtures import read_fixtures
+
+FIXTURES = Path("fixtures/toy")
+pytestmark = pytest.mark.long  # each grades a class, most of them make fixtures anew
+
+
+@pytest.fixture
+def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A toy course whose class is graded into `g`: ada has 10 of 10, bela 6, and cleo, who fails a hidden case, 7."""
+    made = toy_kit.made_once(
+        "graded-toy-kit", lambda folder: graded(folder / "kit", tmp_path_factory), tmp_path_factory
+    )
+    return shutil.copytree(made, tmp_path / "kit")
+
+
+def graded(kit: Path, factory: pytest.TempPathFactory) -> Path:
+    toy_kit.toy_kit(kit, factory)
+    right = (kit / "solution/toy/toy.py").read_text(encoding="utf-8")
+    cases = read_fixtures(toy_assignment(kit)).of_item("ramp-values")
+    seen = next(float(case.inputs["x"][0, 0]) for case in cases if case.visibility == "hidden")
+    hand_in(kit, "ada", right)
+    hand_in(kit, "bela", right.replace("def shift(", "def shifted("))
+    hand_in(kit, "cleo", right.replace("    return factor", f"    return x if float(x[0, 0]) == {seen!r} else factor"))
+    done = grade(kit)
+    assert done.returncode == 0, done.stderr
+    assert grades(kit) == {"ada": "10", "bela": "6", "cleo": "7"}
+    return kit
+
+
+def hand_in(kit: Path, student: str, text: str) -> None:
+    path = kit / "class" / student / "toy.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def grade(kit: Path, *more: str | Path) -> subprocess.CompletedProcess[str]:
+    return autograder(kit, "grade", "class", "--out", "g", *more)
+
+
+def grades(kit: Path) -> dict[str, str]:
+    rows = (kit / "g/grades.csv").read_text(encoding="utf-8").splitlines()[1:]
+    return {row.split(",")[0]: row.split(",")[1] for row in rows}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and ".staged" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def regenerate(kit: Path) -> None:
+    toy_kit.regenerate_into(kit / FIXTURES, kit / FIXTURES)
+
+
+def other_points(kit: Path) -> tuple[str, ...]:
+    change(kit / FIXTURES / "items.toml", "points = 6", "points = 7")
+    change(kit / FIXTURES / "items.toml", "points = 4", "points = 3")
+    regenerate(kit)
+    return ()
+
+
+def another_case(kit: Path) -> tuple[str, ...]:
+    change(kit / FIXTURES / "items.toml", 'public = ["shift-small"]', 'public = ["shift-small", "shift-wide"]')
+    wide = '("shift-small", "two rows", (2, 3)),\n        ("shift-wide", "a wide row", (1, 9)),'
+    change(kit / FIXTURES / "cases.py", '("shift-small", "two rows", (2, 3)),', wide)
+    change(kit / FIXTURES / "oracle.py", "value + factor", "value + 2 * factor")
+    regenerate(kit)
+    return ()
+
+
+def another_set(kit: Path) -> tuple[str, ...]:
+    (kit / "secret").write_text("0" * 64)
+    term = ("--term", "next", "--secret-file", "secret", "--out", "../next")
+    assert autograder(kit, "fixtures", "regenerate", *term).returncode == 0
+    return "--fixtures", "../next"
+
+
+def another_name(kit: Path) -> tuple[str, ...]:
+    assert autograder(kit, "rename", "ramp", "slope").returncode == 0
+    return ()
+
+
+def another_engine(kit: Path) -> tuple[str, ...]:
+    """One that says that it is the same version."""
+    change(kit / "autograder/grading/judging.py", "        points=points,\n", "        points=points and points / 2,\n")
+    return ()
+
+
+def another_decision(kit: Path) -> tuple[str, ...]:
+    (kit / "o.csv").write_text("student,item,points,comment\nada,shift-values,1,by hand\n")
+    return "--overrides", "o.csv"
+
+
+def fresh(kit: Path) -> tuple[str, ...]:
+    return *other_points(kit), "--fresh"
+
+
+def a_part_of_the_class(kit: Path) -> tuple[str, ...]:
+    (kit / "class/bela").rename(kit / "bela")
+    return ()
+
+
+@pytest.mark.parametrize(
+    ("way", "named"),
+    [
+        (other_points, "2 change: bela 6 → 7, cleo 7 → 6.5"),
+        (fresh, "2 change: bela 6 → 7, cleo 7 → 6.5"),
+        (another_case, "2 change: ada 10 → 6, cleo 7 → 3"),
+        (another_set, "1 changes: cleo 7 → 10"),
+        (another_name, "3 change: ada 10 → 4, bela 6 → 0, cleo 7 → 4"),
+        (another_engine, "3 change: ada 10 → 5, bela 6 → 3, cleo 7 → 3.5"),
+        (another_decision, "1 changes: ada final 10 → 7"),
+        (a_part_of_the_class, "1 changes: bela 6 → gone"),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_another_grade_for_the_same_work_is_shown_first(
+    kit: Path, way: Callable[[Path], tuple[str, ...]], named: str
+) -> None:
+    options = way(kit)
+    before = contents(kit / "g")
+    for silent in ((), ("--quiet",), ("--json",)):
+        done = grade(kit, *options, *silent)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"g holds other grades. Of 3 grades {named}. Nothing was written: --replace writes" in done.stderr
+        assert contents(kit / "g") == before
+    done = grade(kit, *(one for one in options if one != "--fresh"), "--replace")
+    assert done.returncode == 0
+    assert f"autograder: Of 3 grades {named}.\n" in done.stderr
+    assert re.search(r"(\d) graded in .*, \1 of them unchanged", done.stdout)  # the refused run's reports were kept
+    assert not (kit / "g/.staged").exists()
+    after = contents(kit / "g")
+    done = grade(kit, *(one for one in options if one != "--fresh"))
+    assert (done.returncode, "change" in done.stderr) == (0, False)
+    assert {name for name, data in contents(kit / "g").items() if after[name] != data} <= {"index.html", "run.json"}
+
+
+def test_new_work_is_graded_and_shown_beside_what_waits(kit: Path) -> None:
+    hand_in(kit, "bela", (kit / "class/ada/toy.py").read_text())
+    hand_in(kit, "dana", (kit / "class/ada/toy.py").read_text())
+    done = grade(kit)
+    assert (done.returncode, grades(kit)) == (0, {"ada": "10", "bela": "10", "cleo": "7", "dana": "10"})
+    assert "autograder: Handed in anew: bela 6 → 10.\n" in done.stderr
+    other_points(kit)
+    hand_in(kit, "ada", "")
+    done = grade(kit)
+    assert done.returncode == 2
+    assert "Handed in anew: ada 10 → 0." in done.stderr
+    assert "Of 4 grades 1 changes: cleo 7 → 6.5." in done.stderr
+    assert grades(kit)["ada"] == "10"
+
+
+def test_another_assignment_is_refused_before_anything_runs(kit: Path) -> None:
+    other = kit / "fixtures/other"
+    (kit / FIXTURES).rename(other)
+    for name in ("solution", "handout"):
+        (kit / name / "toy").rename(kit / name / "other")
+    text = (other / "items.toml").read_text().replace('assignment = "toy"', 'assignment = "other"')
+    (other / "items.toml").write_text(text)
+    toy_kit.regenerate_into(other, other)
+    before = contents(kit / "g")
+    for options in ((), ("--replace",), ("--fresh", "--replace")):
+        done = grade(kit, *options)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "g holds grades of 'toy', not of 'other': a folder belongs to one assignment." in done.stderr
+    assert contents(kit / "g") == before
+
+
+@pytest.mark.parametrize("moment", ["reports", "grades.csv", "index.html"])
+def test_a_run_that_was_killed_as_it_put_things_in_place_goes_on(kit: Path, moment: str) -> None:
+    """What a run leaves that was killed after some of its files have taken their places."""
+    before = contents(kit / "g")
+    hand_in(kit, "bela", (kit / "class/ada/toy.py").read_text())
+    assert grade(kit).returncode == 0
+    whole = contents(kit / "g")
+    late = {"reports": ("grades.csv", "index.html", "run.json"), "grades.csv": ("run.json", "index.html")}
+    for name in late.get(moment, ("run.json",)):
+        (kit / "g" / name).write_bytes(before[name])
+    done = grade(kit)
+    assert done.returncode == 0, done.stderr
+    again = contents(kit / "g")
+    assert {name for name, data in whole.items() if again[name] != data} <= {"index.html", "run.json"}
+    assert json.loads(again["run.json"])["reused"] == 3
