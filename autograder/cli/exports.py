@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from autograder.cli.options import AssignmentOption, ReplaceFileOption, RosterOption, course
-from autograder.gradebook.class_reports import named, read_grades
+from autograder.gradebook.class_reports import left_to_mark, named, read_grades
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.grading.assignments import find_assignment
 from autograder.platforms import canvas, moodle, plain
@@ -149,7 +149,8 @@ def export_nbgrader(
     """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
     from autograder.platforms.nbgrader import gradebook
 
-    chosen = find_assignment(course(), assignment or _grades(grades)[0].assignment)
+    held = _grades(grades)[0].assignment
+    chosen = find_assignment(course(), assignment or held)
     reports = gradebook.read_reports(grades, chosen)
     done = gradebook.export(reports, chosen, chosen.solution.parent, database)
     marked = f"to mark by hand: {named(done.waiting)}" if done.waiting else "nothing to mark by hand"
@@ -167,10 +168,12 @@ def export_nbgrader(
 
 
 def _grades(folder: Path) -> list[Report]:
-    """The reports in a folder of grades; says whose final grade is above the maximum."""
+    """The reports in a folder of grades; says whose final grade is above the maximum, and what is half marked."""
     reports = read_grades(folder)
     if above := [report.student for report in reports if (report.points or 0.0) > report.max_points]:
         _warn(f"Above {number(reports[0].max_points)} points, by extra credit: {named(above)}.")
+    if half := left_to_mark(reports):
+        _warn(half)
     return reports
 
 

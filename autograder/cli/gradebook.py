@@ -28,7 +28,7 @@ from autograder.course.serving.site import Site
 from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
 from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.final_grades import Final, final_of
+from autograder.gradebook.final_grades import Final, final_of, half_marked
 from autograder.gradebook.grade_changes import agree, grade_changes
 from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
 from autograder.gradebook.hand_in_times import Times
@@ -263,6 +263,8 @@ def apply_rules(
     elif not silent:
         _say_finals(out, reports, finals)
     _say_timeless(finals)
+    if half := half_marked({name: final.marked for name, final in finals.items() if not final.is_excused}):
+        print(f"autograder: {half}", file=sys.stderr)
     return finals
 
 

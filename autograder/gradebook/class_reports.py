@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from autograder.gradebook.final_grades import half_marked
 from autograder.gradebook.roster import Roster, alternatives, index, match
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
@@ -22,12 +23,14 @@ class FinalReport(Report):
     """A report with what a course's rules made of its points; None where they leave no grade.
 
     is_excused   from the whole assignment
+    marked       the questions in words that a person has given points for
     """
 
     final: float | None
     final_max: float
     reasons: tuple[str, ...]
     is_excused: bool = False
+    marked: frozenset[str] = frozenset()
 
     @property
     def points(self) -> float | None:
@@ -88,7 +91,16 @@ def _with_final(report: Report, path: Path) -> Report:
     reasons = tuple(str(one.get("reason", "")) for one in rules)
     excused = any(one.get("rule") == "excused" and not one.get("item") for one in rules)
     given = {each.name: getattr(report, each.name) for each in fields(report)}
-    return FinalReport(**given, final=final, final_max=most, reasons=reasons, is_excused=excused)
+    marked = frozenset(
+        str(one.get("item")) for one in rules if one.get("rule") == "question" and one.get("after") is not None
+    )
+    return FinalReport(**given, final=final, final_max=most, reasons=reasons, is_excused=excused, marked=marked)
+
+
+def left_to_mark(reports: Iterable[Report]) -> str:
+    """A sentence on questions in words that are half marked in these reports; "" where none is."""
+    finals = [report for report in reports if isinstance(report, FinalReport) and not report.is_excused]
+    return half_marked({report.student: report.marked for report in finals})
 
 
 def why_not_graded(report: Report) -> str:

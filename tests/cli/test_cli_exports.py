@@ -83,6 +83,19 @@ def test_a_grade_above_the_maximum_is_exported_and_named(autograder: Run, grades
     assert (tmp_path / "grades.csv").read_text(encoding="utf-8").splitlines()[1] == "ada,104,100,graded,100"
 
 
+@pytest.mark.parametrize("options", [("csv",), ("jsonl",), ("canvas", COLUMN)], ids=lambda one: one[0])
+def test_every_export_says_which_question_is_half_marked(
+    autograder: Run, grades: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    adjusted = {"ada": [{"rule": "question", "item": "why", "after": 3}], "bela": [{"rule": "excused", "item": ""}]}
+    for path in (grades / "reports").iterdir():
+        told = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps(told | {"final": 3, "adjustments": adjusted.get(path.stem, [])}), encoding="utf-8")
+    more = ["--gradebook", DOWNLOADS / "canvas-gradebook.csv", "--assignment-column", COLUMN] if options[1:] else []
+    done = autograder("export", options[0], grades, *more, "--out", tmp_path / "made")
+    assert "autograder: HALF MARKED: why has points for 1, 1 left: stranger\\u202e.\n" in done.stderr
+
+
 def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: Path) -> None:
     out = tmp_path / "canvas.csv"
     gradebook = DOWNLOADS / "canvas-gradebook.csv"

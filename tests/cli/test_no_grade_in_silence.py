@@ -78,19 +78,25 @@ def another_case(kit: Path) -> tuple[str, ...]:
     wide = '("shift-small", "two rows", (2, 3)),\n        ("shift-wide", "a wide row", (1, 9)),'
     change(kit / FIXTURES / "cases.py", '("shift-small", "two rows", (2, 3)),', wide)
     change(kit / FIXTURES / "oracle.py", "value + factor", "value + 2 * factor")
+    change(kit / "solution/toy/toy.py", "torch.add(x, factor)", "torch.add(x, 2 * factor)")
     regenerate(kit)
     return ()
 
 
 def another_set(kit: Path) -> tuple[str, ...]:
-    (kit / "secret").write_text("0" * 64)
+    (kit / "secret").write_text("4f1c9a6e2b8d70355ce1a94b7f20d863")
     term = ("--term", "next", "--secret-file", "secret", "--out", "../next")
     assert autograder(kit, "fixtures", "regenerate", *term).returncode == 0
     return "--fixtures", "../next"
 
 
 def another_name(kit: Path) -> tuple[str, ...]:
-    assert autograder(kit, "rename", "ramp", "slope").returncode == 0
+    change(kit / FIXTURES / "items.toml", 'function = "ramp"', 'function = "slope"')
+    change(kit / FIXTURES / "probes.py", "student.ramp(", "student.slope(")
+    change(kit / "solution/toy/toy.py", "def ramp(", "def slope(")
+    mistakes = kit / FIXTURES / "mistakes.py"
+    mistakes.write_text(mistakes.read_text().replace('"ramp"', '"slope"').replace("def ramp(", "def slope("))
+    regenerate(kit)
     return ()
 
 
