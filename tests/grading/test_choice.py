@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import struct
 import tracemalloc
 import zipfile
@@ -18,9 +19,11 @@ from autograder.grading.choice import (
     assignment_of_item,
     assignment_of_submissions,
     assignments_to_release,
+    refuse_unlikely,
 )
+from autograder.submissions.finding import find
 from autograder.submissions.student_zips import holds_work
-from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.errors import FixtureError, UsageError
 
 ALL = find_assignments(KIT)
 NAMES = [assignment.name for assignment in ALL]
@@ -85,6 +88,44 @@ def test_a_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Pa
     put(tmp_path / "two" / "eve" / f"{second}.py")
     with pytest.raises(UsageError, match="submissions of several assignments"):
         assignment_of_submissions(KIT, [tmp_path / "two"])
+
+
+def test_an_assignment_that_cannot_be_read_is_named_before_another_is_taken(tmp_path: Path) -> None:
+    for name in ("bandits", "broken"):
+        shutil.copytree(
+            KIT / "fixtures" / "bandits", tmp_path / "fixtures" / name, ignore=shutil.ignore_patterns("*.s*")
+        )
+    (tmp_path / "fixtures" / "broken" / "items.toml").write_text("assignment = [")
+    put(tmp_path / "class" / "ada" / "bandits.py")
+    with pytest.raises(FixtureError, match=r"broken.items\.toml is not TOML.* Mend it, or .* --assignment: bandits\."):
+        assignment_of_submissions(tmp_path, [tmp_path / "class"])
+    assert assignment_of_submissions(tmp_path, [tmp_path / "class"], "bandits").name == "bandits"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "meant"),
+    [
+        ("{}/bandits.py", "x = 1\n", True),
+        ("{}/bandits_final.ipynb", "{{}}", True),
+        ("{}.py", "def {function}(): pass\n", True),
+        ("{}.py", "", True),  # an empty file says nothing
+        ("{}.py", "x = 1\n", False),
+        ("{}/grpo.py", "def another(): pass\n", False),
+    ],
+)
+def test_a_guess_that_is_not_true_of_most_is_refused(tmp_path: Path, name: str, text: str, meant: bool) -> None:
+    """A stray file says of which assignment a class is, and most of it is of another."""
+    bandits = next(one for one in ALL if one.name == "bandits")
+    put(tmp_path / "eve" / "bandits.py")
+    for student in ("ada", "bela"):
+        put(tmp_path / name.format(student), text.format(function=bandits.functions[0]))
+    candidates = find([tmp_path], bandits.module)
+    if meant:
+        refuse_unlikely(bandits, candidates)
+        return
+    with pytest.raises(UsageError, match=r"Of 3 submissions 2 hold nothing of bandits\..* --assignment\."):
+        refuse_unlikely(bandits, candidates)
+    refuse_unlikely(bandits, candidates[1:])
 
 
 def test_neither_links_nor_broken_zips_nor_pipes_say_anything(tmp_path: Path) -> None:
