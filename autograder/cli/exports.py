@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from autograder.cli.options import AssignmentOption, ReplaceFileOption, RosterOption, course
-from autograder.gradebook.class_reports import left_to_mark, named, read_grades
+from autograder.gradebook.class_reports import half_marked, named, read_grades
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.grading.assignments import find_assignment
 from autograder.platforms import canvas, moodle, plain
@@ -172,7 +172,7 @@ def _grades(folder: Path) -> list[Report]:
     reports = read_grades(folder)
     if above := [report.student for report in reports if (report.points or 0.0) > report.max_points]:
         _warn(f"Above {number(reports[0].max_points)} points, by extra credit: {named(above)}.")
-    if half := left_to_mark(reports):
+    if half := half_marked(reports):
         _warn(half)
     return reports
 

@@ -224,7 +224,6 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
 
 def _say_what_is_wrong(run: batch.Run, class_: Gathered) -> None:
     _say_who(class_)
-    _say_gone(run)
     _say_isolation(run)
     _say_lost(run)
 
@@ -242,16 +241,6 @@ def _say_who(class_: Gathered) -> None:
         print(f"autograder: NOT GRADED: {visible(sentence)}", file=sys.stderr)
     if len(class_.refused) > MOST_REFUSED:
         print(f"autograder: NOT GRADED: and {len(class_.refused) - MOST_REFUSED} more.", file=sys.stderr)
-
-
-def _say_gone(run: batch.Run) -> None:
-    """Whose row a run over a part of the class has taken out of the gradebook."""
-    if run.gone:
-        advice = "Their reports are kept: give one run the whole class, or a part of it another --out."
-        print(
-            f"autograder: NO LONGER IN grades.csv, for this run had no work of theirs: {named(run.gone)}. {advice}",
-            file=sys.stderr,
-        )
 
 
 def _say_isolation(run: batch.Run) -> None:

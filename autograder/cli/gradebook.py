@@ -27,9 +27,9 @@ from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
 from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
-from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.final_grades import Final, final_of, half_marked
-from autograder.gradebook.grade_changes import agree, grade_changes
+from autograder.gradebook.class_reports import half_marked, named, read_grades
+from autograder.gradebook.final_grades import Final, final_of
+from autograder.gradebook.grade_changes import grade_changes, stored_grades
 from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
 from autograder.gradebook.hand_in_times import Times
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
@@ -221,7 +221,7 @@ def chosen_rules(
         print(f"autograder: replaced: {sentence}.", file=sys.stderr)
     strangers = rules.check_students(students, out) if rules else []
     if strangers:
-        print(f"autograder: the policy names {_some(strangers)}, who handed in nothing.", file=sys.stderr)
+        print(f"autograder: the policy names {named(strangers)}, who handed in nothing.", file=sys.stderr)
     return rules
 
 
@@ -230,23 +230,20 @@ def show_changes(
 ) -> None:
     """Say whose grade in `out` these reports and final grades change; UsageError where nobody agreed to it."""
     changes = grade_changes(out, ((report, finals.get(report.student)) for report in reports))
-    if anew := [change.text for change in changes if change.asked]:
-        _say(f"Handed in anew: {_some(anew)}.", silent=silent)
-
-    def ask(sentence: str) -> bool:
-        _say(sentence, silent=silent or not (replace or _can_ask()))
-        return replace or (not silent and _can_ask() and typer.confirm("Write these grades?", err=True))
-
-    agree(out, changes, ask)
-
-
-def _say(sentence: str, *, silent: bool) -> None:
-    if not silent:
+    anew = [change.text for change in changes if change.asked]
+    rest = [change.text for change in changes if not change.asked]
+    can_ask = not (silent or replace) and sys.stdin.isatty() and sys.stderr.isatty()
+    if anew and not silent:
+        print(f"autograder: Handed in anew: {named(anew)}.", file=sys.stderr)
+    if not rest:
+        return
+    count = len(stored_grades(out)) or len(list((out / "reports").glob("*.json")))
+    sentence = f"Of {count} grades {len(rest)} change{'s' * (len(rest) == 1)}: {named(rest)}."
+    if not silent and (replace or can_ask):
         print(f"autograder: {sentence}", file=sys.stderr)
-
-
-def _can_ask() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    if not (replace or (can_ask and typer.confirm("Write these grades?", err=True))):
+        advice = "Nothing was written: --replace writes these grades, another --out keeps those that are there."
+        raise UsageError(f"{out} holds other grades. {sentence} {advice}")
 
 
 def apply_rules(
@@ -263,7 +260,7 @@ def apply_rules(
     elif not silent:
         _say_finals(out, reports, finals)
     _say_timeless(finals)
-    if half := half_marked({name: final.marked for name, final in finals.items() if not final.is_excused}):
+    if rules and rules.questions and (half := half_marked(read_grades(out))):
         print(f"autograder: {half}", file=sys.stderr)
     return finals
 
@@ -306,14 +303,9 @@ def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) 
 
 def _say_timeless(finals: dict[str, Final]) -> None:
     if timeless := [name for name, final in finals.items() if any(one.rule == "no-time" for one in final.adjustments)]:
-        sentence = f"NO FINAL GRADE for {_some(timeless)}: nothing says when they handed in."
+        sentence = f"NO FINAL GRADE for {named(timeless)}: nothing says when they handed in."
         print(f"autograder: {sentence}", file=sys.stderr)
 
 
 def _shown(points: float | None) -> str:
     return "none" if points is None else number(points)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_TOLD} more" if len(names) > MAX_TOLD else ""
-    return ", ".join(visible(name, 80) for name in names[:MAX_TOLD]) + more

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
-from autograder.course.kept_reports import Kept, Reports
-from autograder.course.results import Agree, Results
-from autograder.gradebook.class_statistics import Summary
+from autograder.course.kept_reports import Kept
+from autograder.course.results import Agree, Class, Results
 from autograder.grading.choice import known_as_another
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
@@ -28,25 +27,16 @@ from autograder.vocabulary.report import Report
 Progress = Callable[[Candidate, Report], None]
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, kw_only=True)
+class Run(Class):
     """What one call of `grade_all` did.
 
-    reports     in the order of the students; they lie on disk, and are read one at a time
-    isolation   the layers that every submission was graded under
-    fault       why the first of those that were not graded was not; "" where all were
-    reused      submissions whose report was there already, made of the same bytes
-    seconds     wall time
-    gone        who stood in the gradebook before, and does not now
+    reused    submissions whose report was there already, made of the same bytes
+    seconds   wall time
     """
 
-    reports: Reports
-    figures: Summary
-    isolation: tuple[str, ...]
-    fault: str
     reused: int
     seconds: float
-    gone: tuple[str, ...] = ()
 
 
 def grade_all(
@@ -85,7 +75,7 @@ def grade_all(
         of_run = {"jobs": jobs, "started": started, "seconds": round(seconds, 2), "versions": versions()}
         made = results.write_class(kept, of_run, agree)
         reused = sum(one.reused for one in kept)
-        return Run(made.reports, made.figures, made.isolation, made.fault, reused, seconds, made.gone)
+        return Run(**vars(made), reused=reused, seconds=seconds)
 
 
 @dataclass(frozen=True)

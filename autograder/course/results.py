@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from autograder import __version__
 from autograder.course.dashboard import answers_of, background, described_changes
 from autograder.course.engine import grading_key
 from autograder.course.history import began_of, with_history
@@ -46,10 +45,11 @@ STAGED = ".staged"
 Agree = Callable[[Iterable[Report]], Mapping[str, Final]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Class:
     """What is known of a whole class.
 
+    reports     in the order of the students; they lie on disk, and are read one at a time
     isolation   the layers that every submission was graded under
     fault       why the first of those that were not graded was not; "" where all were
     gone        who stood in the gradebook before, and does not now
@@ -88,11 +88,10 @@ class Results:
             self._lock.enter_context(alone(self._out))
             if is_graded(self._out):
                 self._new = self._out / STAGED
-            for root in {self._out, self._new}:
-                for folder in (root, *(root / name for name in FOLDERS)):
-                    folder.mkdir(exist_ok=True)
-                    for path in folder.glob(f"{WRITING}*"):
-                        path.unlink()
+            for folder in (root / name for root in {self._out, self._new} for name in FOLDERS):
+                folder.mkdir(parents=True, exist_ok=True)
+                for path in (*folder.parent.glob(f"{WRITING}*"), *folder.glob(f"{WRITING}*")):
+                    path.unlink()
             self._refuse_lookalikes()
             self._before = {name: _score(grade) for name, grade in stored_grades(self._out).items()}
             self._began = began_of(self._out / "run.json")
@@ -117,8 +116,9 @@ class Results:
                 continue
             report, details = from_bytes(data), read_details(_file(root, "details", submission.student))
             if report is not None and details is not None and self._fits(report, details, submission, layers):
-                self._forget_others(root, submission.student)
                 return report, details, hashlib.sha256(data).digest()
+            for name in FOLDERS if root != self._out else ():  # staged by a run that graded in another way
+                _file(root, name, submission.student).unlink(missing_ok=True)
         return None
 
     def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:
@@ -168,11 +168,13 @@ class Results:
                 isolation = report.isolation if isolation is None else _both(isolation, report.isolation)
                 fault = fault or next((item.message for item in report.items if item.points is None), "")
                 before = left.pop(name_cell(report.student), ABSENT)
-                if changes is not None:
-                    changes += _change(report, before)
+                now = NOT_GRADED if report.points is None else float(points_cell(report.points))
+                if changes is not None and before != now:
+                    changes.append(Change(report.student, before, now))
             if changes is not None:
                 changes += [Change(name, score, ABSENT) for name, score in left.items()]
-            made = Class(reports, page.summary(), isolation or (), fault, tuple(left))
+            figures, gone = page.summary(), tuple(left)
+            made = Class(reports=reports, figures=figures, isolation=isolation or (), fault=fault, gone=gone)
             described = self._described(made, kept) | run | {"changes": described_changes(changes)}
             known = background(self._grader.assignment, self._out)
             with replacing(self._out / "index.html") as index:
@@ -209,11 +211,6 @@ class Results:
         staged = _file(self._new, folder, student)
         return staged if staged.is_file() else _file(self._out, folder, student)
 
-    def _forget_others(self, root: Path, student: str) -> None:
-        """Take away what an earlier run has staged of a student whose report in place is right."""
-        for name in FOLDERS if root != self._new else ():
-            _file(self._new, name, student).unlink(missing_ok=True)
-
     def _fits(
         self, known: Report, details: Details, submission: Submission, layers: Collection[tuple[str, ...]]
     ) -> bool:
@@ -224,7 +221,6 @@ class Results:
             and known.submission.path == submission.path
             and known.fixtures == self._fixtures_of(submission.student).sha256
             and known.isolation in layers
-            and known.kit == __version__
             and (details.submission, details.fixtures, details.engine)
             == (submission.sha256, known.fixtures, self._engine)
             and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
@@ -273,12 +269,6 @@ def _text(path: Path) -> str | None:
     with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
         return path.read_bytes().decode()
     return None
-
-
-def _change(report: Report, before: float | str) -> list[Change]:
-    """What differs from the last run's gradebook."""
-    now = NOT_GRADED if report.points is None else float(points_cell(report.points))
-    return [] if before == now else [Change(report.student, before, now)]
 
 
 def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

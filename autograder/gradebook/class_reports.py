@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from autograder.gradebook.final_grades import half_marked
 from autograder.gradebook.roster import Roster, alternatives, index, match
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
@@ -97,10 +96,15 @@ def _with_final(report: Report, path: Path) -> Report:
     return FinalReport(**given, final=final, final_max=most, reasons=reasons, is_excused=excused, marked=marked)
 
 
-def left_to_mark(reports: Iterable[Report]) -> str:
-    """A sentence on questions in words that are half marked in these reports; "" where none is."""
+def half_marked(reports: Iterable[Report]) -> str:
+    """Of each question in words that has points for some and not for all: how many are left, and who; else ""."""
     finals = [report for report in reports if isinstance(report, FinalReport) and not report.is_excused]
-    return half_marked({report.student: report.marked for report in finals})
+    told = []
+    for question in sorted({question for report in finals for question in report.marked}):
+        if left := [report.student for report in finals if question not in report.marked]:
+            counts = f"{len(finals) - len(left)} marked, {len(left)} left"
+            told.append(f"{visible(question, 80)}: {counts}: {named(left)}")
+    return f"HALF MARKED: {'; '.join(told)}." if told else ""
 
 
 def why_not_graded(report: Report) -> str:
@@ -160,4 +164,4 @@ def to_json(data: Mapping[str, Any] | Sequence[Any], indent: int | None = 1) -> 
 def named(students: Sequence[str]) -> str:
     """Some names, as a sentence shows them."""
     more = f" and {len(students) - 10} more" if len(students) > 10 else ""
-    return ", ".join(visible(student, 40) for student in students[:10]) + more
+    return ", ".join(visible(student, 80) for student in students[:10]) + more

@@ -20,7 +20,7 @@ from autograder.gradebook.policy import DAY, EVERYBODY, LEAVES, ChangedItem, Lat
 from autograder.gradebook.rules import Rules
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.text import number, visible
+from autograder.vocabulary.text import number
 
 LEFT_OUT = {"excused": "excused", "dropped": "left out as one of the lowest", "cancelled": "cancelled for all"}
 
@@ -56,11 +56,6 @@ class Final:
     def excused_items(self) -> frozenset[str]:
         """The items that its student is excused from."""
         return frozenset(one.item for one in self.adjustments if one.rule == "excused")
-
-    @property
-    def marked(self) -> frozenset[str]:
-        """The questions in words that a person has given points for."""
-        return frozenset(one.item for one in self.adjustments if one.rule == "question" and one.after is not None)
 
     @property
     def reasons(self) -> str:
@@ -125,19 +120,6 @@ def _decided(own: Iterable[Override], points: float | None, adjustments: list[Ad
             adjustments.append(Adjustment(rule, "", points, after, override.comment))
             points = after
     return points
-
-
-def half_marked(marked: Mapping[str, frozenset[str]]) -> str:
-    """Of each question in words that somebody has points for and others not: how many are left, and who; else "".
-
-    marked   student → the questions that have points, of everybody who is not excused
-    """
-    told = []
-    for question in sorted(frozenset[str]().union(*marked.values())):
-        if left := sorted(student for student, own in marked.items() if question not in own):
-            names = ", ".join(visible(student, 40) for student in left[:10]) + ", …" * (len(left) > 10)
-            told.append(f"{visible(question, 80)} has points for {len(marked) - len(left)}, {len(left)} left: {names}")
-    return f"HALF MARKED: {'; '.join(told)}." if told else ""
 
 
 def most_of(report: Report, rules: Rules) -> float:

@@ -8,8 +8,7 @@ own grade: that is what it was graded for.
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from autograder.vocabulary.report import Report, read_report
 from autograder.vocabulary.rows import table_of
 from autograder.vocabulary.text import number, visible
 
-MOST_NAMED = 10
-
 
 @dataclass(frozen=True)
 class Grade:
@@ -34,12 +31,12 @@ class Grade:
     status: str
 
     @property
-    def is_none(self) -> bool:
-        """Whether there is no grade, through no decision of a person."""
-        return not self.final and self.status != "graded"
+    def text(self) -> str:
+        """The final grade, or why there is none."""
+        return self.final or (self.status if self.status != "graded" else "none")
 
 
-GONE = Grade("", "", "gone")
+NOT_GRADED, GONE = "not graded", Grade("", "", "gone")
 
 
 @dataclass(frozen=True)
@@ -53,16 +50,11 @@ class GradeChange:
 
     @property
     def text(self) -> str:
-        """`ada 83 → 82`; where points and final grade differ, both."""
-        before, after = self.before, self.after
-        if before.status != after.status:
-            shown = f"{before.final or before.status} → {after.final or after.status}"
-        elif (before.points, after.points) == (before.final, after.final):
-            shown = f"{before.final or 'none'} → {after.final or 'none'}"
-        else:
-            pairs = (("points", before.points, after.points), ("final", before.final, after.final))
-            shown = ", ".join(f"{what} {old or 'none'} → {new or 'none'}" for what, old, new in pairs if old != new)
-        return f"{visible(self.student, 40)} {shown}"
+        """`ada 83 → 82`: the final grade, and where that stays the points."""
+        before, after, what = self.before.text, self.after.text, ""
+        if before == after:
+            before, after, what = self.before.points or "none", self.after.points or "none", "points "
+        return f"{visible(self.student, 40)} {what}{before} → {after}"
 
 
 def stored_grades(out: Path) -> dict[str, Grade]:
@@ -96,36 +88,18 @@ def grade_changes(out: Path, after: Iterable[tuple[Report, Final | None]]) -> li
         stored = read_report(out / "reports" / f"{file_stem(report.student)}.json")
         if before is None and stored is not None:
             before = _grade(stored, stored.points)
-        if before is not None and before != now and not before.is_none:
-            asked = stored is not None and not now.is_none and _is_anew(out, report, stored, before)
+        if before is not None and before != now and before.text != NOT_GRADED:
+            asked = stored is not None and now.text != NOT_GRADED and _is_anew(out, report, stored, before)
             changes.append(GradeChange(report.student, before, now, asked))
     return changes + [GradeChange(name, before, GONE, asked=False) for name, before in left.items()]
 
 
-def agree(out: Path, changes: Sequence[GradeChange], ask: Callable[[str], bool]) -> None:
-    """Raise UsageError, which names who changes, unless nobody does whose hand-in is the same, or `ask` says yes."""
-    unasked = [change.text for change in changes if not change.asked]
-    if not unasked:
-        return
-    named = ", ".join(unasked[:MOST_NAMED])
-    more = f" and {len(unasked) - MOST_NAMED} more" if len(unasked) > MOST_NAMED else ""
-    count = len(stored_grades(out)) or len(list((out / "reports").glob("*.json")))
-    sentence = f"Of {count} grades {len(unasked)} change{'s' * (len(unasked) == 1)}: {named}{more}."
-    if not ask(sentence):
-        advice = "Nothing was written: --replace writes these grades, another --out keeps those that are there."
-        raise UsageError(f"{out} holds other grades. {sentence} {advice}")
-
-
 def refuse_another(out: Path, assignment: str) -> None:
     """Raise UsageError where a folder holds the grades of another assignment."""
-    held: set[str] = set()
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        held = {str(json.loads((out / "run.json").read_bytes())["assignment"])}
-    if not held:  # of a run that was killed
-        reports = map(read_report, sorted((out / "reports").glob("*.json")))
-        held = {report.assignment for report in reports if report is not None}
-    if others := held - {assignment}:
-        fact = f"{out} holds grades of {visible(min(others), 80)!r}, not of {assignment!r}"
+    reports = map(read_report, sorted((out / "reports").glob("*.json")))
+    held = next((report.assignment for report in reports if report is not None), assignment)
+    if held != assignment:
+        fact = f"{out} holds grades of {visible(held, 80)!r}, not of {assignment!r}"
         raise UsageError(f"{fact}: a folder belongs to one assignment. Give another --out.")
 
 
@@ -144,9 +118,7 @@ def _is_anew(out: Path, report: Report, stored: Report, before: Grade) -> bool:
 
 
 def _grade(report: Report, final: float | None) -> Grade:
-    earned = [item.points for item in report.items]
-    points = None if None in earned else round(sum(one or 0.0 for one in earned), 2)
-    return Grade(points_cell(points), points_cell(final), report.status.replace("_", " "))
+    return Grade(points_cell(report.points), points_cell(final), report.status.replace("_", " "))
 
 
 def _points(cell: str) -> str:

@@ -93,7 +93,7 @@ def test_every_export_says_which_question_is_half_marked(
         path.write_text(json.dumps(told | {"final": 3, "adjustments": adjusted.get(path.stem, [])}), encoding="utf-8")
     more = ["--gradebook", DOWNLOADS / "canvas-gradebook.csv", "--assignment-column", COLUMN] if options[1:] else []
     done = autograder("export", options[0], grades, *more, "--out", tmp_path / "made")
-    assert "autograder: HALF MARKED: why has points for 1, 1 left: stranger\\u202e.\n" in done.stderr
+    assert "autograder: HALF MARKED: why: 1 marked, 1 left: stranger\\u202e.\n" in done.stderr
 
 
 def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: Path) -> None:

@@ -223,17 +223,19 @@ def test_a_graded_class_is_printed_with_points_what_stands_out_and_where_to_look
     assert "unchanged" not in fresh.out
 
 
-def test_a_run_over_a_part_of_the_class_says_whom_the_gradebook_has_lost(
+def test_a_run_over_a_part_of_the_class_takes_nobody_out_unasked(
     run: Callable[..., Done], unfinished: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "grades"
-    assert "NO LONGER" not in run("grade", unfinished, "--out", out).err
+    assert run("grade", unfinished, "--out", out).code == 0
     late = put(tmp_path / "late" / "cleo" / MODULE).parent.parent
+    before = (out / "grades.csv").read_bytes()
     part = run("grade", late, "--out", out, "--quiet")
-    assert part.code == 0
-    assert "NO LONGER IN grades.csv, for this run had no work of theirs: ada, " in part.err
+    assert (part.code, (out / "grades.csv").read_bytes()) == (2, before)
+    assert "Of 2 grades 2 change: ada 0 → gone, bela 0 → gone. Nothing was written: --replace" in part.err
+    assert run("grade", late, "--out", out, "--quiet", "--replace") == Done(0, "", "")
     assert (out / "reports" / "ada.json").is_file()
-    assert "NO LONGER" not in run("grade", unfinished, late, "--out", out).err
+    assert run("grade", unfinished, late, "--out", out).err == ""
 
 
 def test_a_page_tells_of_the_class_once_that_is_asked_for_until_it_is_taken_away(
@@ -262,7 +264,7 @@ def test_what_pages_tell_of_the_class_stays_through_rules_and_runs_after_them(
         put(unfinished / f"student {place}" / MODULE)
     rows = put(tmp_path / "overrides.csv", f"student,item,points,comment\nbela,{ASSIGNMENT.items[0].id},1,shown\n")
     assert of_all in page_of(run, "grade", unfinished, "--out", out, "--class-on-pages")
-    assert of_all in page_of(run, "gradebook", out, "--overrides", rows)
+    assert of_all in page_of(run, "gradebook", out, "--overrides", rows, "--replace")
     assert "90 % of 10 have fewer points." in (out / "feedback" / "bela.html").read_text()
     again = run("grade", unfinished, "--out", out, "--quiet")
     assert (again.out, again.err) == ("", "")

@@ -129,7 +129,7 @@ def a_part_of_the_class(kit: Path) -> tuple[str, ...]:
         (another_set, "1 changes: cleo 7 → 10"),
         (another_name, "3 change: ada 10 → 4, bela 6 → 0, cleo 7 → 4"),
         (another_engine, "3 change: ada 10 → 5, bela 6 → 3, cleo 7 → 3.5"),
-        (another_decision, "1 changes: ada final 10 → 7"),
+        (another_decision, "1 changes: ada 10 → 7"),
         (a_part_of_the_class, "1 changes: bela 6 → gone"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),

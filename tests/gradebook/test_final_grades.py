@@ -17,7 +17,7 @@ from toy_kit import autograder
 from autograder.cli.gradebook import apply_rules
 from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.class_reports import common_maximum, read_grades
-from autograder.gradebook.final_grades import Final, final_of, half_marked
+from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import BEGIN, stored_reports, with_final, without_finals, write_finals
 from autograder.gradebook.overrides import JOURNAL, Override, decisions_of
 from autograder.gradebook.policy import Late, Policy, read_policy
@@ -445,15 +445,6 @@ def test_a_comment_on_an_answer_makes_no_question_count() -> None:
     assert (found.points, found.most, found.reasons) == (20, 20, "question-spread: read")
 
 
-@pytest.mark.parametrize("extra_credit", [True, False])
-def test_a_question_is_half_marked_until_all_have_points(extra_credit: bool) -> None:
-    policy = Policy(extra_credit=extra_credit)
-    ada, bela = (finals(report(name), policy, answered(4.0)).marked for name in ("ada", "bela"))
-    assert half_marked({"ada": ada, "bela": bela}) == "HALF MARKED: question-spread has points for 1, 1 left: bela."
-    assert half_marked({"ada": ada}) == half_marked({"bela": bela}) == half_marked({}) == ""
-    assert finals(report(), policy, answered(None)).marked == frozenset()
-
-
 def test_extra_credit_may_exceed_the_maximum_and_the_page_says_so() -> None:
     found = finals(report(), Policy(questions={"extra_credit": True}), answered(4.0))
     assert (found.points, found.most) == (24, 20)
@@ -609,7 +600,7 @@ def test_whoever_has_no_final_grade_is_named_loudly_and_so_is_whom_the_policy_na
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
         "autograder: the policy names zoe, who handed in nothing.",
-        "autograder: Of 2 grades 1 changes: bela final 0 → none.",
+        "autograder: Of 2 grades 1 changes: bela 0 → none.",
         "autograder: NO FINAL GRADE for bela: nothing says when they handed in.",
     ]
 
