@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from autograder.gradebook.roster import Roster
+from autograder.gradebook.roster import Roster, key
 from autograder.submissions import student_zips
 from autograder.submissions.names import (
     COPY,
@@ -81,6 +81,7 @@ class Gathered:
     unknown   who is in no roster
     ignored   names of what lay among submissions and is none
     refused   a sentence for each whose work is not graded, since it is not clear whose or which it is
+    alike     a sentence for each two names, from two platforms, that may be one student's
     """
 
     candidates: tuple[Candidate, ...]
@@ -88,6 +89,7 @@ class Gathered:
     unknown: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,25 @@ def gather(found: Iterable[HandIn], roster: Roster | None = None, deadline: date
     refused += [one for one in chosen if isinstance(one, str)]
     absent = [person.student for person in roster.people if person.student not in by_student] if roster else []
     candidates = tuple(one for one in chosen if not isinstance(one, str))
-    return Gathered(candidates, tuple(absent), tuple(sorted(unknown)), refused=tuple(dict.fromkeys(refused)))
+    alike = tuple(_alike(one for one in candidates if roster is None or one.student in unknown))
+    return Gathered(candidates, tuple(absent), tuple(sorted(unknown)), (), tuple(dict.fromkeys(refused)), alike)
+
+
+def _alike(candidates: Iterable[Candidate]) -> Iterator[str]:
+    """A sentence for two names of the same words, whatever their order, whose ids are of two platforms."""
+    seen: dict[str, tuple[str, str, str]] = {}
+    for student, identity in ((one.student, one.identity) for one in candidates if one.identity):
+        platform, _, number = identity.rpartition(":")
+        name = student.removesuffix(f"_{number}")
+        words = re.findall(r"\w+", key(name))
+        for form in ("".join(words[at:] + words[:at]) for at in range(len(words))):  # Canvas runs them together
+            other, another, known = seen.setdefault(form, (student, platform, number))
+            if another != platform:
+                longer = max(other.removesuffix(f"_{known}"), name, key=len)  # which is in words
+                line = ",".join(visible(cell, 80) for cell in (longer, known, number))
+                both = f"{visible(other, 80)} and {visible(student, 80)}"
+                yield f"{both} may be one student. If so, a --roster joins them: student,id,login with the line {line}."
+                break
 
 
 def _students(owner: Owner, hand_in: HandIn, roster: Roster | None) -> tuple[_Claim, list[str]]:
@@ -149,7 +169,7 @@ def _not_by_name(claim: _Claim, student: str) -> str:
 
 def _chosen(student: str, found: Sequence[_Claim]) -> Candidate | str:
     """The one of several that counts, or a sentence on why that cannot be told."""
-    accounts = sorted({claim.account for claim in found})
+    accounts = sorted({student if claim.by_id else claim.account for claim in found})  # a roster may join some by ids
     if len(accounts) > 1:
         both = f"{visible(accounts[0], 100)} and {visible(accounts[1], 100)}"
         return f"{both} would both be {visible(student, 100)}: say in the roster who is who."

@@ -20,7 +20,8 @@ from places import KIT
 
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.gradescope.download import MAX_SUBMITTERS, read_metadata
-from autograder.platforms.hand_in import Gathered
+from autograder.platforms.hand_in import Gathered, HandIn, Owner
+from autograder.platforms.hand_in import gather as gather_hand_ins
 from autograder.platforms.known_layouts import NAMES
 from autograder.platforms.layouts import gathered
 from autograder.submissions import class_zips as downloads
@@ -429,6 +430,32 @@ def test_two_accounts_that_would_be_one_student_are_refused_and_nobody_else(tmp_
     assert found.refused == (
         "Ana_eve@x.edu bears the name of Ana, whom the roster knows by another id: say in the roster who it is.",
     )
+
+
+@pytest.mark.parametrize(
+    ("owners", "line"),
+    [
+        ((("Ada Lovelace_1001", "moodle:1001"), ("lovelaceada_77", "canvas:77")), "Ada Lovelace,1001,77"),
+        ((("Đặng Thị An_5", "moodle:5"), ("an đặng thị_a@x.edu", "a@x.edu")), "an đặng thị,a@x.edu,5"),
+        ((("Ada Lovelace_1001", "moodle:1001"), ("Ada Lovelace_77", "moodle:77")), None),  # two of the same name
+        ((("Ada Lovelace_1001", "moodle:1001"), ("byronada_77", "canvas:77")), None),
+        ((("ada_lovelace", ""), ("lovelaceada_77", "canvas:77")), None),  # staff called a folder that
+    ],
+)
+def test_two_names_of_one_student_are_named_with_what_joins_them(
+    owners: tuple[tuple[str, str], ...], line: str | None
+) -> None:
+    found = [
+        HandIn((Owner(*own),), Path(own[0]), own[0], submitted=datetime(2031, 1, day, tzinfo=UTC))
+        for day, own in enumerate(owners, start=1)
+    ]
+    told = gather_hand_ins(found).alike
+    assert [sentence.rpartition(" the line ")[2] for sentence in told] == ([f"{line}."] if line else [])
+    if line:
+        person, *ids = line.split(",")
+        joined = gather_hand_ins(found, Roster((Person(person, "", keys_of({person, *ids})),)))
+        assert [(one.student, one.shown) for one in joined.candidates] == [(person, owners[1][0])]
+        assert (joined.refused, joined.alike) == ((), ())
 
 
 def test_two_submissions_that_nothing_orders_are_refused(tmp_path: Path) -> None:
