@@ -242,8 +242,7 @@ def show_changes(
     if not silent and (replace or can_ask):
         print(f"autograder: {sentence}", file=sys.stderr)
     if not (replace or (can_ask and typer.confirm("Write these grades?", err=True))):
-        advice = "Nothing was written: --replace writes these grades, another --out keeps those that are there."
-        raise UsageError(f"{out} holds other grades. {sentence} {advice}")
+        raise UsageError(f"{out} holds other grades. {sentence} Nothing was written: --replace writes these grades.")
 
 
 def apply_rules(
