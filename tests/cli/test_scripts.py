@@ -179,7 +179,9 @@ def test_grade_prints_one_json_document_for_a_script(kit: Path, said: Callable[.
     }  # fmt: skip
     assert (bela["points"], bela["not_passed"]) == (6.0, ["shift-values"])
     (kit / "o.csv").write_text("student,item,points,comment\nbela,,9,agreed\n")
-    _, again = said("grade", "class", "--out", "for-scripts", "--jobs", "1", "--json", "--overrides", "o.csv")
+    options = ("--jobs", "1", "--json", "--overrides", "o.csv")
+    assert said("grade", "class", "--out", "for-scripts", *options) == (2, "")
+    _, again = said("grade", "class", "--out", "for-scripts", *options, "--replace")
     assert [one["final"] for one in json.loads(again)["students"]] == [10.0, 9.0]
 
 
