@@ -142,7 +142,7 @@ def test_a_folder_that_is_there_keeps_the_mode_that_its_owner_gave_it(
 
 @pytest.mark.usefixtures("open_umask")
 def test_the_page_of_a_course_is_as_private_as_the_most_private_of_its_folders(tmp_path: Path) -> None:
-    for name, rights in (("one", 0o755), ("two", 0o750)):
+    for name, rights in (("bandits", 0o755), ("policy_gradient", 0o750)):
         (tmp_path / name / "reports").mkdir(parents=True)
         made = replace(report("ada"), assignment=name)
         (tmp_path / name / "reports" / "ada.json").write_bytes(to_bytes(made))
