@@ -87,6 +87,11 @@ def test_only_the_warm_server_and_what_runs_in_a_notebook_import_the_worker() ->
     assert importers == ["checking.live", "sandbox.inside.server"]
 
 
+def test_hand_ins_are_read_within_limits_but_by_students() -> None:
+    importers = [module for module in MODULES if "submissions.reading" in engine_imports(module)]
+    assert importers == ["checking.checker", "submissions.limited"]
+
+
 def test_one_module_alone_knows_torch() -> None:
     knowing = [module for module in MODULES if {name.split(".")[0] for name in imported(module)} & HEAVY]
     assert knowing == [TENSORS]

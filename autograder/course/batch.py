@@ -19,7 +19,7 @@ from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import Details
 from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Isolation, Sandbox
-from autograder.submissions.reading import read
+from autograder.submissions.limited import read
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report

@@ -17,15 +17,14 @@ from autograder.grading.assignments import find_assignments, unreadable
 from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
+from autograder.submissions.limited import read
 from autograder.submissions.names import defines_one
-from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate, Submission, quoted
 from autograder.vocabulary.errors import FixtureError, UsageError
-from autograder.vocabulary.folders import entries_of, open_regular, opened_zip
+from autograder.vocabulary.folders import beginning, entries_of, names_in_zip
 
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 8
-MAX_READ = 2**20  # bytes of a file that is searched for functions
 MAX_FILES_READ = 200
 SOURCES = (".py", ".ipynb")
 NEARLY_ALL = 0.8  # of the graded functions of an assignment
@@ -127,12 +126,15 @@ def known_as_another(submission: Submission, candidate: Candidate, assignment: A
 
     It is where it defines nearly all functions of the other, and of this one none but those of that name there.
     """
-    if submission.fault or 2 * len(_defined(submission, assignment.functions)) > len(assignment.functions):
+    unread = submission.fault or submission.functions is None
+    if unread or 2 * len(_defined(submission, assignment.functions)) > len(assignment.functions):
         return submission
     for other in find_assignments(assignment.folder.parents[1]):
         if other.name == assignment.name or _defined(submission, set(assignment.functions) - set(other.functions)):
             continue
         theirs = read(candidate, other.module, other.untouched_source())
+        if theirs.functions is None:
+            break  # to read it takes too much, and would again
         if len(names := _defined(theirs, other.functions)) >= NEARLY_ALL * len(other.functions):
             what = f"{quoted(theirs.path)} defines {', '.join(names[:3])}{' and others' * bool(names[3:])}"
             problem = f"This is {other.name}, not {assignment.name}: {what}."
@@ -182,7 +184,7 @@ def _by_part_of_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assi
 
 def _by_function(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
     sources = [file for file in files if isinstance(file, Path) and file.suffix.lower() in SOURCES]
-    text = b"\n".join(_beginning(file) for file in sources[:MAX_FILES_READ])
+    text = b"\n".join(beginning(file) for file in sources[:MAX_FILES_READ])
     defined = {name.decode() for name in re.findall(rb"\bdef\s+([A-Za-z_]\w*)", text)}
     return [one for one in known if defined & set(one.functions)]
 
@@ -217,15 +219,7 @@ def _members(path: Path) -> Iterator[PurePosixPath]:
     if path.suffix.lower() != ".zip":
         return
     try:
-        with path.open("rb") as stream, opened_zip(stream) as archive:
-            yield from (PurePosixPath(name) for name in archive.namelist()[:MAX_ENTRIES])
+        with path.open("rb") as stream:
+            yield from map(PurePosixPath, names_in_zip(stream))
     except Exception:  # zipfile raises a dozen types on damaged input
         return
-
-
-def _beginning(path: Path) -> bytes:
-    try:
-        with open_regular(path) as stream:
-            return stream.read(MAX_READ)
-    except OSError:
-        return b""

@@ -33,7 +33,7 @@ from autograder.grading.remarks.details import Details
 from autograder.grading.remarks.pictures import curve_of, picture_of
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.submissions.submission import Submission
-from autograder.submissions.syntax import written
+from autograder.submissions.syntax import outline, outlined, written
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo
 
@@ -125,8 +125,8 @@ class Grader:
         judge = Judge(module, submission, failure, self.assignment.renamed)
         judged = withheld({item.id: self._judged(item, outcomes, judge) for item in items})
         names = self._names(items, outcomes, judged)
-        texts = self.assignment.untouched_source(), submission.source
-        told = ItemJudge(self.assignment.items, self.fixtures, judged, outcomes, texts)
+        functions = outline(self.assignment.untouched_source()), outlined(submission)
+        told = ItemJudge(self.assignment.items, self.fixtures, judged, outcomes, functions)
         results = [told.result(item, names.get(item.id, ())) for item in items]
         results = self._with_counterexamples(results, submission, program, sandbox)
         outcomes |= self._run(program, sandbox, (), curves)  # last, and in a worker of their own: they earn nothing
@@ -177,7 +177,7 @@ class Grader:
         failed = [next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results]
         pictures = [picture_of(case, outcomes[case.id]) for case in self.fixtures.cases if case.id in failed]
         wrong = {item.function for item in results if item.verdict == "failed"}
-        answers, code = self._answers(results, outcomes), written(judge.submission.source, wrong)
+        answers, code = self._answers(results, outcomes), written(judge.submission, wrong)
         shown = replace(shown, curves=tuple(found), pictures=tuple(filter(None, pictures)))
         return replace(shown, answers=answers, code=code, calls=calls_of(results, self.fixtures.cases))
 

@@ -32,7 +32,7 @@ from autograder.grading.remarks.wording import (
 )
 from autograder.sandbox.calls import OUT_OF_TIME, Outcome
 from autograder.submissions.names import defines_one
-from autograder.submissions.submission import Submission
+from autograder.submissions.submission import Function, Submission
 from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Verdict
 
 NOT_RUN_ORDER: tuple[Verdict, ...] = ("timed_out", "crashed", "out_of_memory", "raised", "missing", "failed", "not_run")
@@ -150,14 +150,14 @@ class ItemJudge:
 
     judged     item → the verdicts on its cases
     outcomes   case → what became of it
-    texts      the module as it was handed out, and the student's
+    functions  of the module as it was handed out, and of the student's
     """
 
     items: Sequence[Item]
     fixtures: Fixtures
     judged: Mapping[str, Sequence[Judged]]
     outcomes: Mapping[str, Outcome]
-    texts: tuple[str, str]
+    functions: tuple[Mapping[str, Function], Mapping[str, Function]]
 
     def result(self, item: Item, names: tuple[str, ...] = ()) -> ItemResult:
         """Points, the first failure in words and what to think about; `names` are the known mistakes that it is."""
@@ -181,7 +181,7 @@ class ItemJudge:
         message = f"{message}\n{updates}" if updates else message
         if slugs:
             hint = hint_of_names(slugs, self.fixtures.hints)
-        elif default := hint_of_defaults([one.case for one in own if not one.passed], *self.texts):
+        elif default := hint_of_defaults([one.case for one in own if not one.passed], *self.functions):
             hint = default
         elif called := called_item(listed, item, self.judged):
             hint = hint_of_called(called)

@@ -29,7 +29,7 @@ from autograder.submissions.names import (
     taken_for,
 )
 from autograder.submissions.submission import CAPS, Candidate, shown_name, student_name
-from autograder.vocabulary.folders import open_regular
+from autograder.vocabulary.folders import beginning
 from autograder.vocabulary.text import visible
 
 RESUBMITTED = re.compile(r"(.*?)(?:-(\d{1,4}))?", re.DOTALL)
@@ -282,13 +282,7 @@ def _holds(path: Path, wanted: Wanted) -> bool:
     kind = kind_of(path.name)
     if kind == ".zip":
         return student_zips.holds_work(path, wanted.module)
-    if kind not in CAPS or not wanted.functions:
-        return False
-    try:
-        with open_regular(path) as stream:
-            return is_begun(stream.read(CAPS[".py"]), wanted.functions)
-    except OSError:
-        return False
+    return kind in CAPS and bool(wanted.functions) and is_begun(beginning(path), wanted.functions)
 
 
 def taken(name: str, path: Path, wanted: Wanted) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ from autograder.submissions.finding import (
     place_at,
     works_beside,
 )
-from autograder.submissions.names import parts_of
+from autograder.submissions.names import is_too_long, parts_of
 from autograder.submissions.student_folders import holds_work as folder_holds_work
 from autograder.submissions.submission import Candidate, quoted
 from autograder.vocabulary.errors import UsageError
@@ -166,7 +166,7 @@ def _unwrapped(path: Path) -> Path:
 def _refuse_class(path: Path) -> None:
     """Raise UsageError where a zip that nobody called a class looks like one."""
     try:
-        looks = looks_like_class(parts_of(members(path)))
+        looks = looks_like_class([parts for parts in parts_of(members(path)) if not any(map(is_too_long, parts))])
     except UsageError:  # `read` says what is wrong with it
         return
     if looks:
@@ -217,7 +217,11 @@ def _at(opened: _Opened, asked: _Asked) -> _Found:
     return _Found(
         [replace(one, fault=opened.fault_of(one, asked.module)) for one in found.hand_ins],
         [*found.ignored, *(entry.name for entry in hidden if entry not in work)],
-        [*found.refused, *(_hidden(entry.name) for entry in work)],
+        [
+            *found.refused,
+            *(_hidden(entry.name) for entry in work),
+            *sorted(opened.unpacked.refused if opened.unpacked else ()),
+        ],
     )
 
 

@@ -8,15 +8,14 @@ unpacked costs the one entry at the top that it lies in, which is one student's,
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import stat
 import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from autograder.submissions.names import kind_of, parts_of, suffix_of
+from autograder.submissions.names import LONGEST_NAME, is_too_long, kind_of, parts_of, suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.folders import LEFT_BEHIND
@@ -33,7 +32,7 @@ MAX_TOTAL = 4 * 2**30
 MAX_OF_ONE = 256 * 2**20  # bytes of one student's files, unpacked
 MAX_ENTRIES_OF_ONE = 10_000
 MAX_DEPTH = 12
-LONGEST_NAME = 200  # bytes; file systems stop at 255
+TOO_LONG = f"a name has more than {LONGEST_NAME} bytes"
 
 
 @dataclass
@@ -42,11 +41,13 @@ class Unpacked:
 
     lost      name at the top → the end of a sentence on what of it could not be unpacked
     skipped   name at the top → likewise, on what was left where it was: it matters where nothing else is to grade
+    refused   a sentence for each entry at the top that no file system would take
     """
 
     folder: Path
     lost: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
 
 
 def members(path: Path) -> list[zipfile.ZipInfo]:
@@ -54,8 +55,8 @@ def members(path: Path) -> list[zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(path) as opened:
             found = [member for member in opened.infolist() if not member.is_dir()]
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}): check its permissions.") from None
+    except (OSError, MemoryError) as error:
+        raise UsageError(f"{path} cannot be read ({_reason(error)}): check its permissions.") from None
     except Exception:  # zipfile raises a dozen types on damaged input
         raise UsageError(f"{path} is damaged, or no zip file: download it again.") from None
     if len(found) > MAX_ENTRIES:
@@ -78,6 +79,9 @@ def unpack(path: Path, target: Path) -> Unpacked:
             if not parts or not LEFT_BEHIND.isdisjoint(parts):
                 continue
             _refuse_outside(parts, path)
+            if any(map(is_too_long, parts[: below + 1])):
+                unpacked.refused.add(f"{_shown(parts)} is not graded, since {TOO_LONG}: unpack it by hand.")
+                continue
             owner = parts[min(below, len(parts) - 1)]
             count, size = used.get(owner, (0, 0))
             used[owner] = count + 1, size
@@ -86,9 +90,9 @@ def unpack(path: Path, target: Path) -> Unpacked:
                 continue
             try:
                 most = min(room, _cap(parts, below))
-                written = _write(opened, member, target.joinpath(*map(_short, parts)), most)
-            except OSError as error:
-                _note(unpacked.lost, target, parts, below, f"cannot be unpacked ({error.strerror}): {_shown(parts)}")
+                written = _write(opened, member, target.joinpath(*parts), most)
+            except (OSError, MemoryError) as error:
+                _note(unpacked.lost, target, parts, below, f"cannot be unpacked ({_reason(error)}): {_shown(parts)}")
                 continue
             except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, zlib.error) as error:
                 raise UsageError(f"{path} is damaged at {_shown(parts)} ({error}): download it again.") from None
@@ -96,6 +100,10 @@ def unpack(path: Path, target: Path) -> Unpacked:
             if room <= 0:
                 raise UsageError(f"{path} holds more than {MAX_TOTAL // 2**30} GiB: unpack it, and give the folder.")
     return unpacked
+
+
+def _reason(error: OSError | MemoryError) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else "no memory left"
 
 
 def _below(paths: Sequence[Sequence[str]]) -> int:
@@ -111,6 +119,8 @@ def _too_much(parts: Sequence[str], count: int, size: int) -> str:
         return f"holds more than {MAX_ENTRIES_OF_ONE} files"
     if size >= MAX_OF_ONE:
         return f"holds more than {MAX_OF_ONE // 2**20} MiB"
+    if any(map(is_too_long, parts)):
+        return f"holds {_shown(parts)}, of which {TOO_LONG}"
     if len(parts) > MAX_DEPTH:
         return f"holds a file more than {MAX_DEPTH} folders deep: {_shown(parts)}"
     return ""
@@ -119,10 +129,10 @@ def _too_much(parts: Sequence[str], count: int, size: int) -> str:
 def _note(noted: dict[str, str], folder: Path, parts: Sequence[str], below: int, reason: str) -> None:
     """Note what of an entry at the top is not unpacked, where it could have been graded; its folder is there anyway."""
     if suffix_of(parts[-1]) in CAPS:
-        noted.setdefault(_short(parts[min(below, len(parts) - 1)]), reason)
+        noted.setdefault(parts[min(below, len(parts) - 1)], reason)
     if len(parts) > below + 1:
         with contextlib.suppress(OSError):  # a file of that name lies there
-            folder.joinpath(*map(_short, parts[: below + 1])).mkdir(parents=True, exist_ok=True)
+            folder.joinpath(*parts[: below + 1]).mkdir(parents=True, exist_ok=True)
 
 
 def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path, most: int) -> int:
@@ -147,21 +157,6 @@ def _cap(parts: Sequence[str], below: int) -> int:
         return MAX_METADATA
     kind = kind_of(parts[-1]) if len(parts) <= below + 2 else suffix_of(parts[-1])
     return DESCRIBING.get(parts[-1], CAPS.get(kind, 0))
-
-
-def _short(name: str) -> str:
-    """A name that every file system takes: a long one keeps its beginning and its suffix, and stays apart from others.
-
-    What platforms put before a student's own name stands at its beginning.
-    """
-    raw = name.encode("utf-8", "surrogateescape")
-    if len(raw) <= LONGEST_NAME:
-        return name
-    suffix = PurePosixPath(name).suffix.encode("utf-8", "surrogateescape")
-    suffix = suffix if len(suffix) <= 12 else b""
-    digest = hashlib.sha256(raw).hexdigest()[:16].encode()
-    kept = raw[: LONGEST_NAME - len(suffix) - len(digest) - 1].decode("utf-8", "ignore").encode()
-    return (kept + b"~" + digest + suffix).decode("utf-8", "surrogateescape")
 
 
 def _refuse_outside(parts: Sequence[str], path: Path) -> None:

@@ -6,9 +6,9 @@ write. UsageError answers what was asked on the command line.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
-import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from pathlib import Path
 
 from autograder.submissions import student_folders, student_zips
 from autograder.submissions.handed_file import names_of
-from autograder.submissions.names import stem_of, suffix_of
+from autograder.submissions.names import defines_one, stem_of, suffix_of
 from autograder.submissions.student_folders import is_students_own
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.folders import (
     LEFT_BEHIND,
+    beginning,
     entries_of,
     is_file_at,
     is_folder_at,
     is_of_tools,
     is_there,
-    open_regular,
 )
 
 RUN, RESULTS = "run.json", ("reports", "feedback", "details")  # what every run of `grade` writes: see course.results
@@ -141,19 +141,15 @@ def works_beside(entries: Sequence[os.DirEntry[str]], module: str, functions: Se
 
 
 def _is_whole(entry: os.DirEntry[str], module: str, functions: Sequence[str]) -> bool:
-    try:
-        if entry.is_dir(follow_symlinks=False):
-            return is_students_own(entries_of(Path(entry.path)), module)
-        suffix = Path(entry.name).suffix.lower()
-        if suffix == ".zip":
-            return student_zips.holds_work(Path(entry.path), module)
-        if suffix not in CAPS or module in entry.name:
-            return False
-        with open_regular(Path(entry.path)) as stream:
-            text = stream.read(CAPS[".py"])
-    except OSError:
+    path = Path(entry.path)
+    if entry.is_dir(follow_symlinks=False):
+        with contextlib.suppress(OSError):
+            return is_students_own(entries_of(path), module)
         return False
-    return any(re.search(rb"\bdef\s+" + name.encode() + rb"\b", text) for name in functions)
+    suffix = path.suffix.lower()
+    if suffix == ".zip":
+        return student_zips.holds_work(path, module)
+    return suffix in CAPS and module not in entry.name and defines_one(beginning(path), functions)
 
 
 # What is no submission

@@ -5,21 +5,29 @@ from __future__ import annotations
 import re
 import unicodedata
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 SOURCES = (".py", ".ipynb")
+LONGEST_NAME = 255  # bytes
 UTF8_FLAG = 0x800  # of an entry: its name is UTF-8
 PUT_BEHIND = (".txt", ".json", ".bin", ".download")  # by Windows, mail programs and browsers: policy_gradient.py.txt
 OTHER_SUFFIXES = {".txt": ".py", ".pyw": ".py", ".py3": ".py", ".python": ".py", "": ".py", ".json": ".ipynb"}
 _WITHIN = re.compile(r"\.(?:py|ipynb)(?![a-z0-9])")  # with more behind it: `.ipynb のコピー`, `.py.bak`
+_DEFINITION = re.compile(rb"def\s+([^\W\d]\w*)")  # begins with what is quickly searched for
+_BEFORE = re.compile(rb"(?:\\n|\W|^)\Z")
 ARCHIVES = (".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".tbz", ".xz", ".txz", ".zst", ".zipx")
 _ARCHIVE_STARTS = (b"Rar!", b"7z\xbc\xaf\x27\x1c", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 EXACT, COPY, PART, OTHER = 3, 2, 1, 0  # how much of the module's name a file has
 COPIED = re.compile(
     r"^(copy|kopie|copia|copie|cópia|kopi|копия)( \(\d+\))?( (of|von|de|af|av))? |^копия |^副本"
-    r"|[ _-]*(-|_| )?\(?(copy|kopie|copia|copie|копия|副本)?[ _]*\(?\d{0,4}\)?\)?$"
+    r"|(?<![ _-])[ _-]*\(?((copy|kopie|copia|copie|копия|副本)[ _]*)?\(?\d{0,4}\)?\)?$"
 )
+
+
+def is_too_long(name: str) -> bool:
+    """Whether a file's name is longer than file systems have them."""
+    return len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME
 
 
 def suffix_of(name: str) -> str:
@@ -64,87 +72,21 @@ def _bare(stem: str) -> str:
     return re.sub(r"[\W_]+", "", folded)
 
 
-def work_among(paths: Sequence[str], module: str, defines: Callable[[str], bool]) -> list[str]:
-    """Of files of which none has the module's name, those that are the work; modules first.
-
-    The copies of it, else those that define what is graded; else, where there is no zip, what defines it under another
-    suffix; else the only one that there is. Of several, those nearest to the top: what was handed out may lie below.
-    Where two modules or two notebooks are returned, either could be meant.
-    """
-    paths = [path for path in paths if f"fixtures/{module}/" not in path]  # which every handout has with it
-    sources = [path for path in paths if suffix_of(path) in SOURCES]
-    copies = [path for path in sources if likeness(path, module) >= COPY]
-    found = copies or [path for path in sources if defines(path)]
-    if not found and not any(suffix_of(path) == ".zip" for path in paths):
-        found = [path for path in paths if kind_of(path) in SOURCES and path not in sources and defines(path)]
-    depth = min((path.count("/") for path in found), default=0)
-    nearest = [path for path in found if path.count("/") == depth]
-    return modules_first(nearest or (sources if len(sources) == 1 else []))
-
-
-def begun_among(paths: Sequence[str], data_of: Callable[[str], bytes], functions: Sequence[str]) -> list[str]:
-    """Those of these modules and notebooks that hold some work, by their looks; modules first."""
-    sources = [path for path in paths if suffix_of(path) in SOURCES]
-    return modules_first([path for path in sources if is_begun(data_of(path), functions)])
-
-
-def nearest_home(
-    homes: Sequence[Sequence[str]], data_of: Callable[[str], bytes], functions: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Of the files of the right name, by folder: those in the one that counts, and the others; where none does, all.
-
-    The nearest to the top counts; of several, the only one with some work, or any where all are the same.
-    """
-    depth = min(path.count("/") for home in homes for path in home)
-    near = [home for home in homes if home[0].count("/") == depth]
-    if len(near) > 1:
-        near = [home for home in near if begun_among(home, data_of, functions)] or near
-    same = len({tuple((PurePosixPath(path).name, data_of(path)) for path in home) for home in near}) == 1
-    chosen = list(near[0]) if len(near) == 1 or same else []
-    nearest_first = sorted(homes, key=lambda home: home[0].count("/"))
-    return chosen, [path for home in nearest_first for path in home if path not in chosen]
-
-
-def begun_instead(
-    chosen: Sequence[str], others: Sequence[str], data_of: Callable[[str], bytes], functions: Sequence[str]
-) -> list[str]:
-    """What holds some work where none of the chosen files does: handed out, and worked at under another name.
-
-    Of other names, only what lies beside them: below may lie what was handed out, which defines some of the same.
-    """
-    if not functions or begun_among(chosen, data_of, functions):
-        return []
-    names = {PurePosixPath(path).name for path in chosen}
-    place = PurePosixPath(chosen[0]).parent
-    near = [path for path in others if PurePosixPath(path).parent == place or PurePosixPath(path).name in names]
-    return begun_among(near, data_of, functions)
-
-
-def modules_first(paths: Sequence[str]) -> list[str]:
-    """These modules and notebooks, sorted."""
-    return sorted(paths, key=lambda path: SOURCES.index(kind_of(path)))
-
-
-def is_clear(paths: Sequence[str]) -> bool:
-    """Whether at most one module and one notebook are among these."""
-    suffixes = [kind_of(path) for path in paths]
-    return len(set(suffixes)) == len(suffixes)
-
-
 def defines_one(data: bytes, functions: Sequence[str]) -> bool:
     """Whether a module or a notebook has a definition of one of these functions, by its looks."""
-    return any(re.search(rb"(?:\b|\\n)def\s+" + name.encode() + rb"\b", data) for name in functions)
+    return bool(_defined(data, functions))
 
 
 def is_begun(data: bytes, functions: Sequence[str]) -> bool:
     """Whether a module or a notebook defines more of these functions than it leaves as stubs, by its looks."""
-    defined = sum(defines_one(data, [name]) for name in functions)
-    return defined > data.count(b"raise NotImplementedError")
+    return len(_defined(data, functions)) > data.count(b"raise NotImplementedError")
 
 
-def taken_instead(shown: str, name: str, other: str, module: str) -> str:
-    """The note on a file that is graded in place of one of the right name that holds no work."""
-    return taken_for(shown, name, module) or f"{shown} was graded, since {other} holds no work"
+def _defined(data: bytes, functions: Sequence[str]) -> set[bytes]:
+    """Those of these functions that a module or a notebook defines, by its looks."""
+    names = {name.encode() for name in functions}
+    found = (match for match in _DEFINITION.finditer(data) if names and match[1] in names)
+    return {match[1] for match in found if _BEFORE.search(data, max(0, match.start() - 2), match.start())}
 
 
 def taken_for(shown: str, name: str, module: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import functools
 import hashlib
 import io
 import stat
@@ -31,9 +30,10 @@ from autograder.submissions.notebook import (
 from autograder.submissions.student_folders import from_folder
 from autograder.submissions.student_zips import from_zip
 from autograder.submissions.submission import CAPS, Candidate, Submission, quoted, shown_name
-from autograder.submissions.syntax import UNPARSABLE, functions_of, parsed
+from autograder.submissions.syntax import UNPARSABLE, functions_of, outline, parsed
 
 MAX_NOTES = 20
+SEE_TO_IT = "see to it and grade it again."
 _REFUSED = ("utf-16", "utf-32", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
 
 
@@ -45,21 +45,27 @@ def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
                 notebook, and whether a module that lies beside a notebook was ever edited
     """
     found = _read(candidate, module, untouched)
-    return replace(found, notes=(*candidate.notes, *found.notes))
+    functions = outline(found.source, graded(untouched))
+    return replace(found, notes=(*candidate.notes, *found.notes), functions=functions)
 
 
 def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
     if candidate.fault:
         return _submission(candidate, HandedFile(candidate.shown), fault=candidate.fault)
     try:
-        files = _files(candidate, module, _graded(untouched))
+        files = _files(candidate, module, graded(untouched))
         if len(files) == 1:
             return _read_file(candidate, files[0], module, untouched)
         return _module_or_notebook(candidate, files, module, untouched)
-    except OSError as error:  # of the file, or no process can be started to try a long text in
+    except OSError as error:
         reason = error.strerror or type(error).__name__
-        fault = f"{quoted(candidate.shown)} could not be read ({reason}): see to it and grade it again."
-        return _submission(candidate, HandedFile(candidate.shown), fault=fault)
+        return nothing_read(candidate, fault=f"could not be read ({reason}): {SEE_TO_IT}")
+
+
+def nothing_read(candidate: Candidate, problem: str = "", fault: str = "") -> Submission:
+    """The submission of a candidate of whom no file could be read, and why, as the end of a sentence."""
+    problem, fault = (f"{quoted(candidate.shown)} {reason}" if reason else "" for reason in (problem, fault))
+    return _submission(candidate, HandedFile(candidate.shown), problem=problem, fault=fault)
 
 
 def written_cells(candidate: Candidate, module: str, functions: Sequence[str] = ()) -> list[WrittenCell]:
@@ -133,9 +139,9 @@ def _read_text(candidate: Candidate, file: HandedFile, module: str, untouched: s
     text = _decoded(file.data)
     if kind_of(file.shown) == ".py" and (notebook := notebook_of_script(text.source)):
         lines, problem = lines_of_script(text.source), text.problem
-        text = replace(notebook_text(notebook, module, _graded(untouched)), problem=problem, lines=lines)
+        text = replace(notebook_text(notebook, module, graded(untouched)), problem=problem, lines=lines)
     elif kind_of(file.shown) == ".ipynb" and not text.problem:
-        text = notebook_text(text.source, module, _graded(untouched))
+        text = notebook_text(text.source, module, graded(untouched))
     elif not text.problem and not text.source.strip():
         text = Text(problem="is empty.")
     problem = f"{quoted(file.shown)} {text.problem}" if text.problem else ""
@@ -157,8 +163,7 @@ def _submission(
     return Submission(candidate.student, file.shown, digest, source, problem, fault, notes)
 
 
-@functools.lru_cache(maxsize=8)
-def _graded(untouched: str) -> tuple[str, ...]:
+def graded(untouched: str) -> tuple[str, ...]:
     """The functions that are graded: those that were handed out."""
     return tuple(sorted(functions_of(untouched)))
 

@@ -5,34 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.submissions import student_zips
-from autograder.submissions.handed_file import (
-    HandedFile,
-    from_disk,
-    names_of,
-    nothing_in,
-    packed,
-    refused,
-    unclear,
-)
-from autograder.submissions.names import (
-    begun_instead,
-    defines_one,
-    is_archive,
-    is_clear,
-    nearest_home,
-    suffix_of,
-    taken_for,
-    taken_instead,
-    work_among,
-)
-from autograder.submissions.student_zips import from_zip
-from autograder.submissions.submission import MIB, decodable, quoted
-from autograder.vocabulary.folders import entries_of, open_regular
-from autograder.vocabulary.text import visible
+from autograder.submissions.handed_file import HandedFile, from_disk, names_of
+from autograder.submissions.student_zips import Bundle
+from autograder.vocabulary.folders import entries_of
 
 MAX_ENTRIES_SEARCHED = 20_000
 MAX_DEPTH_SEARCHED = 8
@@ -54,7 +31,6 @@ def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] 
     """
     homes: dict[str, list[str]] = {}
     others: list[str] = []
-    searched = 0
     for place, entries in _walk(folder, module):
         names = [entry.name for entry in entries if entry.name in names_of(module)]
         loose = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
@@ -64,70 +40,9 @@ def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] 
         if names and place in ("", f"{module}/"):
             homes = {place: homes[place]}
             break
-        searched += len(entries)
-        if searched > MAX_ENTRIES_SEARCHED:
-            return [refused(shown, f"holds too many files to search: hand in {names_of(module)[0]} alone.")]
-    students = _Folder(folder, shown)
-    if homes:
-        return _of_right_names(students, module, functions, list(homes.values()), others)
-    link = next((other for other in others if (folder / other).is_symlink()), None)
-    if link is not None:
-        return [students.file(link)]  # which refuses it
-    return _of_other_names(students, module, functions, others)
-
-
-@dataclass(frozen=True)
-class _Folder:
-    """A student's folder, and its name in reports."""
-
-    path: Path
-    shown: str
-
-    def file(self, path: str) -> HandedFile:
-        """A file in it."""
-        return from_disk(self.path / path, f"{self.shown}/{visible(decodable(path))}")
-
-    def data(self, path: str) -> bytes:
-        """The first bytes of a file in it; none of what is no regular file."""
-        if not stat.S_ISREG(_mode(self.path / path)):
-            return b""
-        with open_regular(self.path / path) as stream:
-            return stream.read(MIB)
-
-
-def _of_right_names(
-    folder: _Folder, module: str, functions: Sequence[str], homes: Sequence[Sequence[str]], others: Sequence[str]
-) -> list[HandedFile]:
-    """The module and the notebook nearest to the top; where they hold no work, the one other file that does."""
-    files, rest = nearest_home(homes, folder.data, functions)
-    instead = begun_instead(files, [*rest, *others], folder.data, functions) if files else rest
-    if not (files and is_clear(instead)):
-        return [unclear(folder.shown, instead)]
-    if not instead:
-        return [folder.file(path) for path in files]
-    found = [(path, folder.file(path)) for path in instead]
-    return [replace(file, note=taken_instead(file.shown, path, quoted(files[0]), module)) for path, file in found]
-
-
-def _of_other_names(folder: _Folder, module: str, functions: Sequence[str], others: Sequence[str]) -> list[HandedFile]:
-    """What is meant where no file has the right name: modules and notebooks, else a lone zip."""
-    meant = work_among(others, module, lambda path: bool(functions) and defines_one(folder.data(path), functions))
-    if not is_clear(meant):
-        return [unclear(folder.shown, meant)]
-    if meant:
-        found = [(path, folder.file(path)) for path in meant]
-        return [replace(file, note=taken_for(file.shown, path, module)) for path, file in found]
-    zips = [other for other in others if suffix_of(other) == ".zip"]
-    if len(zips) > 1:
-        zips = [other for other in zips if student_zips.holds_work(folder.path / other, module)]
-    if len(zips) > 1:
-        return [unclear(folder.shown, zips)]
-    if zips:
-        archive = folder.file(zips[0])
-        return [archive] if archive.problem else from_zip(archive, module, functions)
-    if archived := next((other for other in others if is_archive(other)), ""):
-        return [packed(folder.shown, archived)]
-    return [nothing_in(folder.shown, module, others)]
+    link = next((other for other in others if (folder / other).is_symlink()), None) if not homes else None
+    students = Bundle(shown, lambda path, name: from_disk(folder / path, name), module, functions)
+    return students.work(list(homes.values()), others) if link is None else [students.file(link)]  # which refuses it
 
 
 def holds_work(folder: Path, module: str) -> bool:

@@ -59,6 +59,23 @@ class UnreadCell:
 
 
 @dataclass(frozen=True)
+class Function:
+    """A top-level function of a module, by its lines from 1.
+
+    first       where it begins, with what decorates it
+    head        where its name stands
+    docstring   the first and the last line of its docstring, where there is more to it
+    defaults    parameter → its default as it is written in the shortest way, where that is a literal
+    """
+
+    first: int
+    head: int
+    last: int
+    docstring: tuple[int, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Submission:
     """What was read of a candidate; `source` is "" exactly where there is a problem or a fault.
 
@@ -73,6 +90,7 @@ class Submission:
     lines     of a script that was saved from a notebook: at which of its lines each cell begins
     unread    functions that a cell would define which could not be read → why not
     unread_cells   those cells, whatever they would define
+    functions   those of the handout that `source` defines, each where it is defined last; None where nobody looked
     """
 
     student: str
@@ -87,6 +105,7 @@ class Submission:
     unread: Mapping[str, str] = field(default_factory=dict)
     unread_cells: tuple[UnreadCell, ...] = ()
     identity: str = ""
+    functions: Mapping[str, Function] | None = None
 
     def place(self, line: int) -> str:
         """Where a line of `source` was written: `Line 3 of your file`, `Line 2 of cell 7 (text cells count)`."""

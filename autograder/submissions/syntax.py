@@ -1,94 +1,32 @@
-"""Python text as a syntax tree; it is never run."""
+"""Python text as a syntax tree; it is never run.
+
+Some kinds of text take Python time and memory with the square of their length: a name of many parts that is imported, a
+long f-string, thousands of functions. What is handed in is parsed where that may fail: see `limited`.
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
 import re
-import subprocess
-import sys
 import warnings
-from collections import Counter
 from collections.abc import Collection, Mapping
 
-MAX_CODE = 256 * 1024  # characters of code in a whole notebook
-MAX_UNTRIED = 32 * 1024  # characters that are parsed here at once: what takes long grows with the square of them
-SECONDS = 3  # of processor time, to parse what is longer
-MEMORY = 1_536 * 2**20  # bytes
+from autograder.submissions.submission import Function, Submission
+
 MAX_WRITTEN = 4_000  # characters of one function, as an example
-MAX_STATEMENTS = 20_000
-MAX_SCOPES = 4_000  # functions, classes, comprehensions: Python compares the code of each with that of all others
-SCOPES = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.Lambda,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)
-TRIAL = """
-import ast, sys, warnings
-warnings.simplefilter("ignore")
-try:
-    import resource
-    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]),) * 2)
-    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]),) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-except (ImportError, ValueError):
-    pass
-try:
-    compile(ast.parse(sys.stdin.buffer.read().decode("utf-8", "surrogatepass")), "<cell>", "exec", dont_inherit=True)
-except MemoryError:
-    raise
-except Exception:
-    pass
-"""
+MAX_DEFAULT = 1_000  # characters of one default
+BREAK = re.compile(r"\r\n|\r|\n")
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what ast, compile and symtable raise
 
 
 def parsed(text: str) -> ast.Module:
-    """The syntax tree of `text`, checked as far as Python checks without running it.
-
-    Raises one of UNPARSABLE, ValueError also where so much is in it that this would take many seconds; and OSError
-    where it is long and the machine has no process left to try it in, which is no fault of the text.
-    """
+    """The syntax tree of `text`, checked as far as Python checks without running it; raises one of UNPARSABLE."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an odd escape in a string is the student's, not the grader's
-        tree = tree_of(text)
-        kinds = Counter(map(type, ast.walk(tree)))
-        statements = sum(count for kind, count in kinds.items() if issubclass(kind, ast.stmt))
-        if statements > MAX_STATEMENTS or sum(kinds[kind] for kind in SCOPES) > MAX_SCOPES:
-            raise ValueError("more than anybody writes")
+        tree = ast.parse(text)
         compile(tree, "<cell>", "exec", dont_inherit=True)
     return tree
-
-
-def tree_of(text: str) -> ast.Module:
-    """The syntax tree of `text`; raises as `parsed` does, ValueError also where to parse it takes too much.
-
-    Some kinds of text take Python time and memory with the square of their length: a name of many parts that is
-    imported (a quarter of a megabyte of it takes 15 GB), a long f-string, a call with thousands of keywords.
-    """
-    if len(text) > MAX_UNTRIED and not _is_cheap(text):
-        raise ValueError("more than anybody writes")
-    return ast.parse(text)
-
-
-@functools.lru_cache(maxsize=8)
-def _is_cheap(text: str) -> bool:
-    """Whether a process of its own, which may take so much and no more, parses and compiles it or says why not.
-
-    Raises OSError where no process can be started.
-    """
-    command = [sys.executable, "-I", "-S", "-c", TRIAL, str(SECONDS), str(MEMORY)]
-    encoded = text.encode("utf-8", "surrogatepass")
-    try:
-        done = subprocess.run(command, input=encoded, capture_output=True, timeout=20 * SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
 
 
 def is_stub(node: ast.AST) -> bool:
@@ -101,10 +39,9 @@ def is_stub(node: ast.AST) -> bool:
     return isinstance(name, ast.Name) and name.id == "NotImplementedError"
 
 
-def functions_of(source: str) -> dict[str, str]:
+@functools.lru_cache(maxsize=4)  # what was handed out is the same for a whole class
+def functions_of(source: str) -> Mapping[str, str]:
     """The top-level functions of `source` by name, without docstrings, comments and positions."""
-    if len(source) > MAX_CODE:
-        raise ValueError("longer than any handout")
     functions = [statement for statement in parsed(source).body if isinstance(statement, ast.FunctionDef)]
     for function in functions:
         if ast.get_docstring(function, clean=False) is not None:
@@ -112,33 +49,29 @@ def functions_of(source: str) -> dict[str, str]:
     return {function.name: "" if is_stub(function) else ast.dump(function) for function in functions}
 
 
-def written(source: str, names: Collection[str]) -> dict[str, str]:
-    """The top-level functions of these names as they are written, without docstrings; none of what cannot be parsed."""
-    if not names or len(source) > MAX_CODE:
-        return {}
+@functools.lru_cache(maxsize=4)  # likewise
+def outline(source: str, names: tuple[str, ...] = ()) -> Mapping[str, Function]:
+    """The top-level functions of these names, or all; none of what cannot be parsed."""
     try:
-        statements = parsed(source).body
-    except (*UNPARSABLE, OSError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            statements = ast.parse(source).body
+    except UNPARSABLE:
         return {}
-    lines = re.split("\r\n|\r|\n", source)
-    functions = [one for one in statements if isinstance(one, ast.FunctionDef) and one.name in names]
-    return {one.name: _written(one, lines) for one in functions}
+    functions = [node for node in statements if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {node.name: _outlined(node) for node in functions if not names or node.name in names}
 
 
-@functools.lru_cache(maxsize=4)  # each item that fails asks for two texts, one of them the same for a whole class
-def defaults_of(source: str) -> Mapping[str, Mapping[str, str]]:
-    """Of each top-level function the parameters whose default is a literal, each as it is written in the shortest way.
+def outlined(submission: Submission) -> Mapping[str, Function]:
+    """The functions of a submission: those that reading it has found, or all of a text that was never handed in."""
+    return outline(submission.source) if submission.functions is None else submission.functions
 
-    Of what cannot be parsed, nothing.
-    """
-    if len(source) > MAX_CODE:
-        return {}
-    try:
-        statements = parsed(source).body
-    except (*UNPARSABLE, OSError):
-        return {}
-    found = {one.name: _defaults(one.args) for one in statements if isinstance(one, ast.FunctionDef)}
-    return {name: defaults for name, defaults in found.items() if defaults}
+
+def _outlined(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    says = node.body[0] if ast.get_docstring(node, clean=False) is not None and len(node.body) > 1 else None
+    docstring = (says.lineno, says.end_lineno or says.lineno) if says else ()
+    return Function(first, node.lineno, node.end_lineno or node.lineno, docstring, _defaults(node.args))
 
 
 def _defaults(arguments: ast.arguments) -> dict[str, str]:
@@ -153,17 +86,21 @@ def _literal(node: ast.expr) -> str:
     try:
         text = repr(ast.literal_eval(node))
         ast.literal_eval(text)  # an infinity and an ellipsis are literals, and what is written for them is none
-        return text
+        return text if len(text) <= MAX_DEFAULT else ""
     except (*UNPARSABLE, TypeError):
         return ""
 
 
-def _written(function: ast.FunctionDef, lines: list[str]) -> str:
-    """Its lines but those of the docstring, cut where there are too many."""
-    begin = min([function.lineno, *(one.lineno for one in function.decorator_list)]) - 1
-    end, kept = function.end_lineno or function.lineno, lines[begin : function.end_lineno]
-    if ast.get_docstring(function, clean=False) is not None and len(function.body) > 1:
-        docstring = function.body[0]
-        kept = [*lines[begin : docstring.lineno - 1], *lines[docstring.end_lineno or end : end]]
+def written(submission: Submission, names: Collection[str]) -> dict[str, str]:
+    """The functions of these names as they are written, without docstrings, each cut where it is long."""
+    lines = BREAK.split(submission.source)
+    return {name: _written(found, lines) for name, found in outlined(submission).items() if name in names}
+
+
+def _written(function: Function, lines: list[str]) -> str:
+    kept = lines[function.first - 1 : function.last]
+    if function.docstring:
+        begin, end = function.docstring
+        kept = [*lines[function.first - 1 : begin - 1], *lines[end : function.last]]
     text = "\n".join(line.rstrip() for line in kept).rstrip() + "\n"
     return text if len(text) <= MAX_WRITTEN else text[:MAX_WRITTEN] + "…\n"

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import BinaryIO
 
-MAX_DIRECTORY = 16 * 2**20  # bytes: the names and sizes of a hundred thousand files
+MAX_DIRECTORY = 2**20  # bytes: the names and sizes of ten thousand files
 LEFT_BEHIND = frozenset({"__pycache__", "__MACOSX"})  # by Python, and by a Mac in what it zips
 
 OF_TOOLS = re.compile(
@@ -66,37 +66,20 @@ def open_regular(path: Path) -> BinaryIO:
     return stream
 
 
-def opened_zip(stream: BinaryIO) -> zipfile.ZipFile:
-    """The zip in a stream that was opened for reading, to be closed with it.
+def beginning(path: Path) -> bytes:
+    """The first megabyte of a regular file; nothing of what cannot be read."""
+    try:
+        with open_regular(path) as stream:
+            return stream.read(2**20)
+    except OSError:
+        return b""
 
-    Raises what zipfile raises, which is a dozen types for damaged ones; BadZipFile also where its directory is longer
-    than any: zipfile takes it into memory whole, ten times as much as it is long, and as long as the zip says.
+
+def names_in_zip(stream: BinaryIO) -> list[str]:
+    """The names in a zip, whose directory stands at its end: no more is read, since zipfile takes ten times as much.
+
+    Raises what zipfile raises, which is a dozen types for what is damaged; also where the directory is longer.
     """
-    return zipfile.ZipFile(_Bounded(stream))
-
-
-class _Bounded(io.BufferedIOBase):
-    """A stream of which so much can be read at once, and no more."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if size is not None and size > MAX_DIRECTORY:
-            raise zipfile.BadZipFile("its directory is too long")
-        return self._stream.read(MAX_DIRECTORY if size is None or size < 0 else size)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        return self._stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._stream.tell()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._stream.close()
+    stream.seek(max(0, stream.seek(0, io.SEEK_END) - MAX_DIRECTORY))
+    with zipfile.ZipFile(io.BytesIO(stream.read(MAX_DIRECTORY))) as opened:
+        return opened.namelist()

@@ -19,6 +19,7 @@ import functools
 import io
 import json
 import random
+import re
 import shutil
 import tempfile
 import zipfile
@@ -45,9 +46,10 @@ from autograder.platforms.moodle import moodle_csv
 from autograder.platforms.times import read_times
 from autograder.sandbox.inside import frames
 from autograder.sandbox.observation import from_frame, raised_from_header
+from autograder.submissions import limited
 from autograder.submissions.finding import find
-from autograder.submissions.reading import read, written_cells
-from autograder.submissions.submission import Candidate
+from autograder.submissions.limited import written_cells
+from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.moments import moment_or_none
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_bytes, to_bytes
@@ -177,6 +179,14 @@ def report(student: str = "ada") -> Report:
     return Report(student, MODULE, SubmissionInfo(student, "0" * 64), "1" * 64, ("process",), items)
 
 
+def read(candidate: Candidate, untouched: str = "") -> Submission:
+    """What is read within the limits, where no fault of the reader's own has ended it."""
+    found = limited.read(candidate, MODULE, untouched)
+    if re.search("the reader ended with", found.fault):
+        raise AssertionError(found.fault)
+    return found
+
+
 def a_frame(source: random.Random, _: Path) -> str:
     header, blob = source.choice(((OBSERVED, TENSORS), (RAISED, b"")))
     encoded = json.dumps(header).encode()
@@ -229,7 +239,7 @@ def a_handed_in_file(source: random.Random, folder: Path) -> object:
         place = folder / "submissions" / source.choice(("ada", "ada/late"))
         place.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(work[name]())
-    return [read(candidate, MODULE) for candidate in find([folder / "submissions"], MODULE)]
+    return [read(candidate) for candidate in find([folder / "submissions"], MODULE)]
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
@@ -246,7 +256,7 @@ def a_class_zip(source: random.Random, folder: Path) -> object:
     whole = zipped({name.replace("\ud800", "?"): b"x = 1" for name in names if name})
     path.write_bytes(spoilt_bytes(source, whole) if source.random() < 0.7 else whole)
     with gathered([path], MODULE, class_zip=True) as found:
-        return [read(candidate, MODULE) for candidate in found.candidates]
+        return [read(candidate) for candidate in found.candidates]
 
 
 def odd_name(source: random.Random) -> str:
@@ -290,7 +300,7 @@ def a_download(source: random.Random, folder: Path) -> object:
                 place.write_text("x = 1")
     (folder / "download").mkdir(exist_ok=True)
     with gathered([folder / "download"], MODULE) as found:
-        return [read(candidate, MODULE) for candidate in found.candidates]
+        return [read(candidate) for candidate in found.candidates]
 
 
 def a_tree(source: random.Random, folder: Path) -> object:
@@ -325,7 +335,7 @@ def a_tree(source: random.Random, folder: Path) -> object:
         inner = [path for path in top.rglob("*") if path.is_dir() and ".git" not in path.parts]
         top = source.choice([top, top, *inner])
     with gathered([top], MODULE, class_zip=source.random() < 0.9) as found:
-        return [read(candidate, MODULE) for candidate in found.candidates]
+        return [read(candidate) for candidate in found.candidates]
 
 
 def a_salvaged_notebook(source: random.Random, folder: Path) -> object:
@@ -344,7 +354,7 @@ def a_salvaged_notebook(source: random.Random, folder: Path) -> object:
         spoilt_text(source, "\n".join(lines)).encode(source.choice(("utf-8", "utf-16", "latin-1")), "replace")
     )
     candidate = Candidate("ada", own, "ada")
-    return [read(candidate, MODULE, CODE), written_cells(candidate, MODULE)]
+    return [read(candidate, CODE), written_cells(candidate, MODULE)]
 
 
 def a_time_stamp(source: random.Random, folder: Path) -> object:

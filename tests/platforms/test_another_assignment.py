@@ -12,8 +12,8 @@ from places import KIT
 from autograder.grading.assignments import find_assignment
 from autograder.grading.choice import known_as_another
 from autograder.platforms.layouts import gathered
-from autograder.submissions.reading import read
-from autograder.submissions.submission import Submission
+from autograder.submissions.reading import nothing_read, read
+from autograder.submissions.submission import Candidate, Submission
 
 OURS, OTHER = find_assignment(KIT, "policy_gradient"), find_assignment(KIT, "bandits")
 MODULE = (OTHER.solution / "bandits.py").read_bytes()
@@ -92,3 +92,10 @@ def test_names_that_two_assignments_share_hide_neither(tmp_path: Path) -> None:
         [candidate] = class_.candidates
         found = known_as_another(read(candidate, ours.module, ours.untouched_source()), candidate, ours)
     assert found.problem.startswith("This is policy_gradient_theory")
+
+
+def test_what_takes_too_much_to_read_is_read_for_no_other_assignment(tmp_path: Path) -> None:
+    (tmp_path / "bandits.py").write_bytes(MODULE)
+    candidate = Candidate("ana", tmp_path, "ana")
+    unread = nothing_read(candidate, "takes more than 5 s to read.")
+    assert known_as_another(unread, candidate, OURS) is unread

@@ -20,7 +20,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.submissions import student_folders
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate, Submission
@@ -292,15 +291,6 @@ def test_of_two_modules_below_the_one_nearer_to_the_top_counts(tmp_path: Path) -
     assert read_one(tmp_path).path == f"ada/work/{PY}"
 
 
-def test_a_folder_with_a_whole_environment_in_it_is_given_up_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(student_folders, "MAX_ENTRIES_SEARCHED", 50)
-    for number in range(60):
-        put(tmp_path / "ada" / "venv" / f"{number}.py")
-    assert "holds too many files" in read_one(tmp_path).problem
-
-
 @pytest.mark.parametrize("target", ["file", "folder"])
 def test_a_symbolic_link_in_a_submission_is_not_followed(tmp_path: Path, target: str) -> None:
     put(tmp_path / "secret" / PY, "SECRET = 1\n")
@@ -537,11 +527,6 @@ def test_a_decompression_bomb_is_a_problem_in_no_time_and_little_memory(tmp_path
     assert ("is damaged" if lie else "is larger than 1 MiB") in result.problem
     assert seconds < 2
     assert peak < 20 * 2**20
-
-
-def test_a_zip_of_thousands_of_entries_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
-    path = put(tmp_path / "eve.zip", zipped({f"{number}.txt": "" for number in range(2_001)}))
-    assert "holds more than 2000 entries" in read_one(path).problem
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -892,7 +877,6 @@ def test_an_indented_cell_is_read_as_jupyter_reads_it(tmp_path: Path) -> None:
         ("x = '\ud800'", "Python cannot parse it"),
         ("x = " + "-" * 9_000 + "1", "Python cannot parse it"),
         ("x = " + "(" * 9_000, "it has a syntax error on its line 1"),
-        ("x = '" + "y" * 10_000 + "'", "it has a line of more than 10000 characters"),
     ],
 )
 def test_a_cell_that_cannot_be_read_costs_no_other_cell(tmp_path: Path, cell: str, note: str) -> None:
@@ -944,7 +928,6 @@ def test_a_notebook_without_functions_is_a_problem_that_keeps_its_notes(tmp_path
         (notebook("def f(): pass") + "\0", "is not a text file: it holds a null byte"),
         (notebook(*["x = 1"] * 5_001), "is too large: more than 5000 cells and 256 KiB of code"),
         (notebook("x = 1\n" * 50_000), "is too large"),
-        ("[" + "[]," * 2_000_000 + "[]]", "holds too much: clear the outputs"),
         ('"' + '\\"' * 1_100_000, "is not a notebook"),
     ],
 )
@@ -1006,13 +989,6 @@ def test_a_hundred_broken_cells_make_twenty_notes(tmp_path: Path) -> None:
     notes = read_notebook(tmp_path, "def f(): pass", *["x ="] * 100).notes
     assert len(notes) == 21
     assert notes[-1] == "80 more notes are left out here"
-
-
-def test_code_made_to_be_slow_to_parse_is_not(tmp_path: Path) -> None:
-    start = time.process_time()
-    read_notebook(tmp_path, "f'" + "{a}" * 80_000 + "'", " " * 9_999 + "\n" + "$" * 9_999)
-    read_notebook(tmp_path, *[(" " * 4_000 + "? ") * 2] * 30, *["(" * 190] * 90, "x = " + "'\\" * 4_000)
-    assert time.process_time() - start < 3
 
 
 def test_nothing_of_a_submission_is_run(tmp_path: Path) -> None:

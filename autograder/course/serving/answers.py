@@ -9,7 +9,7 @@ from autograder.authoring.handout.release import notebook_of
 from autograder.authoring.handout.source_notebook import released
 from autograder.authoring.handout.words import is_answer, words_in
 from autograder.grading.items import Assignment
-from autograder.submissions.reading import read, written_cells
+from autograder.submissions.limited import read, written_cells
 from autograder.submissions.submission import Candidate
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from autograder.course.similarity.fingerprints import Pair, pairs_of
 from autograder.grading.items import Assignment
 from autograder.sandbox.apart import apart
-from autograder.submissions.reading import read
+from autograder.submissions.limited import read
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 

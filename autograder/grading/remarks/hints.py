@@ -17,7 +17,7 @@ from autograder.grading.items import Item
 from autograder.grading.remarks.facts import without_gradient
 from autograder.grading.remarks.wording import asks_for_lists, first_wrong, is_near_miss
 from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
-from autograder.submissions.syntax import defaults_of
+from autograder.submissions.submission import Function
 from autograder.vocabulary.text import visible
 
 CUT = "Look between inputs and result: detach, item, numpy, no_grad and a tensor made of numbers cut the graph."
@@ -63,13 +63,18 @@ def hint_of_called(item: Item) -> str:
     return f"{item.id} fails too: if you call {item.function} here, start there."
 
 
-def hint_of_defaults(failing: Sequence[Case], handed_out: str, written: str) -> str:
+def hint_of_defaults(
+    failing: Sequence[Case], handed_out: Mapping[str, Function], written: Mapping[str, Function]
+) -> str:
     """The hint where an item fails only in cases that leave a parameter to its default, and that is another.
 
-    handed_out, written   the text of the handout's module, and of the student's
+    handed_out, written   the functions of the handout's module, and of the student's
     """
-    tables = [defaults_of(text) for text in (handed_out, written)]
-    hints = {hint_of_default(one, *(table.get(one.function, {}) for table in tables)) for one in failing}
+    if not {case.function for case in failing} <= handed_out.keys() & written.keys():
+        return ""
+    hints = {
+        hint_of_default(one, *(found[one.function].defaults for found in (handed_out, written))) for one in failing
+    }
     return hints.pop() if len(hints) == 1 else ""
 
 

@@ -34,7 +34,7 @@ CLASSES: tuple[tuple[_TokenType, str], ...] = (
 
 def coloured(lines: Iterable[str]) -> list[Markup]:
     """Each line as markup, without its break; what acts unseen is an escape, and a long line ends in `…`."""
-    cut = [_cut(line) for line in lines]
+    cut = [_cut(line.rstrip()) for line in lines]  # Pygments takes the square of white space over many lines
     return list(_of_text("\n".join(cut))[: len(cut)])
 
 

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import ast
 import bisect
-import re
-import warnings
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
 from autograder.pages.listing.changes import Change, changes_of
-from autograder.pages.listing.colours import coloured
+from autograder.pages.listing.colours import MAX_WIDTH, coloured
 from autograder.pages.listing.marks import line_of_cause, marked_lines
 from autograder.pages.listing.wrong_expressions import Known
-from autograder.submissions.statements import MAX_CODE_LINE
 from autograder.submissions.submission import Submission
-from autograder.submissions.syntax import MAX_CODE, UNPARSABLE, tree_of
+from autograder.submissions.syntax import BREAK, outlined
 from autograder.vocabulary.report import ItemResult, Report
 
 MAX_BYTES = 56_000  # of all listings of a page, as HTML
 OF_LINE = 60  # bytes of a line's own markup
 MOST_UNREAD = 12  # cells that are shown of those that could not be read
 HEAD, AROUND = 12, 8  # lines that are shown of a long piece: its first, and those around what is marked
-BREAK = re.compile(r"\r\n|\r|\n")
 CAUSE = ""  # stands for no item: what kept all of them from being reached
 
 Span = tuple[int, int]
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
@@ -101,10 +96,10 @@ def listing_of(
     lines = BREAK.split(submission.source)
     unread, told = _unread(submission, report, len(lines))
     room = MAX_BYTES - sum(len(line.html.encode()) + OF_LINE for piece in unread for line in piece.lines)
-    defined = _defined(submission.source, lines, functions)
-    marks = marked_lines(report, submission, defined, known or {})
+    defined = {name: found for name, found in outlined(submission).items() if name in functions}
+    marks = marked_lines(report, submission, defined, known or {}, lines)
     desk = _Desk(submission, lines, _items_by_line(report, marks), line_of_cause(report, submission), room)
-    spans = {name: _span(node) for name, node in defined.items()}
+    spans = {name: (found.first, found.last) for name, found in defined.items()}
     first = sorted(spans, key=lambda name: (not desk.is_marked(spans[name]), functions.index(name)))
     pieces = {name: desk.piece([spans[name]]) for name in first}
     rest = desk.rest(spans.values())
@@ -150,24 +145,6 @@ def _items_by_line(report: Report, marks: Mapping[str, int]) -> dict[int, tuple[
     return {at: tuple(one for one in report.items if marks.get(one.item) == at) for at in set(marks.values())}
 
 
-def _defined(source: str, lines: Sequence[str], functions: Sequence[str]) -> dict[str, Function]:
-    """The graded functions that the text defines at its top level, each where it is defined last."""
-    if len(source) > MAX_CODE or max(map(len, lines)) > MAX_CODE_LINE:
-        return {}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = tree_of(source).body
-    except (*UNPARSABLE, OSError):
-        return {}
-    return {node.name: node for node in body if isinstance(node, Function) and node.name in functions}
-
-
-def _span(node: Function) -> Span:
-    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-    return first, node.end_lineno or node.lineno
-
-
 class _Desk:
     """Cuts pieces out of a submission until the room is used up."""
 
@@ -210,7 +187,7 @@ class _Desk:
 
     def _span_rows(self, span: Span) -> Iterator[Line]:
         first, last = span
-        html = coloured(self._lines[first - 1 : min(last, first + MAX_BYTES // OF_LINE)])
+        html = coloured(self._that_may_fit(span))
         chosen = self._chosen(span, html)
         before = first - 1
         for at in chosen:
@@ -222,6 +199,12 @@ class _Desk:
             yield Line(at, number, text, self._items.get(at, ()), at == self.cause)
         if last > before:
             yield _left_out(last - before)
+
+    def _that_may_fit(self, span: Span) -> Sequence[str]:
+        """The lines of a span that there would be room for without colours, which take time for what is not shown."""
+        lines = self._lines[span[0] - 1 : span[1]]
+        costs = itertools.accumulate(min(len(line.rstrip()), MAX_WIDTH) + OF_LINE for line in lines)
+        return lines[: bisect.bisect_right(list(costs), self._room)]
 
     def _chosen(self, span: Span, html: Sequence[Markup]) -> list[int]:
         """The lines of a span that there is room for: all, or the first ones and those around what is marked."""

@@ -6,29 +6,30 @@ from a right answer, if it is certain; else the head of the function.
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from autograder.pages.listing.wrong_expressions import Known, certain_line
-from autograder.submissions.submission import Submission
+from autograder.submissions.submission import Function, Submission
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 
 TOLD = re.compile(r"^(Line (\d{1,9}) of (?:your file|cell (\d{1,9}) \(text cells count\)))[.:]$", re.MULTILINE)
 UNMARKED = ("passed", "not_graded")
 
-Functions = Mapping[str, ast.FunctionDef | ast.AsyncFunctionDef]
+Functions = Mapping[str, Function]
 
 
-def marked_lines(report: Report, submission: Submission, functions: Functions, known: Known) -> dict[str, int]:
+def marked_lines(
+    report: Report, submission: Submission, functions: Functions, known: Known, lines: Sequence[str]
+) -> dict[str, int]:
     """Item → line of the submission's source; an item that nothing is known of, or that was not reached, has none."""
-    lines = {}
+    marked = {}
     for item in report.items:
         if item.verdict in UNMARKED or item.message.startswith(NOT_REACHED):
             continue
-        if (line := _line_of(item, submission, functions, known)) is not None:
-            lines[item.item] = line
-    return lines
+        if (line := _line_of(item, submission, functions, known, lines)) is not None:
+            marked[item.item] = line
+    return marked
 
 
 def line_of_cause(report: Report, submission: Submission) -> int | None:
@@ -36,14 +37,17 @@ def line_of_cause(report: Report, submission: Submission) -> int | None:
     return told_line(report.cause, submission)
 
 
-def _line_of(item: ItemResult, submission: Submission, functions: Functions, known: Known) -> int | None:
+def _line_of(
+    item: ItemResult, submission: Submission, functions: Functions, known: Known, lines: Sequence[str]
+) -> int | None:
     if (line := told_line(item.message, submission)) is not None:
         return line
     function = functions.get(item.function)
     if function is None:
         return None
-    certain = certain_line(function, item.function, item.mistakes, known) if item.mistakes else None
-    return function.lineno if certain is None else certain
+    text = "\n".join(lines[function.first - 1 : function.last])
+    certain = certain_line(text, item.function, item.mistakes, known) if item.mistakes else None
+    return function.head if certain is None else function.first - 1 + certain
 
 
 def told_line(message: str, submission: Submission) -> int | None:

@@ -18,7 +18,7 @@ from autograder.sandbox.apart import apart
 from autograder.submissions.syntax import UNPARSABLE
 
 TOO_LITTLE = (ast.Name, ast.Constant, ast.UnaryOp)  # stands anywhere, and means nothing by itself
-MOST_NODES = 1_500  # of a function that is searched
+MOST_NODES, MOST_CHARACTERS = 1_500, 10_000  # of a function that is searched
 REDUCTIONS = frozenset(("mean", "std", "var", "sum", "prod", "amax", "amin", "logsumexp", "softmax", "log_softmax"))
 CORRECTION = {"True": ast.Constant(1), "False": ast.Constant(0)}
 
@@ -56,12 +56,15 @@ def wrong_expressions(right: str, wrong: str) -> tuple[str, ...]:
     return tuple(one for one in reversed(chain) if one not in known)
 
 
-def certain_line(function: ast.AST, name: str, slugs: Iterable[str], known: Known) -> int | None:
+def certain_line(text: str, name: str, slugs: Iterable[str], known: Known) -> int | None:
     """The one line of a student's function that holds what these mistakes are known by; None where that is unclear."""
     wanted = [texts for slug in slugs if (texts := wrong_expressions(*known.get((name, slug), ("", ""))))]
-    if not wanted or sum(1 for _ in ast.walk(function)) > MOST_NODES:
+    if not wanted or len(text) > MOST_CHARACTERS:
         return None
     try:
+        function = ast.parse(text)
+        if sum(1 for _ in ast.walk(function)) > MOST_NODES:
+            return None
         found = list(_expressions(spelled(function)))
     except UNPARSABLE:  # ValueError: a number of more digits than Python writes out
         return None

@@ -28,7 +28,7 @@ from autograder.grading.grader import Grader
 from autograder.platforms import prairielearn
 from autograder.platforms.gradescope import results as gradescope
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.reading import read
+from autograder.submissions.limited import read
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.files import write_atomically

@@ -25,8 +25,9 @@ from autograder.authoring.handout.words import is_answer, questions, words_in
 from autograder.grading.items import Assignment
 from autograder.platforms.nbgrader.collected import TIMESTAMP
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, written_in
-from autograder.submissions.reading import read, written_cells
+from autograder.submissions.limited import read, written_cells
 from autograder.submissions.submission import Candidate
+from autograder.submissions.syntax import outlined
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_atomically
 from autograder.vocabulary.folders import open_regular
@@ -211,7 +212,7 @@ class _Entry:
         if submission.sha256 != self._report.submission.sha256:
             return Handed(changed=True)
         written = written_cells(candidate, self._assignment.module, self._assignment.functions)
-        return Handed(submission.source, words_in(written, template))
+        return Handed(submission.source, words_in(written, template), functions=outlined(submission))
 
     def _pass_on(self) -> None:
         """Put beside it what nbgrader's exchange knows a submission by: without these no feedback can be released."""

@@ -5,7 +5,6 @@ Nothing of a submission is executed; only answers in words and the graded defini
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 from autograder.authoring.handout.source_notebook import Cell, Notebook
 from autograder.authoring.handout.words import Words
 from autograder.platforms.nbgrader.harmless import as_written, harmless
-from autograder.submissions.syntax import MAX_CODE, UNPARSABLE, parsed
+from autograder.submissions.submission import Function
+from autograder.submissions.syntax import BREAK
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import visible
@@ -27,6 +27,7 @@ class Handed:
     source: str = ""
     words: Words = field(default_factory=Words)
     changed: bool = False
+    functions: Mapping[str, Function] = field(default_factory=dict)
 
 
 def written_in(path: Path, questions: Mapping[str, str]) -> dict[str, str]:
@@ -43,7 +44,8 @@ def written_in(path: Path, questions: Mapping[str, str]) -> dict[str, str]:
 def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
     """The students' notebook with one student's answers, and with the results as the outputs of the test cells."""
     results = {result.item: result for result in report.items}
-    answers = _definitions(handed.source)
+    lines = BREAK.split(handed.source)
+    answers = {name: "\n".join(lines[at.first - 1 : at.last]).rstrip() for name, at in handed.functions.items()}
     for cell in template["cells"]:
         name = cell["id"]
         if name in results:
@@ -63,22 +65,6 @@ def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
 
 def _code(source: str) -> Cell:
     return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
-
-
-def _definitions(source: str) -> dict[str, str]:
-    """The text of each top-level function, the last one of a name."""
-    try:
-        tree = parsed(source) if len(source) <= MAX_CODE else ast.Module([], [])
-    except (*UNPARSABLE, OSError):
-        return {}
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    lines = source.splitlines(keepends=True)
-    return {node.name: "".join(lines[_first_line(node) - 1 : node.end_lineno]).rstrip() for node in functions}
-
-
-def _first_line(function: ast.FunctionDef) -> int:
-    """Where a function begins with what decorates it."""
-    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
 
 
 def _outputs(result: ItemResult) -> list[dict[str, Any]]:

@@ -1,0 +1,178 @@
+"""Reading in a process with limits: what exceeds them is told to the student, and a fault stays a fault."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from places import KIT
+
+from autograder.grading.assignments import find_assignments
+from autograder.submissions import limited, reading
+from autograder.submissions.finding import find
+from autograder.submissions.submission import MIB, Candidate, Submission
+
+MODULE = "policy_gradient"
+PY, IPYNB = f"{MODULE}.py", f"{MODULE}.ipynb"
+HANDOUT = "def f(x, a=1):\n    raise NotImplementedError()\n"
+WORK = "def f(x, a=2):\n    return x\n"
+
+pytestmark = pytest.mark.skipif(not limited.HELD, reason="there are limits on Linux alone")
+
+
+@pytest.fixture(autouse=True)
+def fresh_readers() -> Iterator[None]:
+    limited.end_all()
+    yield
+    limited.end_all()
+
+
+@pytest.fixture
+def within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited, "SECONDS", 1)
+
+
+def read(folder: Path, files: Mapping[str, str | bytes]) -> Submission:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return limited.read(Candidate("eve", folder, "eve"), MODULE, HANDOUT)
+
+
+def notebook(code: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": code, "metadata": {}, "outputs": []}]})
+
+
+def zipped(members: Mapping[str, str | bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def test_submissions_are_read_as_without_limits() -> None:
+    for assignment in find_assignments(KIT):
+        untouched = assignment.untouched_source()
+        for candidate in find([assignment.folder / "submissions"], assignment.module):
+            here = reading.read(candidate, assignment.module, untouched)
+            assert limited.read(candidate, assignment.module, untouched) == here
+            words = reading.written_cells(candidate, assignment.module, assignment.functions)
+            assert limited.written_cells(candidate, assignment.module, assignment.functions) == words
+
+
+def test_every_field_of_a_submission_comes_back(tmp_path: Path) -> None:
+    whole = json.loads(notebook(WORK))
+    whole["cells"] += [{"cell_type": "code", "source": "x = '\ud800'"}, {"cell_type": "code", "source": "def g(:"}]
+    candidate = Candidate("eve\ud800", tmp_path / "w.ipynb", "w.ipynb", notes=("late",))
+    (tmp_path / "w.ipynb").write_text(json.dumps(whole))
+    found = limited.read(candidate, MODULE, HANDOUT)
+    assert found == reading.read(candidate, MODULE, HANDOUT)
+    assert all(getattr(found, field.name) for field in dataclasses.fields(found) if field.name in (
+        "student", "source", "notes", "cells", "unread", "unread_cells", "functions",
+    ))  # fmt: skip
+
+
+def with_members(count: int) -> bytes:
+    """A zip that lists its one file so many times; `zipfile` itself would take long to write it."""
+    data = zipped({"x": ""})
+    begin, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")
+    listed, last = data[begin:end] * count, bytearray(data[end:])
+    last[12:16] = len(listed).to_bytes(4, "little")
+    return data[:begin] + listed + last
+
+
+MORE = "(holds|takes) more than"
+NESTED = "y = f'" + "{a:{b}}" * 140_000 + "'\n"
+ATTACKS: Mapping[str, tuple[Callable[[], Mapping[str, str | bytes]], str]] = {
+    "runs of _ in names": (lambda: {"w.zip": zipped({"_" * 250 + f"{n}.py": "x" for n in range(99)})}, "holds no "),
+    "names of 1,600 characters": (lambda: {"w.zip": zipped({"_" * 1_600 + ".py": "x"})}, "more than 255 bytes"),
+    "many homes": (
+        lambda: {"w.zip": zipped({f"{n}/{IPYNB}": bytes(60 * MIB) for n in range(5)})},
+        "(holds|takes) more than",
+    ),
+    "many notebooks": (
+        lambda: {"w.zip": zipped({f"{n}.ipynb": bytes(60 * MIB) for n in range(5)})},
+        "(holds|takes) more than",
+    ),
+    "nested f-strings": (lambda: {PY: NESTED}, "takes more than 1 s to read"),
+    "many scopes": (lambda: {IPYNB: notebook("a=lambda:0\n" * 20_000)}, "takes more than 1 s to read"),
+    "many members": (lambda: {"w.zip": with_members(200_000)}, "takes more than 1 s"),
+    "deep JSON": (lambda: {IPYNB: '{"a":' * 2**20}, "nested too deeply"),
+    "many tokens": (lambda: {IPYNB: f"[{'{},' * 15 * 2**20}1]"}, "takes more than 1"),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.usefixtures("within_a_second")
+def test_what_exceeds_the_limits_is_the_students_problem(tmp_path: Path, name: str) -> None:
+    make, says = ATTACKS[name]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = read(tmp_path / "eve", make())
+    assert re.search(says, found.problem)
+    assert (found.source, found.fault) == ("", "")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 700_000  # what it took to make the attack
+    assert read(tmp_path / "ada", {PY: WORK}).source == WORK
+
+
+def test_more_memory_than_allowed_is_the_students_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited, "MEMORY", 100 * MIB)
+    found = read(tmp_path, {IPYNB: json.dumps({"cells": [], "x": ["x"] * 8_000_000})})
+    assert found.problem.startswith("eve takes more than 100 MiB of memory to read: hand in policy_gradient.py")
+
+
+@pytest.mark.long
+def test_a_notebook_of_sixty_megabytes_of_outputs_is_read(tmp_path: Path) -> None:
+    whole = json.loads(notebook(WORK))
+    lines = [f"epoch {number} loss 0.{number:06}\n" for number in range(10**6)]
+    images = [{"output_type": "display_data", "data": {"image/png": "A" * 10**6}}] * 35
+    whole["cells"][0]["outputs"] = [{"output_type": "stream", "text": lines}, *images]
+    text = json.dumps(whole, indent=1)
+    assert 55 * MIB < len(text) < 64 * MIB
+    assert "def f(x, a=2)" in read(tmp_path, {IPYNB: text}).source
+
+
+def test_no_process_to_read_in_is_nobodys_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
+    found = read(tmp_path, {PY: WORK})
+    assert (found.problem, found.fault) == (
+        "",
+        "eve could not be read (No such file or directory): see to it and grade it again.",
+    )
+
+
+def test_a_reader_that_somebody_ends_is_nobodys_zero(tmp_path: Path) -> None:
+    assert read(tmp_path, {PY: WORK}).source == WORK
+    [reader] = limited.idle
+    os.kill(reader.pid, signal.SIGKILL)
+    found = read(tmp_path, {})
+    assert (found.problem, found.fault) == (
+        "",
+        "eve could not be read (the reader ended with SIGKILL): see to it and grade it again.",
+    )
+    assert read(tmp_path, {}).source == WORK
+
+
+def test_a_reader_ends_with_whoever_asked_it(tmp_path: Path) -> None:
+    (tmp_path / PY).write_text(WORK)
+    asking = f"""
+from pathlib import Path
+from autograder.submissions import limited
+limited.read(limited.Candidate("eve", Path({str(tmp_path)!r}), "eve"), {MODULE!r})
+print(limited.idle[0].pid)
+"""
+    done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert not Path(f"/proc/{done.stdout.strip()}").exists()
