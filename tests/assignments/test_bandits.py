@@ -72,7 +72,7 @@ def test_a_mistake_against_one_sentence_costs_the_item_that_is_about_it(slug: st
 
 
 def test_what_is_wrong_in_a_called_function_is_where_a_run_should_start(lost: Lost) -> None:
-    found = lost(GREEDY.but("X", "of-a-test", "", ("< epsilon", "<= epsilon")).source, CALLING)
+    found = lost(GREEDY.but("of-a-test", "", ("< epsilon", "<= epsilon")).source, CALLING)
     assert found.keys() == {"greedy-ties", "run-greedy"}
     assert found["run-greedy"].hint == "greedy-ties fails too: if you call epsilon_greedy here, start there."
 

@@ -75,7 +75,7 @@ def answered(assignment: Assignment, odd: str, fact: str) -> str:
     """The verdicts of an assignment of which everything is answered so, after its page was made."""
     fixtures = fixtures_of(assignment.name)
     cases = {case.id: case for case in (*fixtures.cases, *fixtures.curves)}
-    asked = fixtures.requests(assignment.items, assignment.curves)
+    asked = {**fixtures.requests(assignment.items), **fixtures.requests((), assignment.curves)}
     runner = Answering({id(request): cases[name] for name, request in asked.items()}, ODD[odd], FACTS[fact])
     grader = Grader.of(assignment, fixtures, counterexamples=False)
     submission = Submission("mallory", "mallory/module.py", "0" * 64, solution_source(assignment), "", "")

@@ -173,7 +173,7 @@ AFTER_ITS_LOSS = {  # known mistakes in what becomes of a right loss, and in the
 
 
 def wrong(old: str, new: str) -> str:
-    return str(LOOP.but("X", "of-a-test", "", (old, new)).source)
+    return str(LOOP.but("of-a-test", "", (old, new)).source)
 
 
 OPTIMIZERS = {
