@@ -703,11 +703,14 @@ def test_changes_are_of_one_run_alone() -> None:
         ("", None),
         ("not a gradebook", None),
         ("\0", None),
-        ("student,points\nada,0\n'=1+1,0\n", []),
-        ("\ufeffstudent,points\r\nada,0.00\r\n'=1+1,0\r\n", []),
-        ("student,points\nada,\n'=1+1,excused\n", [["=1+1", "excused", "0", "–"], ["ada", "not graded", "0", "–"]]),
+        ("student,points,status\nada,0,graded\n'=1+1,0,graded\n", []),
+        ("\ufeffstudent,points,status\r\nada,0.00,graded\r\n'=1+1,0,graded\r\n", []),
         (
-            "student,points\nada,62.5\ngone,100\n",
+            "student,points,status\nada,,not_graded\n'=1+1,excused,graded\n",
+            [["=1+1", "excused", "0", "–"], ["ada", "not graded", "0", "–"]],
+        ),
+        (
+            "student,points,status\nada,62.5,graded\ngone,100,graded\n",
             [
                 ["=1+1", "not in the class", "0", "–"],
                 ["gone", "100", "not in the class", "–"],
