@@ -118,30 +118,24 @@ def withheld(judged: Mapping[str, Sequence[Judged]]) -> dict[str, list[Judged]]:
     """The same verdicts, where points are earned by values: cases that forgive them count beside right ones alone.
 
     A function that returns zeros, one constant or its argument, and refuses what it should refuse, has the right form
-    and no right value: what passed of it fails then. Right values are two different numbers, in the passed cases, of
-    one thing that it returns; or those of all cases that judge values.
+    and no right value: what passed of it fails then. Right values are two different numbers in passed cases, other than
+    those that zeros or an argument would pass; or those of all cases that judge values.
     """
     found = {item: list(own) for item, own in judged.items()}
     for function in {one.case.function for own in judged.values() for one in own}:
         own = [one for cases in judged.values() for one in cases if one.case.function == function]
         of_values = [one for one in own if one.case.judged_numbers]
-        if all(one.passed for one in of_values) or _has_right_values(of_values):
+        right = {
+            number for one in of_values if one.passed for every in one.case.judged_numbers.values() for number in every
+        }
+        if all(one.passed for one in of_values) or len(right) > 1:
             continue
-        counts = f"{COUNTS_ONCE} {function} returns right values in at least one case."
+        counts = f"{COUNTS_ONCE} {function} is right in a case that zeros, or an argument of its own, would not pass."
         for cases in found.values():
             for place, one in enumerate(cases):
                 if one.passed and one.case.function == function and not one.case.judged_numbers:
                     cases[place] = replace(_judged(one.case, "failed", counts), withheld=True)
     return found
-
-
-def _has_right_values(judged: Sequence[Judged]) -> bool:
-    """Whether one thing that passed holds two different numbers, which no constant does."""
-    numbers: dict[str, frozenset[float]] = {}
-    for one in judged:
-        for name, more in one.case.judged_numbers.items() if one.passed else ():
-            numbers[name] = numbers.get(name, frozenset()) | more
-    return any(len(values) > 1 for values in numbers.values())
 
 
 @dataclass(frozen=True)
