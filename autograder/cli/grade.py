@@ -43,7 +43,8 @@ from autograder.cli.options import (
     course,
 )
 from autograder.cli.tables import class_table
-from autograder.course import batch
+from autograder.course.batch import grade_all
+from autograder.course.results import Run
 from autograder.gradebook.class_reports import named
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grade_changes import refuse_another
@@ -134,14 +135,13 @@ def grade(
 
         tells = tells_of_class(out, students)  # now: every page is written anew
         advance = stack.enter_context(progress_bar("grading", hidden=quiet))
-        run = batch.grade_all(
+        run = grade_all(
             grader,
             candidates,
             out,
             jobs=jobs,
             scheduler=scheduler,
             fresh=fresh,
-            untouched=chosen.untouched_source(),
             isolation=isolation.value,
             progress=lambda candidate, report: advance(next(done), len(candidates)),
             fixtures_of=variants.fixtures_of if variants else None,
@@ -160,7 +160,7 @@ def grade(
 
 
 def _told(
-    run: batch.Run, assignment: Assignment, class_: Gathered, out: Path, *, quiet: bool, as_json: bool
+    run: Run, assignment: Assignment, class_: Gathered, out: Path, *, quiet: bool, as_json: bool
 ) -> dict[str, Any]:
     """Print the table of the class; or return what is to be printed as JSON once there are final grades."""
     if as_json:
@@ -178,7 +178,7 @@ def _with_finals(described: dict[str, Any], finals: Mapping[str, Final]) -> dict
     return {**described, "students": [one | known.get(one["student"], {}) for one in described["students"]]}
 
 
-def _described(out: Path, assignment: Assignment, run: batch.Run, class_: Gathered) -> dict[str, Any]:
+def _described(out: Path, assignment: Assignment, run: Run, class_: Gathered) -> dict[str, Any]:
     """What `--json` prints; the keys are a promise."""
     return {
         "assignment": assignment.name,
@@ -209,7 +209,7 @@ def _student(out: Path, report: Report) -> dict[str, Any]:
     }
 
 
-def _say_where(console: Console, run: batch.Run, out: Path) -> None:
+def _say_where(console: Console, run: Run, out: Path) -> None:
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
     console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
@@ -222,7 +222,7 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
 
 
-def _say_what_is_wrong(run: batch.Run, class_: Gathered) -> None:
+def _say_what_is_wrong(run: Run, class_: Gathered) -> None:
     _say_who(class_)
     _say_isolation(run)
     _say_lost(run)
@@ -245,7 +245,7 @@ def _say_who(class_: Gathered) -> None:
         print(f"autograder: NOT GRADED: and {len(class_.refused) - MOST_REFUSED} more.", file=sys.stderr)
 
 
-def _say_isolation(run: batch.Run) -> None:
+def _say_isolation(run: Run) -> None:
     """What must not be missed where the code that was graded could do more than it should."""
     missing = [layer for layer in STRICT if layer not in run.isolation]
     if missing:
@@ -256,7 +256,7 @@ def _say_isolation(run: batch.Run) -> None:
         Console(stderr=True).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
-def _say_lost(run: batch.Run) -> None:
+def _say_lost(run: Run) -> None:
     if not run.figures.not_graded:
         return
     names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
