@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import ExitStack
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -112,7 +113,7 @@ def grade(
     done = count(1)
     asked = (paths, chosen.module, people, deadline)
     of_course = gathered(*asked, out=out, class_zip=class_zip, layout=layout, functions=chosen.functions)
-    with of_course as class_, progress_bar("grading", hidden=quiet) as advance:
+    with of_course as class_, ExitStack() as bar:
         candidates = class_.candidates
         students = [one.student for one in candidates]
         if assignment is None:
@@ -123,11 +124,13 @@ def grade(
         rules = chosen_rules(out, chosen, policy, files, times, students, seen, replace=replace)  # or what is wrong
 
         def agree(reports: Iterable[Report]) -> dict[str, Final]:
+            bar.close()  # it would be drawn over a question
             finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
             show_changes(out, reports, finals, replace=replace, silent=quiet or as_json)
             return finals
 
         tells = tells_of_class(out, students)  # now: every page is written anew
+        advance = bar.enter_context(progress_bar("grading", hidden=quiet))
         run = grade_all(
             grader,
             candidates,

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from autograder import __version__
-from autograder.vocabulary.indented import indented
 from autograder.vocabulary.invisible import plain_json
 
 SCHEMA = 1
 MOST = 1e12  # points, or seconds
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_text = json.encoder.encode_basestring
 NOT_REACHED = "Not reached"  # how the message of an item begins that `Report.cause` explains
 
 Verdict = Literal[
@@ -203,6 +204,24 @@ def to_bytes(report: Report) -> bytes:
 def json_bytes(data: Mapping[str, Any]) -> bytes:
     """`data` as such a file holds it: readable letters stay, and what acts without being seen is JSON's escape."""
     return plain_json(indented(data)).encode() + b"\n"
+
+
+def indented(value: Any, margin: str = "\n") -> str:
+    """What `json.dumps(value, indent=1, ensure_ascii=False)` says of plain data whose keys are text.
+
+    It takes a tenth of the time, since the C code of `json` knows no margins.
+
+    margin   the line break and spaces before whatever stands beside it
+    """
+    inner = margin + " "
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict) and value:
+        entries = [f"{_text(key)}: {indented(one, inner)}" for key, one in value.items()]
+        return f"{{{inner}{f',{inner}'.join(entries)}{margin}}}"
+    if isinstance(value, list | tuple) and value:
+        return f"[{inner}{f',{inner}'.join([indented(one, inner) for one in value])}{margin}]"
+    return _ENCODER.encode(value)
 
 
 def from_bytes(data: bytes) -> Report | None:
