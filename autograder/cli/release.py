@@ -78,11 +78,11 @@ def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None, *
     write_handout(files, chosen.handout, replace=replace)
     write_source_notebook(chosen)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
-    if not not_independent(chosen):
-        exam = f"autograder selfcheck --assignment {chosen.name}"
-        print(f"This examined nothing: {exam} says whether students may have it.")
     if names := not_independent(chosen):
         print(f"A DRAFT, not for students: the oracle of {', '.join(names)} is the solution itself.")
+    else:
+        exam = f"autograder selfcheck --assignment {chosen.name}"
+        print(f"This examined nothing: {exam} says whether students may have it.")
     if zip_file is not None:
         _write_zip(zip_file, files, chosen.name, replace=replace, more=" Students need it and nothing else.")
 

@@ -49,7 +49,7 @@ def grade_all(
     """
     if scheduler and fixtures_of:
         raise UsageError("A cluster holds one set of fixtures: grade each student's own without --scheduler.")
-    started, began = _now(), time.perf_counter()
+    started, began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.perf_counter()
     ordered = sorted(candidates, key=lambda candidate: candidate.student)
     with open_results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
         desk = _Desk(grader, results, fresh, progress, threading.Lock(), fixtures_of)
@@ -122,7 +122,3 @@ def _on_cluster(desk: _Desk, candidates: Sequence[Candidate], cluster: Cluster) 
         for index, submission, report, details in cluster.grade(unknown()):
             done[index] = desk.close(candidates[index], submission, report, details)
     return [done[index] for index in range(len(candidates))], cluster.threads
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

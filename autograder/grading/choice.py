@@ -6,6 +6,7 @@ is run, no symbolic link is followed, and only so much is read.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import stat
@@ -103,12 +104,9 @@ def assignment_of_fixtures(root: Path, folders: Sequence[Path], name: str | None
 
 def _told_by(manifest: Path) -> str:
     """The assignment that a manifest names; "" where it names none, which its reader will say."""
-    try:
-        told = json.loads(manifest.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return ""
-    name = told.get("assignment") if isinstance(told, dict) else ""
-    return name if isinstance(name, str) else ""
+    with contextlib.suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
+        return str(json.loads(manifest.read_bytes())["assignment"])
+    return ""
 
 
 def assignments_to_release(root: Path, zip_file: Path | None, name: str | None = None) -> list[Assignment]:
@@ -224,8 +222,6 @@ def _members(path: Path) -> Iterator[PurePosixPath]:
 
 
 def _beginning(path: Path) -> bytes:
-    try:
-        with open_regular(path) as stream:
-            return stream.read(MAX_READ)
-    except OSError:
-        return b""
+    with contextlib.suppress(OSError), open_regular(path) as stream:
+        return stream.read(MAX_READ)
+    return b""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from autograder import __version__
-from autograder.vocabulary.invisible import plain_json
 
 SCHEMA = 1
 MOST = 1e12  # points, or seconds
+# Control, format (bidi overrides, zero-width characters), lone surrogates, line and paragraph separators:
+# what can reorder a line, move a cursor, or stand where nobody sees it.
+INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _text = json.encoder.encode_basestring
 NOT_REACHED = "Not reached"  # how the message of an item begins that `Report.cause` explains
@@ -222,6 +225,23 @@ def indented(value: Any, margin: str = "\n") -> str:
     if isinstance(value, list | tuple) and value:
         return f"[{inner}{f',{inner}'.join([indented(one, inner) for one in value])}{margin}]"
     return _ENCODER.encode(value)
+
+
+def plain_json(text: str) -> str:
+    """JSON with each character in it that acts without being seen as JSON's own escape: what it says is the same.
+
+    Outside strings JSON holds none of them but line breaks and spaces, and `json` has escaped those inside.
+    """
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(_json_escape(one) if one != "\n" and unicodedata.category(one) in INVISIBLE else one for one in text)
+
+
+def _json_escape(character: str) -> str:
+    code = ord(character)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD800 + (code - 0x10000 >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 def from_bytes(data: bytes) -> Report | None:
