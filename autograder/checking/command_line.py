@@ -14,9 +14,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.checking.check import INTRODUCTION, check
+from autograder.checking.check import INTRODUCTION, check, watch
 from autograder.checking.handout import update
-from autograder.checking.watch import watch
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.text import visible
 

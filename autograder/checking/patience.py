@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TextIO
+from typing import Self, TextIO
 
 from autograder.checking.terminal import CLEAR_LINE, has_colours
 from autograder.grading.items import Assignment
@@ -25,8 +25,7 @@ class PatientSandbox:
 
     def __init__(self, sandbox: Sandbox, stream: TextIO | None = None) -> None:
         """Tell of what runs on `stream`, stderr without one."""
-        self._sandbox = sandbox
-        self._telling = Telling(stream or sys.stderr)
+        self._sandbox, self._stream = sandbox, stream or sys.stderr
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -39,20 +38,18 @@ class PatientSandbox:
         All cases of a function are lost with one of them; those that were lost to a crash are tried on their own.
         """
         shared = [replace(one, item=one.function) for one in requests]
-        with self._telling.of(len(requests)):
-            self._sandbox.begun = self._telling.begun
+        with Telling(self._stream, len(requests)) as telling:
+            self._sandbox.begun = telling.begun
             outcomes = self._sandbox.run(program, shared, load_timeout=load_timeout)
-            again = _worth_trying(requests, outcomes)
+            crashed = {one.item for one, outcome in zip(requests, outcomes, strict=True) if outcome.status == "crashed"}
+            lost = _not_run(requests, outcomes, slow=False)
+            again = [at for at in lost if requests[at].item not in crashed]
             found = self._sandbox.run(program, [requests[at] for at in again], load_timeout=load_timeout)
         for at, outcome in zip(again, found, strict=True):
             outcomes[at] = outcome
-        slow = _slow(requests, outcomes)
-        return [
-            replace(outcome, detail=SKIPPED.format(one.function))
-            if outcome.status == "not_run" and one.function in slow
-            else outcome
-            for one, outcome in zip(requests, outcomes, strict=True)
-        ]
+        for at in _not_run(requests, outcomes, slow=True):
+            outcomes[at] = replace(outcomes[at], detail=SKIPPED.format(requests[at].function))
+        return outcomes
 
 
 def impatient(assignment: Assignment) -> Assignment:
@@ -62,43 +59,29 @@ def impatient(assignment: Assignment) -> Assignment:
     )
 
 
-def _worth_trying(requests: Sequence[Request], outcomes: Sequence[Outcome]) -> list[int]:
-    """Which requests were not run though nothing of their function, and of their item nothing at all, took too long."""
-    slow = _slow(requests, outcomes)
-    gone = {one.item for one, outcome in zip(requests, outcomes, strict=True) if outcome.status == "crashed"}
+def _not_run(requests: Sequence[Request], outcomes: Sequence[Outcome], *, slow: bool) -> list[int]:
+    """Which requests were not run, of functions of which a call took too long, or of the others."""
+    both = list(zip(requests, outcomes, strict=True))
+    late = {one.function for one, outcome in both if outcome.status == "timed_out"}
     return [
-        at
-        for at, (one, outcome) in enumerate(zip(requests, outcomes, strict=True))
-        if outcome.status == "not_run" and one.function not in slow and one.item not in gone
+        at for at, (one, outcome) in enumerate(both) if outcome.status == "not_run" and (one.function in late) == slow
     ]
-
-
-def _slow(requests: Sequence[Request], outcomes: Sequence[Outcome]) -> set[str]:
-    """The functions of which a call took too long."""
-    return {one.function for one, outcome in zip(requests, outcomes, strict=True) if outcome.status == "timed_out"}
 
 
 class Telling:
     """Says which function runs: in a terminal a line that goes away, anywhere a sentence on one that takes long."""
 
-    def __init__(self, stream: TextIO) -> None:
-        """Say nothing yet."""
+    def __init__(self, stream: TextIO, total: int) -> None:
+        """Say nothing yet; `total` is how many calls there will be."""
         self._stream, self._fleeting = stream, has_colours(stream)
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._now, self._since, self._done, self._total = "", 0.0, 0, 0
-        self._told: set[str] = set()
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._now, self._since, self._done, self._total = "", 0.0, 0, total
 
-    def of(self, total: int) -> Telling:
-        """The same, for so many calls."""
-        self._done, self._total, self._now, self._told = 0, total, "", set()
-        self._ended = threading.Event()
-        return self
-
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         """Begin to look at the clock."""
-        self._thread = threading.Thread(target=self._watch, args=(self._ended,), daemon=True)
+        self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Look no more, and leave no line behind."""
@@ -114,12 +97,13 @@ class Telling:
         if self._fleeting:
             self._say(f"{CLEAR_LINE}{request.function} ({min(self._done, self._total)} of {self._total}) …")
 
-    def _watch(self, ended: threading.Event) -> None:
-        while not ended.wait(LOOK):
+    def _watch(self) -> None:
+        told = set()
+        while not self._ended.wait(LOOK):
             with self._lock:
                 function, seconds = self._now, time.monotonic() - self._since
-            if function and seconds >= TOLD_AFTER and function not in self._told:
-                self._told.add(function)
+            if function and seconds >= TOLD_AFTER and function not in told:
+                told.add(function)
                 clear = CLEAR_LINE if self._fleeting else ""
                 self._say(f"{clear}{function} has been running for {seconds:.0f} s: does a loop in it ever end?\n")
 

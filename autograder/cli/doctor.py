@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -61,12 +61,8 @@ def examine(course: Path, assignments: Sequence[Assignment], broken: Mapping[str
     """
     of_each = [one for assignment in assignments for one in (_fixtures(assignment), _handout(course, assignment))]
     half = [Examined(name, "missing", why, "Other assignments are not concerned.") for name, why in broken.items()]
-    return [*_packages(), _machine(), *_sandbox(assignments[0]), *of_each, *half]
-
-
-def _packages() -> list[Examined]:
-    base = [entry for entry in installed_requirements() if ";" not in entry]  # the others are those of extras
-    return [package(requirement) for requirement in base]
+    packages = [package(entry) for entry in installed_requirements() if ";" not in entry]  # the others are of extras
+    return [*packages, _machine(), *_sandbox(assignments[0]), *of_each, *half]
 
 
 def package(requirement: str) -> Examined:
@@ -97,8 +93,11 @@ def _machine() -> Examined:
 def _sandbox(assignment: Assignment) -> list[Examined]:
     item = assignment.items[0]
     case = Case("doctor", item.id, item.function, "", "public", "", {}, {}, (), {})
-    with Sandbox() as sandbox:
-        outcome = _attempt(lambda: observe(assignment, "", [case], sandbox)[0].status)
+    try:
+        with Sandbox() as sandbox:
+            outcome: str = observe(assignment, "", [case], sandbox)[0].status
+    except KitError as error:
+        outcome = str(error)
     if outcome != "missing":  # what an empty module should be told: the answer comes from inside the sandbox
         advice = "Reinstall the kit as README.md says; student code cannot run here."
         return [Examined("sandbox", "missing", outcome, advice)]
@@ -111,37 +110,21 @@ def _layer(name: str, why_not: str) -> Examined:
     return Examined(name, "absent" if name in AROUND else "warning", why_not, WEAKER[name])
 
 
-def _attempt(action: Callable[[], str]) -> str:
-    try:
-        return action()
-    except KitError as error:
-        return str(error)
-
-
 def _fixtures(assignment: Assignment) -> Examined:
-    def describe() -> str:
+    try:
         stored = read_fixtures(assignment)
-        size = f"{len(stored.cases)} cases in {len(assignment.items)} items"
-        return f"ok: {assignment.name}: {size}, manifest {stored.sha256[:12]}"
-
-    found = _attempt(describe)
-    state: State = "ok" if found.startswith("ok: ") else "missing"
-    return Examined("fixtures", state, found.removeprefix("ok: "))
+    except KitError as error:
+        return Examined("fixtures", "missing", str(error))
+    size = f"{len(stored.cases)} cases in {len(assignment.items)} items"
+    return Examined("fixtures", "ok", f"{assignment.name}: {size}, manifest {stored.sha256[:12]}")
 
 
 def _handout(course: Path, assignment: Assignment) -> Examined:
-    complaints = _stale(assignment)
+    try:
+        complaints = stale_handout(assignment)
+    except KitError as error:
+        complaints = [str(error)]
     if complaints:
         return Examined("handout", "warning", complaints[0])
-    return Examined("handout", "ok", _below(assignment.handout, course))
-
-
-def _stale(assignment: Assignment) -> list[str]:
-    try:
-        return stale_handout(assignment)
-    except KitError as error:
-        return [str(error)]
-
-
-def _below(path: Path, course: Path) -> str:
-    return path.relative_to(course).as_posix() if path.is_relative_to(course) else str(path)
+    path = assignment.handout
+    return Examined("handout", "ok", path.relative_to(course).as_posix() if path.is_relative_to(course) else str(path))

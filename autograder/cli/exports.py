@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -108,34 +108,27 @@ def export_moodle(
     _say_unknown(made.unknown, str(worksheet))
 
 
-@export_app.command("blackboard")
-def export_blackboard(
-    grades: GradesArgument,
-    gradebook: UploadOption,
-    column: ColumnOption,
-    out: FileOption,
-    roster: RosterOption = None,
-    scale: ScaleOption = False,
-    replace: ReplaceFileOption = False,
-) -> None:
-    """One column of Blackboard's own gradebook for it to upload; students without a grade of ours are left out."""
-    made = blackboard.blackboard_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
-    _write_upload(made, out, gradebook, replace)
+def _upload_verb(platform: str, what: str, made_of: Callable[..., Upload]) -> None:
+    """Make the verb that writes one column of a platform's own gradebook."""
+
+    @export_app.command(platform, help=f"{what}; students without a grade of ours are left out.")
+    def export_upload(
+        grades: GradesArgument,
+        gradebook: UploadOption,
+        column: ColumnOption,
+        out: FileOption,
+        roster: RosterOption = None,
+        scale: ScaleOption = False,
+        replace: ReplaceFileOption = False,
+    ) -> None:
+        made = made_of(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+        _write(out, made.text, replace)
+        print(f"{out}: {made.graded} grades.")
+        _say_unknown(made.unknown, str(gradebook))
 
 
-@export_app.command("brightspace")
-def export_brightspace(
-    grades: GradesArgument,
-    gradebook: UploadOption,
-    column: ColumnOption,
-    out: FileOption,
-    roster: RosterOption = None,
-    scale: ScaleOption = False,
-    replace: ReplaceFileOption = False,
-) -> None:
-    """One grade item of Brightspace's own export for it to import; students without a grade of ours are left out."""
-    made = brightspace.brightspace_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
-    _write_upload(made, out, gradebook, replace)
+_upload_verb("blackboard", "One column of Blackboard's own gradebook for it to upload", blackboard.blackboard_csv)
+_upload_verb("brightspace", "One grade item of Brightspace's own export for it to import", brightspace.brightspace_csv)
 
 
 @export_app.command("nbgrader")
@@ -189,12 +182,6 @@ def _say_unknown(students: Sequence[str], where: str) -> None:
 
 def _warn(sentence: str) -> None:
     print(f"autograder: {visible(sentence)}", file=sys.stderr)
-
-
-def _write_upload(made: Upload, out: Path, gradebook: Path, replace: bool) -> None:
-    _write(out, made.text, replace)
-    print(f"{out}: {made.graded} grades.")
-    _say_unknown(made.unknown, str(gradebook))
 
 
 def _write(out: Path, content: str | bytes, replace: bool, option: str = "--out") -> None:

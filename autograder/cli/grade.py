@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
 from enum import StrEnum
 from itertools import count
@@ -43,7 +43,8 @@ from autograder.cli.options import (
     course,
 )
 from autograder.cli.tables import class_table
-from autograder.course import batch
+from autograder.course.batch import grade_all
+from autograder.course.results import Run
 from autograder.gradebook.class_reports import named
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grade_changes import refuse_another
@@ -53,7 +54,6 @@ from autograder.gradebook.rules import read_rules
 from autograder.gradebook.standing import tells_of_class
 from autograder.grading.choice import assignment_of_submissions, refuse_unlikely
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
@@ -111,13 +111,9 @@ def grade(
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
     done = count(1)
-    functions = chosen.functions
-    with ExitStack() as stack:
-        class_ = stack.enter_context(
-            gathered(
-                paths, chosen.module, people, deadline, out=out, class_zip=class_zip, layout=layout, functions=functions
-            )
-        )
+    asked = (paths, chosen.module, people, deadline)
+    of_course = gathered(*asked, out=out, class_zip=class_zip, layout=layout, functions=chosen.functions)
+    with of_course as class_, ExitStack() as bar:
         candidates = class_.candidates
         students = [one.student for one in candidates]
         if assignment is None:
@@ -128,60 +124,50 @@ def grade(
         rules = chosen_rules(out, chosen, policy, files, times, students, seen, replace=replace)  # or what is wrong
 
         def agree(reports: Iterable[Report]) -> dict[str, Final]:
+            bar.close()  # it would be drawn over a question
             finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
             show_changes(out, reports, finals, replace=replace, silent=quiet or as_json)
             return finals
 
         tells = tells_of_class(out, students)  # now: every page is written anew
-        advance = stack.enter_context(progress_bar("grading", hidden=quiet))
-        run = batch.grade_all(
+        advance = bar.enter_context(progress_bar("grading", hidden=quiet))
+        run = grade_all(
             grader,
             candidates,
             out,
             jobs=jobs,
             scheduler=scheduler,
             fresh=fresh,
-            untouched=chosen.untouched_source(),
             isolation=isolation.value,
             progress=lambda candidate, report: advance(next(done), len(candidates)),
             fixtures_of=variants.fixtures_of if variants else None,
             agree=agree,
         )
-    described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
+    silent = quiet or as_json
+    described = _described(out, run, class_) if as_json else {}  # before rules write into the reports
+    if not silent:
+        console = standard_output()
+        console.print(class_table(run.reports, run.figures, chosen, console.width))
+        _say_where(console, run, out)
     keep_seen(out, students, seen)
     rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
-    finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
-    tell_of_class(out, students, asked=class_on_pages, before=tells, silent=quiet or as_json)
+    finals = apply_rules(out, run.reports, chosen, rules, silent=silent)
+    tell_of_class(out, students, asked=class_on_pages, before=tells, silent=silent)
     if as_json:
-        print_json(_with_finals(described, finals))
-    _say_what_is_wrong(run, class_)
+        for student in described["students"]:
+            if final := finals.get(student["student"]):
+                student |= {"final": final.points, "final_max": final.most}
+        print_json({"assignment": chosen.name, **described})
+    _say_who(class_)
+    _say_isolation(run)
+    _say_lost(run)
     if run.figures.graded < run.figures.students or class_.refused:
         raise SystemExit(3)
 
 
-def _told(
-    run: batch.Run, assignment: Assignment, class_: Gathered, out: Path, *, quiet: bool, as_json: bool
-) -> dict[str, Any]:
-    """Print the table of the class; or return what is to be printed as JSON once there are final grades."""
-    if as_json:
-        return _described(out, assignment, run, class_)
-    if not quiet:
-        console = standard_output()
-        console.print(class_table(run.reports, run.figures, assignment, console.width))
-        _say_where(console, run, out)
-    return {}
-
-
-def _with_finals(described: dict[str, Any], finals: Mapping[str, Final]) -> dict[str, Any]:
-    """The same, with what a course's rules made of the grades."""
-    known = {name: {"final": final.points, "final_max": final.most} for name, final in finals.items()}
-    return {**described, "students": [one | known.get(one["student"], {}) for one in described["students"]]}
-
-
-def _described(out: Path, assignment: Assignment, run: batch.Run, class_: Gathered) -> dict[str, Any]:
+def _described(out: Path, run: Run, class_: Gathered) -> dict[str, Any]:
     """What `--json` prints; the keys are a promise."""
     return {
-        "assignment": assignment.name,
         "out": str(out),
         "max_points": run.figures.max_points,
         "graded": run.figures.graded,
@@ -209,7 +195,7 @@ def _student(out: Path, report: Report) -> dict[str, Any]:
     }
 
 
-def _say_where(console: Console, run: batch.Run, out: Path) -> None:
+def _say_where(console: Console, run: Run, out: Path) -> None:
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
     console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
     for name, what in (
@@ -220,12 +206,6 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-
-
-def _say_what_is_wrong(run: batch.Run, class_: Gathered) -> None:
-    _say_who(class_)
-    _say_isolation(run)
-    _say_lost(run)
 
 
 def _say_who(class_: Gathered) -> None:
@@ -245,22 +225,21 @@ def _say_who(class_: Gathered) -> None:
         print(f"autograder: NOT GRADED: and {len(class_.refused) - MOST_REFUSED} more.", file=sys.stderr)
 
 
-def _say_isolation(run: batch.Run) -> None:
+def _say_isolation(run: Run) -> None:
     """What must not be missed where the code that was graded could do more than it should."""
-    missing = [layer for layer in STRICT if layer not in run.isolation]
-    if missing:
-        sentence = (
+    if missing := [layer for layer in STRICT if layer not in run.isolation]:
+        _warn(
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
             "`autograder doctor` says why; grade in a container, or as a user who owns nothing else."
         )
-        Console(stderr=True).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
 
 
-def _say_lost(run: batch.Run) -> None:
-    if not run.figures.not_graded:
-        return
-    names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
-    lost = run.figures.students - run.figures.graded
-    more = f" and {lost - 10} more" if lost > 10 else ""
-    sentence = f"NOT GRADED, through no fault of theirs: {names}{more}. {visible(run.fault, 300)}"
+def _say_lost(run: Run) -> None:
+    if lost := run.figures.students - run.figures.graded:
+        names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
+        more = f" and {lost - 10} more" if lost > 10 else ""
+        _warn(f"NOT GRADED, through no fault of theirs: {names}{more}. {visible(run.fault, 300)}")
+
+
+def _warn(sentence: str) -> None:
     Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)

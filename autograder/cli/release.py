@@ -9,13 +9,7 @@ import typer
 
 from autograder.authoring.fixtures.variants import Variants
 from autograder.authoring.handout.independence import not_independent, refuse_release
-from autograder.authoring.handout.release import (
-    Files,
-    handout_files,
-    student_zips,
-    write_source_notebook,
-    zip_bytes,
-)
+from autograder.authoring.handout.release import Files, handout_files, student_zips, write_source_notebook, zip_bytes
 from autograder.authoring.proofreading.proofread import refuse_faults
 from autograder.checking.handout import write_handout
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants
@@ -84,11 +78,11 @@ def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None, *
     write_handout(files, chosen.handout, replace=replace)
     write_source_notebook(chosen)
     print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
-    if not not_independent(chosen):
-        exam = f"autograder selfcheck --assignment {chosen.name}"
-        print(f"This examined nothing: {exam} says whether students may have it.")
     if names := not_independent(chosen):
         print(f"A DRAFT, not for students: the oracle of {', '.join(names)} is the solution itself.")
+    else:
+        exam = f"autograder selfcheck --assignment {chosen.name}"
+        print(f"This examined nothing: {exam} says whether students may have it.")
     if zip_file is not None:
         _write_zip(zip_file, files, chosen.name, replace=replace, more=" Students need it and nothing else.")
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
-from autograder.course.kept_reports import Kept
-from autograder.course.results import Agree, Class, Results
+from autograder.course.results import Agree, Kept, Results, Run, open_results
 from autograder.grading.choice import known_as_another
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
@@ -27,18 +26,6 @@ from autograder.vocabulary.report import Report
 Progress = Callable[[Candidate, Report], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run(Class):
-    """What one call of `grade_all` did.
-
-    reused    submissions whose report was there already, made of the same bytes
-    seconds   wall time
-    """
-
-    reused: int
-    seconds: float
-
-
 def grade_all(
     grader: Grader,
     candidates: Sequence[Candidate],
@@ -47,7 +34,6 @@ def grade_all(
     jobs: int = 1,
     scheduler: str = "",
     fresh: bool = False,
-    untouched: str = "",
     isolation: Isolation = "best",
     progress: Progress = lambda candidate, report: None,
     fixtures_of: Callable[[str], Fixtures] | None = None,
@@ -63,19 +49,17 @@ def grade_all(
     """
     if scheduler and fixtures_of:
         raise UsageError("A cluster holds one set of fixtures: grade each student's own without --scheduler.")
-    started, began = _now(), time.perf_counter()
+    started, began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.perf_counter()
     ordered = sorted(candidates, key=lambda candidate: candidate.student)
-    with Results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
-        desk = _Desk(grader, results, fresh, untouched, progress, threading.Lock(), fixtures_of)
+    with open_results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
+        desk = _Desk(grader, results, fresh, progress, threading.Lock(), fixtures_of)
         if scheduler:
             kept, jobs = _on_cluster(desk, ordered, Cluster(scheduler, grader, isolation))
         else:
             kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation)
-        seconds = time.perf_counter() - began
-        of_run = {"jobs": jobs, "started": started, "seconds": round(seconds, 2), "versions": versions()}
-        made = results.write_class(kept, of_run, agree)
-        reused = sum(one.reused for one in kept)
-        return Run(**vars(made), reused=reused, seconds=seconds)
+        seconds = round(time.perf_counter() - began, 2)
+        of_run = {"jobs": jobs, "started": started, "seconds": seconds, "versions": versions()}
+        return results.write_class(kept, of_run, agree)
 
 
 @dataclass(frozen=True)
@@ -85,7 +69,6 @@ class _Desk:
     grader: Grader
     results: Results
     fresh: bool
-    untouched: str
     progress: Progress
     lock: threading.Lock
     fixtures_of: Callable[[str], Fixtures] | None = None
@@ -103,7 +86,7 @@ class _Desk:
     def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
         """The submission, and what is kept of it where its report is there already."""
         chosen = self.grader.assignment
-        submission = known_as_another(read(candidate, chosen.module, self.untouched), candidate, chosen)
+        submission = known_as_another(read(candidate, chosen.module, chosen.untouched_source()), candidate, chosen)
         submission = replace(submission, identity=candidate.identity)
         known = None if self.fresh else self.results.known(submission, layers)
         return submission, self.close(candidate, submission, *known) if known else None
@@ -139,7 +122,3 @@ def _on_cluster(desk: _Desk, candidates: Sequence[Candidate], cluster: Cluster) 
         for index, submission, report, details in cluster.grade(unknown()):
             done[index] = desk.close(candidates[index], submission, report, details)
     return [done[index] for index in range(len(candidates))], cluster.threads
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -84,7 +84,7 @@ def rewrite_class_page(
     """Write the page of a run that has ended once more, where there is one: with these final grades, or with none."""
     if not (out / PAGE).is_file():
         return
-    run, page, listed = _run(out), ClassPage(), list(reports)
+    run, page, listed = run_in(out), ClassPage(), list(reports)
     for report in listed:
         page.add(report, None if finals is None else finals.get(report.student), answers_of(out, report.student))
     with replacing(out / PAGE) as stream:
@@ -95,7 +95,8 @@ def _details(out: Path, student: str) -> Path:
     return out / DETAILS / f"{file_stem(student)}.json"
 
 
-def _run(out: Path) -> dict[str, Any]:
+def run_in(out: Path) -> dict[str, Any]:
+    """What `run.json` says of the last run in a folder; empty where there is none that says anything."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         found = json.loads((out / RUN).read_bytes())
         return found if isinstance(found, dict) else {}

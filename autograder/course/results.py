@@ -18,12 +18,10 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple
 
-from autograder.course.dashboard import answers_of, background, described_changes
+from autograder.course.dashboard import answers_of, background, described_changes, run_in
 from autograder.course.engine import grading_key
-from autograder.course.history import began_of, with_history
-from autograder.course.kept_reports import Kept, Reports
 from autograder.course.student_pages import StudentPages
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.final_grades import Final
@@ -32,10 +30,10 @@ from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
 from autograder.gradebook.grades_folder import final_columns
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.remarks.details import Details, read_details, write_details
+from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier, read_details, write_details
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import WRITING, file_stem, private_folder, replacing, write_atomically, writing
 from autograder.vocabulary.report import Report, from_bytes, read_report, to_bytes
 from autograder.vocabulary.text import visible
@@ -45,62 +43,97 @@ STAGED = ".staged"
 Agree = Callable[[Iterable[Report]], Mapping[str, Final]]
 
 
+class Kept(NamedTuple):
+    """All that a run remembers of a report that lies on disk.
+
+    digest   SHA-256 of the file's bytes
+    reused   whether the file was there before the run
+    """
+
+    student: str
+    digest: bytes
+    reused: bool
+
+
+class Reports:
+    """The reports of a run in the order of its students, read from their files one at a time, as often as wanted."""
+
+    def __init__(self, where: Callable[[str], Path], kept: Sequence[Kept]) -> None:
+        """Read nothing yet; `where` says in which file a student's report lies."""
+        self._where, self._kept = where, kept
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Report]:
+        """Each report; raises GraderFault where a file is not the one that the run kept."""
+        for kept in self._kept:
+            path, report, what = self._where(kept.student), None, "is not what the run wrote there"
+            try:
+                data = path.read_bytes()
+                report = from_bytes(data) if hashlib.sha256(data).digest() == kept.digest else None
+            except OSError as error:
+                what = f"cannot be read any more ({error.strerror})"
+            if report is None:
+                advice = "Nothing of the whole class was written from it. Run the same command again."
+                raise GraderFault(f"{visible(str(path))} {what}: somebody changed it meanwhile. {advice}")
+            yield report
+
+
 @dataclass(frozen=True, kw_only=True)
-class Class:
-    """What is known of a whole class.
+class Run:
+    """What one run did, and what is known of its whole class.
 
     reports     in the order of the students; they lie on disk, and are read one at a time
     isolation   the layers that every submission was graded under
     fault       why the first of those that were not graded was not; "" where all were
     gone        who stood in the gradebook before, and does not now
+    reused      submissions whose report was there already, made of the same bytes
+    seconds     wall time
     """
 
     reports: Reports
     figures: Summary
     isolation: tuple[str, ...]
     fault: str
-    gone: tuple[str, ...] = ()
+    gone: tuple[str, ...]
+    reused: int
+    seconds: float
+
+
+@contextlib.contextmanager
+def open_results(
+    out: Path, grader: Grader, students: Sequence[str], fixtures_of: Callable[[str], Fixtures] | None = None
+) -> Iterator[Results]:
+    """The folder of one run, rid of what a killed one left half written; only one run at a time writes into it.
+
+    A folder that is new is its owner's alone. `fixtures_of` may give each student a set of their own.
+    """
+    with contextlib.ExitStack() as lock:
+        with writing(out):
+            private_folder(out)
+            lock.enter_context(alone(out))
+            results = Results(out, grader, fixtures_of or (lambda student: grader.fixtures))
+            _refuse_lookalikes(out, students)
+        yield results
 
 
 class Results:
-    """The folder of one run. Use as a context manager: only one run at a time writes into a folder."""
+    """The folder of one run."""
 
-    def __init__(
-        self, out: Path, grader: Grader, students: Sequence[str], fixtures_of: Callable[[str], Fixtures] | None = None
-    ) -> None:
-        """Touch nothing yet; `fixtures_of` may give each student a set of their own."""
-        self._out, self._grader, self._students = out, grader, students
-        self._fixtures_of = fixtures_of or (lambda student: grader.fixtures)
+    def __init__(self, out: Path, grader: Grader, fixtures_of: Callable[[str], Fixtures]) -> None:
+        """Make the folders that are lacking, and take away what a killed run was writing."""
+        self._out, self._grader, self._fixtures_of = out, grader, fixtures_of
         self._pages = StudentPages(grader.assignment)
         self._engine = grading_key(grader.assignment.given_sources())
-        self._new = out
-        self._lock = contextlib.ExitStack()
-        self._before: dict[str, float | str] = {}
-        self._began = ""
-
-    def __enter__(self) -> Self:
-        """Make the folders, rid them of what a killed run left half written, and read the last run's gradebook.
-
-        A folder that is new is its owner's alone.
-        """
-        with self._lock, writing(self._out):
-            private_folder(self._out)
-            self._lock.enter_context(alone(self._out))
-            if is_graded(self._out):
-                self._new = self._out / STAGED
-            for folder in (root / name for root in {self._out, self._new} for name in FOLDERS):
-                folder.mkdir(parents=True, exist_ok=True)
-                for path in (*folder.parent.glob(f"{WRITING}*"), *folder.glob(f"{WRITING}*")):
-                    path.unlink()
-            self._refuse_lookalikes()
-            self._before = {name: _score(grade) for name, grade in stored_grades(self._out).items()}
-            self._began = began_of(self._out / "run.json")
-            self._lock = self._lock.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let other runs write here."""
-        self._lock.close()
+        self._began = run_in(out).get("started")
+        self._new = out / STAGED if is_graded(out) else out
+        for root in {out, self._new}:
+            for name in FOLDERS:
+                (root / name).mkdir(parents=True, exist_ok=True)
+            for path in [path for place in (".", *FOLDERS) for path in (root / place).glob(f"{WRITING}*")]:
+                path.unlink()
 
     def known(
         self, submission: Submission, layers: Collection[tuple[str, ...]]
@@ -128,23 +161,23 @@ class Results:
         """
         student, reused = submission.student, digest is not None
         if not reused:
-            before = (
-                read_report(_file(self._out, "reports", student)),
-                read_details(_file(self._out, "details", student)),
-            )
-            details = with_history(replace(details, engine=self._engine), report, *before, self._began)
-        text = self._pages.html(submission, report, details)
+            report_before = read_report(_file(self._out, "reports", student))
+            details_before = read_details(_file(self._out, "details", student))
+            details = replace(details, engine=self._engine)
+            details = with_history(details, report, report_before, details_before, self._began)
+        page = self._pages.html(submission, report, details).encode()
         with writing(self._out):
             if digest is None:
                 data = to_bytes(report)
                 digest = hashlib.sha256(data).digest()
                 write_details(details, _file(self._new, "details", student))
                 write_atomically(_file(self._new, "reports", student), data, lasting=False)
-            if _text(self._latest("feedback", student)) != text:  # it may be of an earlier report
-                write_atomically(_file(self._new, "feedback", student), text, lasting=False)
+            latest = self._latest("feedback", student)
+            if not latest.is_file() or latest.read_bytes() != page:  # it may be of an earlier report
+                write_atomically(_file(self._new, "feedback", student), page, lasting=False)
         return Kept(student, digest, reused)
 
-    def write_class(self, kept: Sequence[Kept], run: dict[str, Any], agree: Agree = lambda reports: {}) -> Class:
+    def write_class(self, kept: Sequence[Kept], run: Mapping[str, Any], agree: Agree = lambda reports: {}) -> Run:
         """Write what is of the whole class; `run` is what `run.json` says besides.
 
         agree   the final grades of these reports; raises UsageError where they may not take the place of the old ones
@@ -153,58 +186,64 @@ class Results:
         """
         reports = Reports(lambda student: self._latest("reports", student), kept)
         finals = agree(reports)
-        self._put_in_place(kept)
+        assignment, reused = self._grader.assignment, sum(one.reused for one in kept)
+        before = {name: _score(grade) for name, grade in stored_grades(self._out).items()}
+        left, changes = dict(before), list[Change]()  # left are those who have not come yet
         page, isolation, fault = ClassPage(), None, ""
-        changes: list[Change] | None = [] if self._before else None
-        left = dict(self._before)  # those of the last run who have not come yet
-        if hasattr(os, "sync"):
-            os.sync()  # a gradebook is on the disk only after every report that it counts
-        with writing(self._out), replacing(self._out / "grades.csv") as stream:
-            items = [item.id for item in self._grader.assignment.items]
-            gradebook = Gradebook(stream, items, final_columns(finals) if finals else None)
-            for report in reports:
-                gradebook.add(report)
-                page.add(report, answers=answers_of(self._out, report.student))
-                isolation = report.isolation if isolation is None else _both(isolation, report.isolation)
-                fault = fault or next((item.message for item in report.items if item.points is None), "")
-                before = left.pop(name_cell(report.student), ABSENT)
-                now = NOT_GRADED if report.points is None else float(points_cell(report.points))
-                if changes is not None and before != now:
-                    changes.append(Change(report.student, before, now))
-            if changes is not None:
-                changes += [Change(name, score, ABSENT) for name, score in left.items()]
-            figures, gone = page.summary(), tuple(left)
-            made = Class(reports=reports, figures=figures, isolation=isolation or (), fault=fault, gone=gone)
-            described = self._described(made, kept) | run | {"changes": described_changes(changes)}
-            known = background(self._grader.assignment, self._out)
-            with replacing(self._out / "index.html") as index:
-                index.writelines(page.html(reports, described, changes, background=known))
         with writing(self._out):
+            self._put_in_place(kept)
+            if hasattr(os, "sync"):
+                os.sync()  # a gradebook is on the disk only after every report that it counts
+            with replacing(self._out / "grades.csv") as stream:
+                items = [item.id for item in assignment.items]
+                gradebook = Gradebook(stream, items, final_columns(finals) if finals else None)
+                for report in reports:
+                    gradebook.add(report)
+                    page.add(report, answers=answers_of(self._out, report.student))
+                    common = report.isolation if isolation is None else isolation
+                    isolation = tuple(layer for layer in common if layer in report.isolation)
+                    fault = fault or next((item.message for item in report.items if item.points is None), "")
+                    was = left.pop(name_cell(report.student), ABSENT)
+                    now = NOT_GRADED if report.points is None else float(points_cell(report.points))
+                    if was != now:
+                        changes.append(Change(report.student, was, now))
+                changes += [Change(name, score, ABSENT) for name, score in left.items()]
+                shown, figures = changes if before else None, page.summary()
+                described = {
+                    "schema": 1,
+                    "assignment": assignment.name,
+                    "fixtures": self._grader.fixtures.sha256,
+                    "isolation": list(isolation or ()),
+                    "submissions": figures.students,
+                    "not_graded": figures.students - figures.graded,
+                    "reused": reused,
+                    **run,
+                    "changes": described_changes(shown),
+                }
+                known = background(assignment, self._out)
+                with replacing(self._out / "index.html") as index:
+                    index.writelines(page.html(reports, described, shown, background=known))
             write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
             shutil.rmtree(self._out / STAGED, ignore_errors=True)
-        return made
+        return Run(
+            reports=reports,
+            figures=figures,
+            isolation=isolation or (),
+            fault=fault,
+            gone=tuple(left),
+            reused=reused,
+            seconds=run["seconds"],
+        )
 
     def _put_in_place(self, kept: Sequence[Kept]) -> None:
         """Let what was staged take the place of what is there."""
-        with writing(self._out):
-            for one in kept if self._new != self._out else ():
-                for name in FOLDERS:
-                    staged, there = (_file(root, name, one.student) for root in (self._new, self._out))
-                    if staged.is_file():
-                        if there.is_file():
-                            shutil.copymode(there, staged)
-                        staged.replace(there)
-
-    def _described(self, made: Class, kept: Sequence[Kept]) -> dict[str, Any]:
-        return {
-            "schema": 1,
-            "assignment": self._grader.assignment.name,
-            "fixtures": self._grader.fixtures.sha256,
-            "isolation": list(made.isolation),
-            "submissions": made.figures.students,
-            "not_graded": made.figures.students - made.figures.graded,
-            "reused": sum(one.reused for one in kept),
-        }
+        for student in [one.student for one in kept] if self._new != self._out else ():
+            for name in FOLDERS:
+                staged, there = (_file(root, name, student) for root in (self._new, self._out))
+                if staged.is_file():
+                    if there.is_file():
+                        shutil.copymode(there, staged)
+                    staged.replace(there)
 
     def _latest(self, folder: str, student: str) -> Path:
         """The file of a student that is to stand in the folder: the staged one where there is one."""
@@ -225,19 +264,6 @@ class Results:
             == (submission.sha256, known.fixtures, self._engine)
             and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
         )
-
-    def _refuse_lookalikes(self) -> None:
-        """Refuse two students who would share a file, where the file system does not tell case apart."""
-        upper = self._out / "REPORTS"
-        if not upper.exists() or not upper.samefile(self._out / "reports"):
-            return
-        seen: dict[str, str] = {}
-        for student in self._students:
-            other = seen.setdefault(file_stem(student).casefold(), student)
-            if other != student:
-                both = f"{visible(other, 80)} and {visible(student, 80)}"
-                advice = "rename one of them, or give an --out that does"
-                raise UsageError(f"{self._out} does not tell {both} apart, which differ in case alone: {advice}.")
 
 
 @contextlib.contextmanager
@@ -265,14 +291,44 @@ def alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _text(path: Path) -> str | None:
-    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-        return path.read_bytes().decode()
-    return None
+def _refuse_lookalikes(out: Path, students: Sequence[str]) -> None:
+    """Refuse two students who would share a file, where the file system does not tell case apart."""
+    upper = out / "REPORTS"
+    if not upper.exists() or not upper.samefile(out / "reports"):
+        return
+    seen: dict[str, str] = {}
+    for student in students:
+        other = seen.setdefault(file_stem(student).casefold(), student)
+        if other != student:
+            both = f"{visible(other, 80)} and {visible(student, 80)}"
+            advice = "rename one of them, or give an --out that does"
+            raise UsageError(f"{out} does not tell {both} apart, which differ in case alone: {advice}.")
 
 
-def _both(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    return tuple(layer for layer in some if layer in others)
+def with_history(details: Details, report: Report, before: Report | None, kept: Details | None, began: Any) -> Details:
+    """Details that also tell of the report whose place this one takes, where it told something else.
+
+    before   the report that is there; `kept` are its details, with what they tell of still earlier ones
+    began    when the run began that wrote it, as far as anything says so
+
+    What was damaged, a fault of the grader or of other items was no grading to tell of. Called again after a run that
+    was killed it tells nothing twice.
+    """
+    earlier = kept.earlier if kept is not None else ()
+    comparable = before is not None and (before.status, before.student) == ("graded", report.student)
+    if before is not None and comparable and _items(before) == _items(report) and _told(before) != _told(report):
+        entry = Earlier(began if isinstance(began, str) else "", *_told(before))
+        earlier = earlier if earlier[-1:] == (entry,) else (*earlier, entry)
+    return replace(details, earlier=earlier[-MOST_EARLIER:])
+
+
+def _items(report: Report) -> list[str]:
+    return [item.item for item in report.items]
+
+
+def _told(report: Report) -> tuple[str, float | None, float, tuple[str, ...]]:
+    passed = tuple(item.item for item in report.items if item.verdict == "passed")
+    return report.submission.sha256, report.points, report.max_points, passed
 
 
 def _score(grade: Grade) -> float | str:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.invisible import INVISIBLE
 from autograder.vocabulary.rows import read_table
-from autograder.vocabulary.text import visible
+from autograder.vocabulary.text import INVISIBLE, visible
 
 # Headings as the platforms write them, in small letters and with spaces for underscores and points.
 NAMES = ("student", "name", "full name", "display name")

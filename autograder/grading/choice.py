@@ -6,11 +6,13 @@ is run, no symbolic link is followed, and only so much is read.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import contains, eq
 from pathlib import Path, PurePosixPath
 
 from autograder.grading.assignments import find_assignments, unreadable
@@ -46,7 +48,7 @@ def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | Non
         return known[0]
     files = [file for path in paths for file in _files_below(path)]
     written = [file for file in files if not _is_empty(file)]
-    named = _by_name(written, known) or _by_name(files, known) or _by_part_of_name(files, known)
+    named = _by_name(written, known, eq) or _by_name(files, known, eq) or _by_name(files, known, contains)
     found = _most(named, known) or _by_function(files, known)
     if len(found) == 1:
         return found[0]
@@ -102,12 +104,10 @@ def assignment_of_fixtures(root: Path, folders: Sequence[Path], name: str | None
 
 def _told_by(manifest: Path) -> str:
     """The assignment that a manifest names; "" where it names none, which its reader will say."""
-    try:
-        told = json.loads(manifest.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return ""
-    name = told.get("assignment") if isinstance(told, dict) else ""
-    return name if isinstance(name, str) else ""
+    with contextlib.suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
+        name = json.loads(manifest.read_bytes())["assignment"]
+        return name if isinstance(name, str) else ""
+    return ""
 
 
 def assignments_to_release(root: Path, zip_file: Path | None, name: str | None = None) -> list[Assignment]:
@@ -166,18 +166,17 @@ def _most(found: Counter[str], known: Sequence[Assignment]) -> list[Assignment]:
     return [one for one in known if one.module in (clear or found)]
 
 
-def _by_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> Counter[str]:
-    """How many files have the name of each module."""
-    modules = {f"{one.module}{suffix}": one.module for one in known for suffix in SOURCES}
-    return Counter(modules[file.name] for file in files if file.name in modules)
+def _by_name(
+    files: Sequence[Path | PurePosixPath], known: Sequence[Assignment], fits: Callable[[str, str], bool]
+) -> Counter[str]:
+    """How many files have a name that fits each module; where two fit, the longer one counts.
 
-
-def _by_part_of_name(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> Counter[str]:
-    """By names that a platform has put more to: lovelaceada_1_2_policy_gradient-1.py. The longest that fits counts."""
+    A platform may have put more to a name: lovelaceada_1_2_policy_gradient-1.py contains its module's.
+    """
     found: Counter[str] = Counter()
     for file in files:
         if file.suffix.lower() in SOURCES:
-            fitting = [one.module for one in known if one.module in file.stem]
+            fitting = [one.module for one in known if fits(file.stem, one.module)]
             found.update([max(fitting, key=len)] if fitting else [])
     return found
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from autograder.vocabulary.invisible import INVISIBLE as INVISIBLE  # one of the words that others share
+from autograder.vocabulary.report import INVISIBLE as INVISIBLE  # one of the words that others share
 from autograder.vocabulary.report import Verdict
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -19,11 +19,11 @@ from all_assignments import each_assignment
 from places import KIT
 
 from autograder.authoring.handout.leaks import answer_lines, refuse_leaks
-from autograder.authoring.handout.points import points_table, with_points
 from autograder.authoring.handout.release import STUDENT_PACKAGES, handout_files, zip_bytes
 from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
 from autograder.authoring.handout.source_notebook import read_extras
 from autograder.authoring.handout.stubs import stub
+from autograder.authoring.handout.texts import points_table, with_points
 from autograder.checking.handout import COPIES, write_handout
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, decode
@@ -358,14 +358,17 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("as_cloned", [False, True])
 def test_release_replaces_what_it_wrote_and_nothing_else(tmp_path: Path, as_cloned: bool) -> None:
     write_handout(OLD, tmp_path)
-    (tmp_path / "notes.md").write_bytes(b"mine")
+    for name in ("notes.md", "autograder/notes.md"):
+        (tmp_path / name).write_bytes(b"mine")
+    (tmp_path / "autograder/c.py").write_bytes(b"edited")  # a copy, which is the kit's alone
     if as_cloned:
         shutil.rmtree(tmp_path / "autograder")
     write_handout(NEW, tmp_path)
-    assert contents(tmp_path) == NEW | {"notes.md": b"mine"}
+    kept = ["notes.md", *(["autograder/notes.md"] * (not as_cloned))]
+    assert contents(tmp_path) == NEW | dict.fromkeys(kept, b"mine")
 
 
-@pytest.mark.parametrize("name", ["a.py", "deep/b.py", "autograder/c.py"])
+@pytest.mark.parametrize("name", ["a.py", "deep/b.py"])
 def test_release_refuses_to_replace_what_somebody_wrote(tmp_path: Path, name: str) -> None:
     write_handout(OLD, tmp_path)
     (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -295,8 +295,7 @@ def test_what_runs_too_long_is_told_once_a_function(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("autograder.checking.patience.TOLD_AFTER", 0.1)
     monkeypatch.setattr("autograder.checking.patience.LOOK", 0.02)
     stream = io.StringIO()
-    telling = Telling(stream)
-    with telling.of(2):
+    with Telling(stream, 2) as telling:
         telling.begun(requests("f-a1")[0])
         while not stream.getvalue():
             time.sleep(0.01)

@@ -34,7 +34,8 @@ from processes import PATIENCE, descendants, is_running, wait_for
 from rich.console import Console
 
 from autograder.cli.tables import class_table
-from autograder.course.batch import Run, grade_all
+from autograder.course.batch import grade_all
+from autograder.course.results import Run
 from autograder.gradebook.class_statistics import summary
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
@@ -129,8 +130,7 @@ def put(folder: Path, student: str, text: str) -> Path:
 
 
 def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
-    untouched = ASSIGNMENT.untouched_source()
-    return grade_all(grader, find([folder], ASSIGNMENT.module), out, untouched=untouched, **options)
+    return grade_all(grader, find([folder], ASSIGNMENT.module), out, **options)
 
 
 def rows(out: Path) -> list[dict[str, str]]:

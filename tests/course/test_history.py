@@ -10,7 +10,8 @@ from places import KIT
 from sample_reports import item, report
 
 from autograder.course.batch import grade_all
-from autograder.course.history import began_of, with_history
+from autograder.course.dashboard import run_in
+from autograder.course.results import with_history
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
@@ -60,8 +61,9 @@ def test_the_report_of_another_student_is_nobodys_history() -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"started": 3}', "[" * 10_000])
 def test_a_run_that_says_no_time_has_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
-    assert began_of(tmp_path / "run.json") == ""
-    assert began_of(tmp_path / "none.json") == ""
+    for out in (tmp_path, tmp_path / "none"):
+        (entry,) = with_history(EMPTY, RIGHT, WRONG, None, run_in(out).get("started")).earlier
+        assert entry.graded == ""
 
 
 def test_a_student_who_hands_in_again_sees_what_the_first_run_gave(tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_a_student_who_hands_in_again_sees_what_the_first_run_gave(tmp_path: Pat
     assert first is not None
     assert first.earlier == ()
     assert "Earlier gradings" not in page
-    began = began_of(tmp_path / "out" / "run.json")
+    began = run_in(tmp_path / "out")["started"]
     for text in ("\n", "\n"):  # the second time nothing is graded, and the page tells the same
         again, page = grade(text)
         assert again is not None

@@ -14,8 +14,8 @@ import pytest
 from places import KIT
 from sample_reports import index_page
 
-from autograder.course.batch import Run, grade_all
-from autograder.course.results import Results
+from autograder.course.batch import grade_all
+from autograder.course.results import Run, open_results
 from autograder.gradebook.mistake_statistics import MOST_NAMED
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
@@ -193,7 +193,7 @@ def test_what_a_killed_run_left_half_written_is_taken_away_and_nothing_else(grad
 
 
 def test_two_runs_into_one_folder_are_refused_until_the_first_has_ended(grader: Grader, tmp_path: Path) -> None:
-    with Results(tmp_path, grader, []):
+    with open_results(tmp_path, grader, []):
         with pytest.raises(UsageError, match=rf"Another run is writing into {tmp_path}: wait until it has ended"):
             grade_all(grader, [], tmp_path)
         grade_all(grader, [], tmp_path / "elsewhere")

@@ -62,7 +62,7 @@ def grade_class(assignment: Assignment, out: Path, jobs: int = 1) -> Reports:
     """Grade the sample class into `out`; each report by student as its golden file should hold it."""
     grader = Grader.of(assignment, read_fixtures(assignment))
     candidates = find([sample_class(assignment)], assignment.module)
-    grade_all(grader, candidates, out, jobs=jobs, untouched=assignment.untouched_source())
+    grade_all(grader, candidates, out, jobs=jobs)
     return {candidate.student: comparable(out, candidate.student) for candidate in candidates}
 
 

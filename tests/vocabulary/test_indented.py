@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autograder.vocabulary.indented import indented
+from autograder.vocabulary.report import indented
 
 
 @pytest.mark.parametrize(

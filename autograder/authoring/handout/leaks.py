@@ -8,17 +8,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from autograder.authoring.handout.source_notebook import (
-    BEGIN,
-    END,
-)
+from autograder.authoring.handout.source_notebook import BEGIN, END
 from autograder.authoring.marks import without_marks
-from autograder.grading.cases import (
-    Case,
-)
-from autograder.grading.fixtures import (
-    Fixtures,
-)
+from autograder.grading.cases import Case
+from autograder.grading.fixtures import Fixtures
 from autograder.vocabulary.errors import ReleaseError
 
 LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere

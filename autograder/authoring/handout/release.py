@@ -15,36 +15,18 @@ from pathlib import Path
 
 from autograder.authoring.fixtures.variants import Variants
 from autograder.authoring.handout.leaks import refuse_leaks
-from autograder.authoring.handout.masking import without_hidden
-from autograder.authoring.handout.points import with_points
 from autograder.authoring.handout.requirements import student_requirements
-from autograder.authoring.handout.source_notebook import (
-    Notebook,
-    read_extras,
-    released,
-    source_notebook,
-    to_bytes,
-)
+from autograder.authoring.handout.source_notebook import Notebook, read_extras, released, source_notebook, to_bytes
 from autograder.authoring.handout.stubs import stub
-from autograder.authoring.handout.test_file import TEST_FILE
-from autograder.authoring.handout.working import with_installation
+from autograder.authoring.handout.texts import TEST_FILE, with_installation, with_points, without_hidden
 from autograder.authoring.marks import without_marks
 from autograder.checking.handout import with_records, write_handout
 from autograder.grading.counterexamples.rows import FILE as ROWS
-from autograder.grading.fixtures import (
-    MANIFEST,
-    Fixtures,
-    read_fixtures,
-)
-from autograder.grading.items import (
-    UNTOUCHED,
-    Assignment,
-)
+from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
+from autograder.grading.items import UNTOUCHED, Assignment
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.places import (
-    ENGINE,
-)
+from autograder.vocabulary.places import ENGINE
 
 OPTIONAL = ("experiments.py",)
 STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")

@@ -5,14 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from autograder.authoring.handout.source_notebook import (
-    BEGIN,
-    END,
-)
+from autograder.authoring.handout.source_notebook import BEGIN, END
 from autograder.authoring.marks import without_marks
-from autograder.grading.items import (
-    Assignment,
-)
+from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import ReleaseError
 
 
