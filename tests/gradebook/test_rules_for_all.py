@@ -117,8 +117,8 @@ def test_slip_days_are_used_as_far_as_they_save_points(days: float, left: int, u
     ("text", "line", "sentence"),
     [
         ("[items.z]\npoints = 3\n", 1, "items.z is no item; there are: a, b, c"),
-        ("[items.a]\npoints = 0\n", 2, "items.a.points should be greater than or equal to 0.01, but is 0"),
-        ("[items.a]\nworth = 3\n", 2, "items.a.worth is no rule; there are: cancelled, points"),
+        ("[items.a]\npoints = 0\n", 2, "items.a.points should be greater than or equal to 0.01"),
+        ("[items.a]\nworth = 3\n", 2, "items.a.worth is no rule"),
         ('[items.a]\ncancelled = "yes"\n', 2, "items.a.cancelled should be 'everybody gets it' or 'leaves the total'"),
         (ALL, None, "items leaves none that counts"),
         (f"{FIRST}late.later_deadlines = [2027-03-13T00:00:00Z]\n", 2, "late.later_deadlines"),
