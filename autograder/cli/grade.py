@@ -132,7 +132,7 @@ def grade(
             show_changes(out, reports, finals, replace=replace, silent=quiet or as_json)
             return finals
 
-        tells = tells_of_class(out, students)  # now: every page is written anew
+        tells = tells_of_class(out)  # now: every page is written anew
         advance = stack.enter_context(progress_bar("grading", hidden=quiet))
         run = batch.grade_all(
             grader,
@@ -151,7 +151,7 @@ def grade(
     keep_seen(out, students, seen)
     rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
-    tell_of_class(out, students, asked=class_on_pages, before=tells, silent=quiet or as_json)
+    tell_of_class(out, asked=class_on_pages, before=tells, silent=quiet or as_json)
     if as_json:
         print_json(_with_finals(described, finals))
     _say_what_is_wrong(run, class_)

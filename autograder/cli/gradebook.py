@@ -36,7 +36,7 @@ from autograder.gradebook.item_statistics import SMALLEST_CLASS
 from autograder.gradebook.overrides import login_name
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import Rules, read_rules
-from autograder.gradebook.standing import tells_of_class, without_standings, write_standings
+from autograder.gradebook.standing import tells_of_class, write_standings
 from autograder.grading.assignments import find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
@@ -99,11 +99,11 @@ def gradebook(
     people = read_roster(roster) if roster else None
     times = read_times(timestamps, chosen, reports, people) if timestamps else None
     rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
-    tells = tells_of_class(grades, students)
+    tells = tells_of_class(grades)
     finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
     show_changes(grades, reports, finals, replace=replace)
     apply_rules(grades, reports, chosen, rules)
-    tell_of_class(grades, students, asked=class_on_pages, before=tells)
+    tell_of_class(grades, asked=class_on_pages, before=tells)
 
 
 def _write_course(grades: Path, *, rules_given: bool) -> None:
@@ -264,22 +264,18 @@ def apply_rules(
     return finals
 
 
-def tell_of_class(
-    out: Path, students: Iterable[str], *, asked: bool | None, before: bool, silent: bool = False
-) -> None:
-    """Tell these students where they stand, after all rules, or take it away: as `asked`, else as it was `before`.
+def tell_of_class(out: Path, *, asked: bool | None, before: bool, silent: bool = False) -> None:
+    """Tell students where they stand, after all rules, or take it away: as `asked`, else as it was `before`.
 
     Says so where nobody asked, or where the class is too small to tell.
     """
+    if not (asked or before):
+        return
     with writing(out, ""):
-        if asked is False:
-            without_standings(out, students)
-        if not (before if asked is None else asked):
-            return
-        told = write_standings(out, read_grades(out))
+        told = write_standings(out, read_grades(out), tell=asked is not False)
     if told and asked is None and not silent:
         print("Pages tell of the class, as before; --no-class-on-pages takes that away.")
-    if not told:
+    if not told and asked is not False:
         print(f"autograder: fewer than {SMALLEST_CLASS} grades: no page tells of the class.", file=sys.stderr)
 
 

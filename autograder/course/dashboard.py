@@ -66,7 +66,7 @@ def settle(
     The caller has the folder alone. `class_on_pages` says whether students are told where they stand; None leaves that
     as it was, with the figures as they are now.
     """
-    told = tells_of_class(out, [report.student for report in reports]) if class_on_pages is None else class_on_pages
+    told = tells_of_class(out) if class_on_pages is None else class_on_pages
     finals: dict[str, Final] | None = None
     if rules is None:
         without_finals(out, reports, assignment)

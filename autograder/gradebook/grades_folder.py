@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,7 @@ from markupsafe import Markup
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.gradebook import points_cell, to_csv
 from autograder.gradebook.rules import Rules
-from autograder.gradebook.standing import with_standing
+from autograder.gradebook.standing import with_section, with_standing
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
@@ -102,16 +101,13 @@ def with_final(page: str, final: Final | None) -> str:
 
     None takes away what an earlier run wrote there.
     """
-    page = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}\n", "", page, count=1, flags=re.DOTALL)
     if final is None or not final.adjustments:
-        return page
+        return with_section(page, BEGIN, Markup(), END, TOTAL)
     points = "No grade" if final.points is None else number(final.points)
     most = "after the rules of the course"
     if final.points is not None:
         extra = ", with extra credit" if final.points > final.most else ""
         most = f"of {number(final.most)} points, the final grade{extra}"
     rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(one.reason)) for one in final.adjustments)
-    section = Markup(
-        '{begin}<div class="final">\n<p><strong>{points}</strong> {most}</p>\n<ul>\n{rows}</ul>\n</div>{end}\n'
-    ).format(begin=Markup(BEGIN), end=Markup(END), points=points, most=most, rows=rows)
-    return page.replace(TOTAL, f"{section}{TOTAL}", 1)
+    section = Markup('<div class="final">\n<p><strong>{}</strong> {}</p>\n<ul>\n{}</ul>\n</div>')
+    return with_section(page, BEGIN, section.format(points, most, rows), END, TOTAL)

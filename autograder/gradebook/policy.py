@@ -202,9 +202,9 @@ def read_toml(path: Path, model: type[AnyTable], ids: list[str] | None = None) -
     try:
         return model.model_validate(data, context=ids)
     except ValidationError as errors:
-        error = errors.errors(include_url=False, include_input=False)[0]
-        entry = ".".join(part for part in error["loc"] if isinstance(part, str) and part != "[key]")
-        wrong = SAID.get(error["type"]) or error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        fault = errors.errors(include_url=False, include_input=False)[0]
+        entry = ".".join(part for part in fault["loc"] if isinstance(part, str) and part != "[key]")
+        wrong = SAID.get(fault["type"]) or fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
         sentence = f"{entry} {wrong}".strip()
         line = _line_of(text, sentence.partition(" ")[0])
         raise UsageError(f"{path}{f', line {line}' if line else ''}: {visible(sentence, 500)}.") from errors
