@@ -27,10 +27,10 @@ from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
 from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
-from autograder.gradebook.class_reports import half_marked, named, read_grades
+from autograder.gradebook.class_reports import half_marked, named, read_grades, stored_reports
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grade_changes import grade_changes, stored_grades
-from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
+from autograder.gradebook.grades_folder import ADJUSTMENTS
 from autograder.gradebook.hand_in_times import Times
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
 from autograder.gradebook.overrides import login_name

@@ -58,6 +58,11 @@ class Final:
         return frozenset(one.item for one in self.adjustments if one.rule == "excused")
 
     @property
+    def marked(self) -> frozenset[str]:
+        """The questions in words that a person has given points for."""
+        return frozenset(one.item for one in self.adjustments if one.rule == "question" and one.after is not None)
+
+    @property
     def reasons(self) -> str:
         """All reasons in one line."""
         return "; ".join(one.reason for one in self.adjustments)

@@ -1,4 +1,4 @@
-"""The folder that grading wrote: its reports read back, final grades written into gradebook, reports and pages."""
+"""Final grades, written into the folder that grading wrote: gradebook, reports and pages."""
 
 from __future__ import annotations
 
@@ -16,25 +16,13 @@ from autograder.gradebook.gradebook import points_cell, to_csv
 from autograder.gradebook.rules import Rules
 from autograder.gradebook.standing import with_section, with_standing
 from autograder.grading.items import Assignment
-from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import Report, json_bytes, read_report, to_json
+from autograder.vocabulary.report import Report, json_bytes, to_json
 from autograder.vocabulary.text import number, visible
 
 ADJUSTMENTS = "adjustments.json"
 BEGIN, END = "<!-- final grade -->", "<!-- end of final grade -->"
 TOTAL = '<p class="total">'  # of what was earned: the final grade stands before it
-
-
-def stored_reports(out: Path) -> list[Report]:
-    """Every report in a folder of grades; raises UsageError where there is none, or one cannot be read."""
-    paths = sorted((out / "reports").glob("*.json"))
-    reports = [(path, read_report(path)) for path in paths]
-    if broken := [path for path, report in reports if report is None]:
-        raise UsageError(f"{broken[0]} is no report: grade again with --fresh.")
-    if not reports:
-        raise UsageError(f"{out} holds no reports: `autograder grade … --out {out}` makes them.")
-    return sorted((report for _, report in reports if report is not None), key=lambda report: report.student)
 
 
 def without_finals(out: Path, reports: Sequence[Report], assignment: Assignment) -> None:

@@ -45,4 +45,4 @@ def json_lines(reports: Sequence[Report]) -> str:
 
 
 def _reasons(report: Report) -> dict[str, list[str]]:
-    return {"reasons": list(report.reasons)} if isinstance(report, FinalReport) else {}
+    return {"reasons": [each.reason for each in report.final.adjustments]} if isinstance(report, FinalReport) else {}

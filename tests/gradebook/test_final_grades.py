@@ -16,9 +16,9 @@ from toy_kit import autograder
 
 from autograder.cli.gradebook import apply_rules
 from autograder.course.overview import maximum_of, read_course
-from autograder.gradebook.class_reports import common_maximum, read_grades
+from autograder.gradebook.class_reports import common_maximum, read_grades, stored_reports
 from autograder.gradebook.final_grades import Final, final_of
-from autograder.gradebook.grades_folder import BEGIN, stored_reports, with_final, without_finals, write_finals
+from autograder.gradebook.grades_folder import BEGIN, with_final, without_finals, write_finals
 from autograder.gradebook.overrides import JOURNAL, Override, decisions_of
 from autograder.gradebook.policy import Late, Policy, read_policy
 from autograder.gradebook.rules import Rules, read_rules
@@ -418,12 +418,6 @@ def test_late_rules_without_times_are_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(UsageError, match="has late rules, but nothing says when students handed in"):
         apply(out, assignment, policy=write(tmp_path / "policy.toml", POLICY))
-
-
-def test_a_report_that_is_none_is_refused(out: Path) -> None:
-    write(out / "reports/ada.json", "{}")
-    with pytest.raises(UsageError, match=r"ada\.json is no report"):
-        stored_reports(out)
 
 
 # Questions in words

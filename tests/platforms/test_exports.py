@@ -12,7 +12,7 @@ import io
 import json
 import math
 import unicodedata
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from golden_exports import COLUMN, FOLDER, exports, sample_class
 from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 
 from autograder.gradebook.class_reports import read_grades, to_json
+from autograder.gradebook.final_grades import Adjustment
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import canvas, moodle, plain, prairielearn
@@ -79,7 +80,7 @@ def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
     path = write_grades(tmp_path, report("ada"), report("ben")) / "reports"
     for student, final, reason in (("ada", 3.2, "2 days late"), ("ben", None, "excused")):
         data = json.loads((path / f"{student}.json").read_text(encoding="utf-8"))
-        data |= {"final": final, "adjustments": [{"reason": reason}]}
+        data |= {"final": final, "adjustments": [asdict(Adjustment("late", "", 4.0, final, reason))]}
         (path / f"{student}.json").write_text(json.dumps(data), encoding="utf-8")
     class_ = read_grades(tmp_path)
     assert [one.points for one in class_] == [3.2, None]
@@ -100,7 +101,7 @@ def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
 def test_a_final_grade_that_is_no_number_stops_the_export(tmp_path: Path) -> None:
     path = write_grades(tmp_path, report("ada")) / "reports" / "ada.json"
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "final": "all"}), encoding="utf-8")
-    with pytest.raises(GraderFault, match="final grade that is no number"):
+    with pytest.raises(GraderFault, match=r"ada\.json: final is none that the rules wrote"):
         read_grades(tmp_path)
 
 
@@ -114,7 +115,7 @@ def test_a_folder_without_reports_is_the_callers_mistake(tmp_path: Path, name: s
 def test_a_damaged_report_stops_the_export(tmp_path: Path) -> None:
     path = write_grades(tmp_path, report("ada"), report("ben")) / "reports" / "ben.json"
     path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
-    with pytest.raises(GraderFault, match=r"ben\.json is not a report"):
+    with pytest.raises(GraderFault, match=r"ben\.json is no report"):
         read_grades(tmp_path)
 
 

@@ -18,8 +18,8 @@ from autograder.authoring.handout.source_notebook import read_extras
 from autograder.course.dashboard import settle
 from autograder.course.results import alone
 from autograder.course.serving.answers import Answer
+from autograder.gradebook.class_reports import stored_reports
 from autograder.gradebook.final_grades import final_of, most_of
-from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.overrides import JOURNAL, decisions_of, line_of
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.items import Assignment

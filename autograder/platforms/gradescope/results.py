@@ -34,8 +34,8 @@ def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility 
     """
     if report.points is None:
         raise GraderFault(f"{visible(report.student, 80)} is not graded: {visible(why_not_graded(report), 300)}")
-    final = report if isinstance(report, FinalReport) and report.reasons else None
-    reasons = [_final(final), *final.reasons] if final else []
+    adjustments = report.final.adjustments if isinstance(report, FinalReport) else ()
+    reasons = [_final(report), *(each.reason for each in adjustments)] if adjustments else []
     causes = report.cause.splitlines()  # how long it took is not told: hidden cases could say something by it
     return {
         "score": report.points,
@@ -51,7 +51,7 @@ def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility 
     }
 
 
-def _final(report: FinalReport) -> str:
+def _final(report: Report) -> str:
     """The grade with its maximum: neither need be the sum of the tests."""
     extra = ", with extra credit" if (report.points or 0.0) > report.max_points else ""
     return f"Final grade: {number(report.points or 0.0)} of {number(report.max_points)} points{extra}."

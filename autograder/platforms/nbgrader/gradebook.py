@@ -22,6 +22,7 @@ from typing import Any
 from autograder.authoring.handout.release import notebook_of
 from autograder.authoring.handout.source_notebook import TEXT_STUB, Notebook, released, to_bytes
 from autograder.authoring.handout.words import is_answer, questions, words_in
+from autograder.gradebook.class_reports import stored_reports
 from autograder.grading.items import Assignment
 from autograder.platforms.nbgrader.collected import TIMESTAMP
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, written_in
@@ -32,7 +33,7 @@ from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_atomically
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.moments import moment
-from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, read_report
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 
@@ -63,13 +64,10 @@ class Exported:
 
 def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
     """The reports on this assignment in a folder that `grade --out` wrote, by student."""
-    found = [(path, read_report(path)) for path in sorted((grades / "reports").glob("*.json"))]
-    reports = [report for _, report in found if report is not None and report.assignment == assignment.name]
-    if broken := [path for path, report in found if report is None]:
-        raise UsageError(f"{broken[0]} is no report: grade the class again.")
+    reports = [report for report in stored_reports(grades) if report.assignment == assignment.name]
     if not reports:
         raise UsageError(f"{grades} holds no report on {assignment.name}: give the folder that `grade --out` wrote.")
-    return sorted(reports, key=lambda report: report.student)
+    return reports
 
 
 def export(reports: Sequence[Report], assignment: Assignment, course: Path, database: str = "") -> Exported:
