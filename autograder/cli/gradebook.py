@@ -20,7 +20,6 @@ from autograder.cli.options import (
 )
 from autograder.course.dashboard import settle
 from autograder.course.overview import folders_of, is_course, read_course, students_of, told, write_course
-from autograder.course.results import alone
 from autograder.course.serving.answers import answers_of
 from autograder.course.serving.desk import Desk
 from autograder.course.serving.server import LiveServer
@@ -43,7 +42,7 @@ from autograder.grading.items import Assignment
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import PRIVATE, write_own, writing
+from autograder.vocabulary.files import PRIVATE, alone, write_own, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number, visible
 

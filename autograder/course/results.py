@@ -14,8 +14,7 @@ import json
 import math
 import os
 import shutil
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -36,7 +35,7 @@ from autograder.grading.remarks.details import Details, read_details, write_deta
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import WRITING, file_stem, private_folder, replacing, write_atomically, writing
+from autograder.vocabulary.files import WRITING, alone, file_stem, private_folder, replacing, write_atomically, writing
 from autograder.vocabulary.report import Report, from_bytes, read_report, to_bytes
 from autograder.vocabulary.text import visible
 
@@ -238,31 +237,6 @@ class Results:
                 both = f"{visible(other, 80)} and {visible(student, 80)}"
                 advice = "rename one of them, or give an --out that does"
                 raise UsageError(f"{self._out} does not tell {both} apart, which differ in case alone: {advice}.")
-
-
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder; UsageError where one is in it.
-
-    The lock goes with the process, however it ends.
-    """
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            advice = "wait until it has ended, or give another folder with --out"
-            raise UsageError(f"Another run is writing into {folder}: {advice}.") from None
-        except OSError:  # a file system that has no locks
-            pass
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _text(path: Path) -> str | None:

@@ -22,7 +22,6 @@ from lengths import in_short
 from places import KIT
 from sample_reports import NASTY_NAMES, item, report, write_report
 
-from autograder.course.results import alone
 from autograder.course.serving.answers import Answer, answers_of
 from autograder.course.serving.desk import Desk, unwrapped
 from autograder.course.serving.gate import MAX_BODY
@@ -35,7 +34,7 @@ from autograder.grading.assignments import find_assignment
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.files import alone, file_stem, write_atomically
 from autograder.vocabulary.report import Report, Verdict
 from autograder.vocabulary.text import number
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from autograder.authoring.handout.source_notebook import read_extras
 from autograder.course.dashboard import settle
-from autograder.course.results import alone
 from autograder.course.serving.answers import Answer
 from autograder.gradebook.class_reports import stored_reports
 from autograder.gradebook.final_grades import final_of, most_of
@@ -24,7 +23,7 @@ from autograder.gradebook.overrides import JOURNAL, decisions_of, line_of
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, writing
+from autograder.vocabulary.files import alone, file_stem, writing
 from autograder.vocabulary.report import Report, read_report
 from autograder.vocabulary.rows import Row
 from autograder.vocabulary.text import number, visible
