@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
 from enum import StrEnum
 from itertools import count
@@ -147,35 +147,25 @@ def grade(
             fixtures_of=variants.fixtures_of if variants else None,
             agree=agree,
         )
-    described = _told(run, chosen, class_, out, quiet=quiet, as_json=as_json)
+    if not (quiet or as_json):
+        console = standard_output()
+        console.print(class_table(run.reports, run.figures, chosen, console.width))
+        _say_where(console, run, out)
+    described = _described(out, chosen, run, class_) if as_json else {}  # now: rules write the reports anew
     keep_seen(out, students, seen)
     rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=quiet or as_json)
     tell_of_class(out, asked=class_on_pages, before=tells, silent=quiet or as_json)
     if as_json:
-        print_json(_with_finals(described, finals))
-    _say_what_is_wrong(run, class_)
+        for student in described["students"]:
+            if final := finals.get(student["student"]):
+                student |= {"final": final.points, "final_max": final.most}
+        print_json(described)
+    _say_who(class_)
+    _say_isolation(run)
+    _say_lost(run)
     if run.figures.graded < run.figures.students or class_.refused:
         raise SystemExit(3)
-
-
-def _told(
-    run: batch.Run, assignment: Assignment, class_: Gathered, out: Path, *, quiet: bool, as_json: bool
-) -> dict[str, Any]:
-    """Print the table of the class; or return what is to be printed as JSON once there are final grades."""
-    if as_json:
-        return _described(out, assignment, run, class_)
-    if not quiet:
-        console = standard_output()
-        console.print(class_table(run.reports, run.figures, assignment, console.width))
-        _say_where(console, run, out)
-    return {}
-
-
-def _with_finals(described: dict[str, Any], finals: Mapping[str, Final]) -> dict[str, Any]:
-    """The same, with what a course's rules made of the grades."""
-    known = {name: {"final": final.points, "final_max": final.most} for name, final in finals.items()}
-    return {**described, "students": [one | known.get(one["student"], {}) for one in described["students"]]}
 
 
 def _described(out: Path, assignment: Assignment, run: batch.Run, class_: Gathered) -> dict[str, Any]:
@@ -220,12 +210,6 @@ def _say_where(console: Console, run: batch.Run, out: Path) -> None:
     ):
         path = f"{out / name}{'' if '.' in name else os.sep}"
         console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
-
-
-def _say_what_is_wrong(run: batch.Run, class_: Gathered) -> None:
-    _say_who(class_)
-    _say_isolation(run)
-    _say_lost(run)
 
 
 def _say_who(class_: Gathered) -> None:

@@ -40,6 +40,7 @@ from autograder.vocabulary.text import number
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 ITEM, WORTH = ASSIGNMENT.items[0].id, ASSIGNMENT.items[0].points
+LARGEST = max(ASSIGNMENT.items, key=lambda item: item.points).id
 QUESTION = "question-spread"
 
 
@@ -271,7 +272,9 @@ def test_a_decision_that_somebody_made_meanwhile_is_shown_and_not_replaced(servi
         ("", "88.1", ""),
         ("", "", ""),
         (ITEM, "0", ""),
-        (ITEM, "3", f"{ITEM} 1 → 3 of 3, the whole grade 98 → 100 of 100"),
+        (ITEM, "3", ""),
+        (LARGEST, "1", ""),
+        (LARGEST, "0", f"{LARGEST} 6 → 0 of 6, the whole grade 98 → 92 of 100"),
         (QUESTION, "5", ""),
     ],
 )
