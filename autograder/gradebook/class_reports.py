@@ -158,6 +158,15 @@ def common_maximum(reports: Sequence[Report]) -> float:
     return values.pop()
 
 
+def scale_factor(ours: float, theirs: float, assignment: str, platform: str, *, scale: bool) -> float:
+    """What to multiply points by for a platform; raises UsageError where maxima differ and nobody asked to scale."""
+    if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
+        worth = f"{number(theirs)} points in {platform} and {number(ours)} here"
+        advice = "change it there, or convert with --scale" if theirs else "change it there"
+        raise UsageError(f"{visible(assignment, 80)} is worth {worth}: {advice}.")
+    return theirs / ours if ours else 1.0
+
+
 def to_json(data: Mapping[str, Any] | Sequence[Any], indent: int | None = 1) -> str:
     """`data` as JSON in ASCII: no mark in a name can act on whoever prints the file, and none is lost."""
     return json.dumps(data, indent=indent, ensure_ascii=True) + "\n"

@@ -12,13 +12,13 @@ import os
 import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.gradebook.class_reports import common_maximum, find_rows
-from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.class_reports import common_maximum, find_rows, scale_factor
+from autograder.gradebook.gradebook import harmless
 from autograder.gradebook.roster import Roster, is_word, keys_of
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, of_loose_files
 from autograder.submissions.names import suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
@@ -130,11 +130,7 @@ def _keys(row: Sequence[str], gradebook: Table, columns: _Columns) -> frozenset[
 
 def _harmless(cells: Sequence[str], identity: int) -> list[str]:
     """The cells as Canvas wrote them, but none that a spreadsheet would run; Canvas finds the student by ID."""
-    return [cell if at == identity and cell.isdigit() else _no_formula(cell) for at, cell in enumerate(cells)]
-
-
-def _no_formula(cell: str) -> str:
-    return f"'{cell}" if reads_as_formula(cell) else cell
+    return [cell if at == identity and cell.isdigit() else harmless(cell) for at, cell in enumerate(cells)]
 
 
 def _decimal(gradebook: Table) -> str:
@@ -148,11 +144,7 @@ def _factor(ours: float, possible: str | None, assignment: str, *, scale: bool) 
         worth = visible(possible, 40)
         raise UsageError(f"What {visible(assignment, 80)} is worth in Canvas is no number: {worth!r}.")
     theirs = ours if possible is None else float(possible.replace(",", "."))
-    if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
-        worth = f"{number(theirs)} points in Canvas and {number(ours)} here"
-        advice = "change it there, or convert with --scale" if theirs else "change it there"
-        raise UsageError(f"{visible(assignment, 80)} is worth {worth}: {advice}.")
-    return theirs / ours if ours else 1.0
+    return scale_factor(ours, theirs, assignment, "Canvas", scale=scale)
 
 
 # The download of a class
@@ -286,11 +278,8 @@ def _refused_as_either(ways: Sequence[Named], path: Path) -> HandIn:
 def _of_student(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> HandIn:
     on_time = [(found, path) for found, path in files if not found.late] or list(files)
     newest = sorted(on_time, key=lambda file: file[0].file)
-    chosen, beside = module_and_notebook([(found.rest, path) for found, path in newest], wanted)
     found = newest[-1][0]
-    others = tuple(shown_name(path.name) for _, path in files if path not in (chosen, beside))
-    order = max(match.file for match, path in newest if path in (chosen, beside))
-    rests = {path: match.rest for match, path in newest}
-    notes = tuple(note for path in (chosen, beside) if path for note in taken(rests[path], path, wanted))
-    shown = shown_name(chosen.name)
-    return HandIn((found.owner,), chosen, shown, beside, None, found.late, order, others, notes=notes)
+    made = of_loose_files((found.owner,), [(name.rest, path) for name, path in newest], wanted, late=found.late)
+    graded = (made.path, made.beside)
+    others = tuple(shown_name(path.name) for _, path in files if path not in graded)
+    return replace(made, order=max(name.file for name, path in newest if path in graded), others=others)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
-from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.gradebook import harmless
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, of_loose_files
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
@@ -82,7 +82,7 @@ def moodle_csv(
         elif report is not None and report.points is not None:
             cells[at_grade] = number(report.points).replace(".", decimal)
             graded += 1
-        rows.append([_cell(cell, heading) for cell, heading in zip(cells, headings, strict=True)])
+        rows.append([harmless(cell) if head in NAMED_BY else cell for cell, head in zip(cells, headings, strict=True)])
     text = worksheet.text([worksheet.header, *rows])
     return MoodleExport(text, graded, found.unknown, tuple(locked), folders)
 
@@ -201,11 +201,6 @@ def _is_locked(row: Sequence[str], headings: Sequence[str]) -> bool:
     return "grade can be changed" in headings and row[headings.index("grade can be changed")].strip().casefold() in NO
 
 
-def _cell(cell: str, heading: str) -> str:
-    """A cell as Moodle wrote it; but a name must not be what a spreadsheet would run."""
-    return f"'{cell}" if heading in NAMED_BY and reads_as_formula(cell) else cell
-
-
 # The download of a class
 
 
@@ -247,7 +242,4 @@ def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted:
     if folders:
         return HandIn((owner,), Path(folders[0].path), shown_name(folders[0].name))
     loose = [(match["rest"] or "", Path(entry.path)) for match, entry in files]
-    chosen, beside = module_and_notebook(loose, wanted)
-    names = {path: name for name, path in loose}
-    notes = tuple(note for path in (chosen, beside) if path for note in taken(names[path], path, wanted))
-    return HandIn((owner,), chosen, shown_name(chosen.name), beside, notes=notes)
+    return of_loose_files((owner,), loose, wanted)

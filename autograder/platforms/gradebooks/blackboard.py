@@ -17,8 +17,7 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, module_and_notebook, taken
-from autograder.submissions.submission import shown_name
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, of_loose_files
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.report import Report
@@ -73,11 +72,8 @@ def _attempt(owner: str, when: str, files: Sequence[tuple[re.Match[str], Path]],
     about = [path for found, path in files if not found["rest"]]
     username, name = _names_in(about[0], files[0][0]["owner"]) if about else ("", "")
     owners = (Owner(username, username, (name,)) if username else Owner(owner),)
-    chosen, beside = module_and_notebook(loose, wanted) if loose else (about[0], None)
-    rests = {path: rest for rest, path in loose}
-    notes = tuple(note for path in (chosen, beside) if path in rests for note in taken(rests[path], path, wanted))
-    submitted, order = _moment(when), int(when.replace("-", ""))
-    return HandIn(owners, chosen, shown_name(chosen.name), beside, submitted, order=order, notes=notes)
+    more = {"submitted": _moment(when), "order": int(when.replace("-", ""))}
+    return of_loose_files(owners, loose or [("", about[0])], wanted, **more)
 
 
 def _names_in(path: Path, owner: str) -> tuple[str, str]:

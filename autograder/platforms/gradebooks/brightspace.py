@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, of_loose_files
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.report import Report
@@ -85,12 +85,7 @@ def _all(
     folders = [Path(entry.path) for _, entry in entries if is_folder(entry)]
     found = [HandIn(owners, path, shown_name(path.name), submitted=submitted, order=order) for path in folders]
     loose = [(match["rest"], Path(entry.path)) for match, entry in entries if match["rest"]]
-    if not loose:
-        return found
-    chosen, beside = module_and_notebook(loose, wanted)
-    rests = {path: rest for rest, path in loose}
-    notes = tuple(note for path in (chosen, beside) if path for note in taken(rests[path], path, wanted))
-    return [*found, HandIn(owners, chosen, shown_name(chosen.name), beside, submitted, order=order, notes=notes)]
+    return [*found, *([of_loose_files(owners, loose, wanted, submitted=submitted, order=order)] if loose else [])]
 
 
 def _moment(when: str) -> datetime | None:
