@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from autograder.gradebook.final_grades import Adjustment, Final
+from autograder.gradebook.final_report import Adjustment, Final, FinalReport
 from autograder.gradebook.roster import Roster, alternatives, index, match
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
@@ -18,23 +18,6 @@ from autograder.vocabulary.report import MOST, Report, read_report
 from autograder.vocabulary.text import number, visible
 
 AnyStudent = TypeVar("AnyStudent", bound=Report | Candidate)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FinalReport(Report):
-    """A report whose points are what a course's rules made of them; None where they leave no grade."""
-
-    final: Final
-
-    @property
-    def points(self) -> float | None:
-        """The final grade, which is the one that platforms get."""
-        return self.final.points
-
-    @property
-    def max_points(self) -> float:
-        """What the final grade is out of: with questions in words, where they count."""
-        return self.final.most
 
 
 class _Stored(BaseModel):
@@ -109,12 +92,6 @@ def half_marked(reports: Iterable[Report]) -> str:
     return f"HALF MARKED: {'; '.join(told)}." if told else ""
 
 
-def why_not_graded(report: Report) -> str:
-    """Why a report has no points to export."""
-    lost = next((item.message for item in report.items if item.points is None), "")
-    return lost or (report.final.reasons if isinstance(report, FinalReport) else "")
-
-
 def find_rows(
     reports: Iterable[AnyStudent],
     keys: Iterable[frozenset[str]],
@@ -165,11 +142,6 @@ def scale_factor(ours: float, theirs: float, assignment: str, platform: str, *, 
         advice = "change it there, or convert with --scale" if theirs else "change it there"
         raise UsageError(f"{visible(assignment, 80)} is worth {worth}: {advice}.")
     return theirs / ours if ours else 1.0
-
-
-def to_json(data: Mapping[str, Any] | Sequence[Any], indent: int | None = 1) -> str:
-    """`data` as JSON in ASCII: no mark in a name can act on whoever prints the file, and none is lost."""
-    return json.dumps(data, indent=indent, ensure_ascii=True) + "\n"
 
 
 def named(students: Sequence[str]) -> str:

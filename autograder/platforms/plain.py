@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from autograder.gradebook.class_reports import FinalReport, to_json
+from autograder.gradebook.final_report import FinalReport, to_json
 from autograder.gradebook.gradebook import Gradebook
 from autograder.gradebook.roster import Roster, alternatives
 from autograder.vocabulary.report import Report

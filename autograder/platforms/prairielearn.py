@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from autograder.gradebook.class_reports import why_not_graded
+from autograder.gradebook.final_report import why_not_graded
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines, notes_beside
 from autograder.vocabulary.text import visible

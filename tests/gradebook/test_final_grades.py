@@ -17,7 +17,8 @@ from toy_kit import autograder
 from autograder.cli.gradebook import apply_rules
 from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.class_reports import common_maximum, read_grades, stored_reports
-from autograder.gradebook.final_grades import Final, final_of
+from autograder.gradebook.final_grades import final_of
+from autograder.gradebook.final_report import Final
 from autograder.gradebook.grades_folder import BEGIN, with_final, without_finals, write_finals
 from autograder.gradebook.overrides import JOURNAL, Override, decisions_of
 from autograder.gradebook.policy import Late, Policy, read_policy

@@ -21,8 +21,8 @@ from golden import RENEW, difference
 from golden_exports import COLUMN, FOLDER, exports, sample_class
 from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 
-from autograder.gradebook.class_reports import read_grades, to_json
-from autograder.gradebook.final_grades import Adjustment
+from autograder.gradebook.class_reports import read_grades
+from autograder.gradebook.final_report import Adjustment, to_json
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import canvas, moodle, plain, prairielearn

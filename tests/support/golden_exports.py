@@ -11,7 +11,8 @@ from typing import Any
 
 from places import DOWNLOADS, GOLDEN
 
-from autograder.gradebook.class_reports import read_grades, to_json
+from autograder.gradebook.class_reports import read_grades
+from autograder.gradebook.final_report import to_json
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.pages.student_page import feedback_page
 from autograder.platforms import canvas, moodle, plain, prairielearn

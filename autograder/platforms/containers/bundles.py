@@ -187,7 +187,7 @@ def kit_files(assignment: Assignment, fixtures: Path | None = None) -> Files:
 
 def container_requirements(packages: Iterable[str] = PACKAGES) -> str:
     """What grading needs to import, notebooks included, with the versions of pyproject.toml."""
-    lines = requirements((*needed_with(packages), "pydantic")).splitlines(keepends=True)
+    lines = requirements(needed_with(packages)).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("pytest"))
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.checking.command_line import print_anything
-from autograder.gradebook.class_reports import to_json
+from autograder.gradebook.final_report import to_json
 from autograder.grading.assignments import find_course
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures

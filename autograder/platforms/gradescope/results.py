@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
-from autograder.gradebook.class_reports import FinalReport, why_not_graded
+from autograder.gradebook.final_report import FinalReport, why_not_graded
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import CaseResult, ItemResult, Report
 from autograder.vocabulary.report_text import counterexample_markdown, fenced, item_markdown, notes_beside
