@@ -194,11 +194,10 @@ def _desks(grades: Path, assignment: str | None, who: str) -> Mapping[str, Desk]
         raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
     folders = {path.name: path for path in folders_of(grades)} if is_course(grades) else {"": grades}
     named = assignment if "" in folders else None
-    return {name: _desk(folder, named, who) for name, folder in folders.items()}
-
-
-def _desk(folder: Path, name: str | None, who: str) -> Desk:
-    return Desk(folder, find_assignment(course(), name or stored_reports(folder)[0].assignment), who)
+    return {
+        name: Desk(folder, find_assignment(course(), named or stored_reports(folder)[0].assignment), who)
+        for name, folder in folders.items()
+    }
 
 
 def chosen_rules(

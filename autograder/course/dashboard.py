@@ -17,7 +17,7 @@ from typing import Any
 from autograder.authoring.exam.contract import read_contract
 from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.final_report import Final
-from autograder.gradebook.grades_folder import without_finals, write_finals
+from autograder.gradebook.grades_folder import write_finals
 from autograder.gradebook.rules import Rules
 from autograder.gradebook.standing import tells_of_class, write_standings
 from autograder.grading.items import Assignment
@@ -67,15 +67,11 @@ def settle(
     as it was, with the figures as they are now.
     """
     told = tells_of_class(out) if class_on_pages is None else class_on_pages
-    finals: dict[str, Final] | None = None
-    if rules is None:
-        without_finals(out, reports, assignment)
-    else:
-        finals = write_finals(out, reports, assignment, rules)
-    rewrite_class_page(out, reports, assignment, finals)
+    finals = write_finals(out, reports, assignment, rules)
+    rewrite_class_page(out, reports, assignment, finals if rules else None)
     if told:
         write_standings(out, read_grades(out))
-    return finals or {}
+    return finals
 
 
 def rewrite_class_page(

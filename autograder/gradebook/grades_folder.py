@@ -26,27 +26,25 @@ BEGIN, END = "<!-- final grade -->", "<!-- end of final grade -->"
 TOTAL = '<p class="total">'  # of what was earned: the final grade stands before it
 
 
-def without_finals(out: Path, reports: Sequence[Report], assignment: Assignment) -> None:
-    """Write gradebook, reports and pages as they are without rules, where an earlier run had some."""
-    for report in reports:
-        _write_final(out, report, None)
-    _write_if_new(out / "grades.csv", to_csv(reports, [item.id for item in assignment.items]))
-    (out / ADJUSTMENTS).unlink(missing_ok=True)
+def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
+    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student.
 
-
-def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules) -> dict[str, Final]:
-    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student."""
-    rules = rules.kept()
-    finals = {report.student: final_of(report, rules) for report in reports}
-    for name, data in rules.given.items():
+    Without rules, all is as it was before an earlier run had some.
+    """
+    rules = rules.kept() if rules else None
+    finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
+    for name, data in rules.given.items() if rules else ():
         _write_if_new(out / name, data)
     for report in reports:
-        _write_final(out, report, finals[report.student])
+        _write_final(out, report, finals.get(report.student))
     items = [item.id for item in assignment.items]
-    _write_if_new(out / "grades.csv", to_csv(reports, items, final_columns(finals)))
-    students = {student: _described(one) for student, one in sorted(finals.items())}
-    described = {"schema": 1, "assignment": assignment.name, "students": students}
-    _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
+    _write_if_new(out / "grades.csv", to_csv(reports, items, final_columns(finals) if rules else None))
+    if rules:
+        students = {student: _described(final) for student, final in sorted(finals.items())}
+        described = {"schema": 1, "assignment": assignment.name, "students": students}
+        _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
+    else:
+        (out / ADJUSTMENTS).unlink(missing_ok=True)
     return finals
 
 

@@ -128,25 +128,21 @@ def _headings(worksheet: Table, grade_column: str, identifier_column: str) -> li
     Moodle, `gradingtable.php` with the feedback plugin `offline`); the last three are known by what stands in them.
     """
     headings = [plain_heading(cell) for cell in worksheet.header]
-    named = {plain_heading(grade_column), plain_heading(identifier_column)} <= set(headings)
-    if named and "maximum grade" in headings:
+    grade, identifier = plain_heading(grade_column), plain_heading(identifier_column)
+    if {grade, identifier, "maximum grade"} <= set(headings):
         return headings
-    at = (
-        _grade_by_place(worksheet)
-        if plain_heading(grade_column) not in headings
-        else headings.index(plain_heading(grade_column))
-    )
+    at = headings.index(grade) if grade in headings else _grade_by_place(worksheet)
     if at is None or not all(PARTICIPANT.fullmatch(row[0].strip()) for row in worksheet.rows):
         return headings
-    headings[0] = headings[0] if plain_heading(identifier_column) in headings else plain_heading(identifier_column)
-    headings[at] = plain_heading(grade_column)
+    headings[0] = headings[0] if identifier in headings else identifier
+    headings[at] = grade
     if _is_maximum(worksheet, at + 1):
         headings[at + 1] = "maximum grade"
         if _is_yes_or_no(worksheet, at + 2):
             headings[at + 2] = "grade can be changed"
-    identities = [place for place in range(1, at) if headings[place] not in NAMED_BY and headings[place] != "status"]
-    for place in identities:
-        headings[place] = "full name" if place == 1 else "id number" if place < at - 1 else headings[place]
+    for place in range(1, at):
+        if headings[place] not in (*NAMED_BY, "status"):
+            headings[place] = "full name" if place == 1 else "id number" if place < at - 1 else headings[place]
     return headings
 
 

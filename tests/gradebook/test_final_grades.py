@@ -19,7 +19,7 @@ from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.class_reports import common_maximum, read_grades, stored_reports
 from autograder.gradebook.final_grades import final_of
 from autograder.gradebook.final_report import Final
-from autograder.gradebook.grades_folder import BEGIN, with_final, without_finals, write_finals
+from autograder.gradebook.grades_folder import BEGIN, with_final, write_finals
 from autograder.gradebook.overrides import JOURNAL, Override, decisions_of
 from autograder.gradebook.policy import Late, Policy, read_policy
 from autograder.gradebook.rules import Rules, read_rules
@@ -398,7 +398,7 @@ def test_rules_that_are_taken_away_leave_no_trace(out: Path, tmp_path: Path, ass
     apply(out, assignment, write(tmp_path / "o.csv", "student,item,points,comment\nada,b,3,why\n"))
     (out / JOURNAL).unlink()
     assert apply(out, assignment) is None
-    without_finals(out, stored_reports(out), assignment)
+    write_finals(out, stored_reports(out), assignment, None)
     after = contents(out)
     assert after.pop("grades.csv").splitlines()[0] == b"student,points,max_points,status,a,b,c"
     assert after == before
