@@ -252,7 +252,7 @@ def apply_rules(
         return {}
     reports = list(graded)  # their files are written anew
     with writing(out, ""), alone(out):
-        finals = settle(out, reports, assignment, rules, class_on_pages=False)
+        finals = settle(out, reports, assignment, rules)
     if rules is None and not silent:
         print("No rules are applied any more: grades.csv holds what the grader gave.")
     elif not silent:

@@ -53,20 +53,12 @@ def described_changes(changes: Iterable[Change] | None) -> list[list[float | str
     return None if changes is None else [list(astuple(change)) for change in changes]
 
 
-def settle(
-    out: Path,
-    reports: Sequence[Report],
-    assignment: Assignment,
-    rules: Rules | None,
-    *,
-    class_on_pages: bool | None = None,
-) -> dict[str, Final]:
+def settle(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
     """Write the final grades of all `reports`, or with None take those of an earlier run away; the finals by student.
 
-    The caller has the folder alone. `class_on_pages` says whether students are told where they stand; None leaves that
-    as it was, with the figures as they are now.
+    The caller has the folder alone. Whether students are told where they stand stays as it was.
     """
-    told = tells_of_class(out) if class_on_pages is None else class_on_pages
+    told = tells_of_class(out)
     finals = write_finals(out, reports, assignment, rules)
     rewrite_class_page(out, reports, assignment, finals if rules else None)
     if told:

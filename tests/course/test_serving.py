@@ -390,7 +390,6 @@ def test_answers_are_read_from_a_notebook_and_an_untouched_cell_is_none(tmp_path
     ("fields", "sentence"),
     [
         ({"points": "7000"}, "7000 points, but"),
-        ({"points": "-1"}, "is no number of points"),
         ({"points": "=1"}, "is no number of points"),
         ({"comment": " "}, "a change without a reason"),
         ({"comment": "x" * 2001}, "longer than 2,000 characters"),
