@@ -45,8 +45,7 @@ from autograder.cli.options import (
 from autograder.cli.tables import class_table
 from autograder.course import batch
 from autograder.gradebook.class_reports import named
-from autograder.gradebook.final_grades import final_of
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grade_changes import refuse_another
 from autograder.gradebook.hand_in_times import keep_seen
 from autograder.gradebook.roster import read_roster

@@ -27,8 +27,7 @@ from autograder.course.serving.site import Site
 from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
 from autograder.gradebook.class_reports import half_marked, named, read_grades, stored_reports
-from autograder.gradebook.final_grades import final_of
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grade_changes import grade_changes, stored_grades
 from autograder.gradebook.grades_folder import ADJUSTMENTS
 from autograder.gradebook.hand_in_times import Times

@@ -16,7 +16,7 @@ from typing import Any
 
 from autograder.authoring.exam.contract import read_contract
 from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import write_finals
 from autograder.gradebook.rules import Rules
 from autograder.gradebook.standing import tells_of_class, write_standings

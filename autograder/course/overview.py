@@ -23,9 +23,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from autograder.gradebook.class_reports import read_grades
+from autograder.gradebook.class_reports import FinalReport, read_grades
 from autograder.gradebook.class_statistics import Summary, summary
-from autograder.gradebook.final_report import FinalReport
 from autograder.gradebook.gradebook import name_cell, points_cell
 from autograder.pages import html
 from autograder.pages.html import render_page, script_and_policy

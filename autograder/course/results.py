@@ -25,7 +25,7 @@ from autograder.course.history import began_of, with_history
 from autograder.course.kept_reports import Kept, Reports
 from autograder.course.student_pages import StudentPages
 from autograder.gradebook.class_statistics import Summary
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grade_changes import Grade, is_graded, stored_grades
 from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
 from autograder.gradebook.grades_folder import final_columns

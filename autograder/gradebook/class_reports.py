@@ -10,7 +10,7 @@ from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from autograder.gradebook.final_report import Adjustment, Final, FinalReport
+from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.gradebook.roster import Roster, alternatives, index, match
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
@@ -18,6 +18,23 @@ from autograder.vocabulary.report import MOST, Report, read_report
 from autograder.vocabulary.text import number, visible
 
 AnyStudent = TypeVar("AnyStudent", bound=Report | Candidate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalReport(Report):
+    """A report whose points are what a course's rules made of them; None where they leave no grade."""
+
+    final: Final
+
+    @property
+    def points(self) -> float | None:
+        """The final grade, which is the one that platforms get."""
+        return self.final.points
+
+    @property
+    def max_points(self) -> float:
+        """What the final grade is out of: with questions in words, where they count."""
+        return self.final.most
 
 
 class _Stored(BaseModel):

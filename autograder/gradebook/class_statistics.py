@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.item_statistics import ItemSummary, ItemTally, ran
 from autograder.gradebook.mistake_statistics import (
     MILLION,

@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from autograder.gradebook.final_report import Adjustment, Final
 from autograder.gradebook.overrides import Override
 from autograder.gradebook.policy import DAY, EVERYBODY, LEAVES, ChangedItem, Late, Policy
 from autograder.gradebook.rules import Rules
@@ -24,6 +23,49 @@ from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number
 
 LEFT_OUT = {"excused": "excused", "dropped": "left out as one of the lowest", "cancelled": "cancelled for all"}
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """One change of a grade, or a comment on it; `item` is "" for the whole, None stands for no grade."""
+
+    rule: str
+    item: str
+    before: float | None
+    after: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Final:
+    """The grade after all rules; None where there is none to give, and the last reason says why.
+
+    most   what can be earned in all; `points` is more only by extra credit
+    """
+
+    points: float | None
+    adjustments: tuple[Adjustment, ...]
+    most: float
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether its student is excused from the whole assignment."""
+        return any(one.rule == "excused" and not one.item for one in self.adjustments)
+
+    @property
+    def excused_items(self) -> frozenset[str]:
+        """The items that its student is excused from."""
+        return frozenset(one.item for one in self.adjustments if one.rule == "excused")
+
+    @property
+    def marked(self) -> frozenset[str]:
+        """The questions in words that a person has given points for."""
+        return frozenset(one.item for one in self.adjustments if one.rule == "question" and one.after is not None)
+
+    @property
+    def reasons(self) -> str:
+        """All reasons in one line."""
+        return "; ".join(one.reason for one in self.adjustments)
 
 
 def final_of(report: Report, rules: Rules) -> Final:

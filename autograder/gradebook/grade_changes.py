@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.gradebook import name_cell, points_cell
 from autograder.grading.remarks.details import read_details
 from autograder.vocabulary.errors import UsageError

@@ -11,8 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from autograder.gradebook.final_grades import final_of
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.gradebook import points_cell, to_csv
 from autograder.gradebook.rules import Rules
 from autograder.gradebook.standing import with_section, with_standing

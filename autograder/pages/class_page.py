@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.gradebook.class_statistics import Summary, Tally
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
 from autograder.gradebook.mistake_statistics import MOST_NAMED
 from autograder.pages.class_table import columns_of, first_columns, rows_of

@@ -13,7 +13,7 @@ from functools import lru_cache
 from markupsafe import Markup
 
 from autograder.gradebook.class_statistics import Summary, stands_out
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final
 from autograder.vocabulary.report import ItemResult, Report, Verdict
 from autograder.vocabulary.text import VERDICT_WORDS, number, visible
 

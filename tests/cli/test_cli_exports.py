@@ -18,7 +18,7 @@ from places import DOWNLOADS
 from sample_reports import NASTY_NAMES, item, report, write_grades
 
 from autograder.cli.main import main
-from autograder.gradebook.final_report import Adjustment
+from autograder.gradebook.final_grades import Adjustment
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.files import file_stem

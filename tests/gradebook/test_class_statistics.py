@@ -11,7 +11,7 @@ import places
 import pytest
 
 from autograder.gradebook.class_statistics import NOT_IMPORTED, UNTOUCHED, Tally, stands_out, summary
-from autograder.gradebook.final_report import Adjustment, Final
+from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.gradebook.item_statistics import OTHER, UNSEEN, ran
 from autograder.gradebook.mistake_statistics import MOST_ANSWERS, MOST_SHARED
 from autograder.vocabulary.report import (

@@ -18,8 +18,7 @@ from toy_kit import autograder
 from autograder.cli.gradebook import apply_rules
 from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.class_reports import common_maximum, read_grades, stored_reports
-from autograder.gradebook.final_grades import final_of
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import BEGIN, with_final, write_finals
 from autograder.gradebook.overrides import JOURNAL, Override, decisions_of
 from autograder.gradebook.policy import Late, Policy, read_policy
@@ -27,8 +26,6 @@ from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
 from autograder.pages.student_page import feedback_page
-from autograder.platforms import prairielearn
-from autograder.platforms.gradescope import results as gradescope
 from autograder.platforms.plain import plain_csv
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
@@ -421,9 +418,6 @@ def test_the_maximum_with_questions_stands_wherever_a_final_grade_does(out: Path
     assert (ada.points, ada.max_points, stranger.points, stranger.max_points) == (24, 25, 18, 25)
     assert common_maximum([ada, stranger]) == 25
     assert plain_csv([ada]).splitlines()[1].startswith("ada,24,25,graded")
-    assert prairielearn.results(ada)["score"] == 0.96
-    told = gradescope.results(ada)
-    assert (told["score"], told["output"].splitlines()[0]) == (24, "Final grade: 24 of 25 points.")
     course = read_course(tmp_path, {"toy": "Toy"})
     assert (maximum_of(course), course[0].figures.max_points) == (25, 25)
 

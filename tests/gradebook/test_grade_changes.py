@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sample_reports import item, report
 
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grade_changes import grade_changes, refuse_another, stored_grades
 from autograder.gradebook.gradebook import to_csv
 from autograder.gradebook.grades_folder import final_columns

@@ -16,7 +16,7 @@ from places import KIT
 from sample_reports import report
 
 from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.final_report import Adjustment
+from autograder.gradebook.final_grades import Adjustment
 from autograder.gradebook.overrides import decisions_of
 from autograder.gradebook.policy import read_policy
 from autograder.gradebook.roster import read_roster

@@ -14,8 +14,7 @@ from places import KIT
 from sample_reports import THREE, WORTH, of_three, write_report
 
 from autograder.gradebook.class_reports import stored_reports
-from autograder.gradebook.final_grades import final_of
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import write_finals
 from autograder.gradebook.overrides import Override
 from autograder.gradebook.policy import EVERYBODY, LEAVES, Late, Policy, read_policy

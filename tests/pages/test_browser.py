@@ -22,7 +22,7 @@ from chromium import chromium
 from lengths import in_short
 from sample_reports import index_page
 
-from autograder.gradebook.final_report import Adjustment, Final
+from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.grading.remarks.details import Curve, Details, Picture, Series
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
 from autograder.pages.guidance.teaching import Background

@@ -9,7 +9,7 @@ from dataclasses import replace
 from page_tree import Element, tree
 from sample_reports import index_page
 
-from autograder.gradebook.final_report import Adjustment, Final
+from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.pages.guidance.teaching import Background
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 

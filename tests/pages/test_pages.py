@@ -17,7 +17,7 @@ from sample_reports import index_page
 
 import autograder
 from autograder.course.batch import grade_all
-from autograder.gradebook.final_report import Adjustment, Final
+from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from sample_reports import item, not_graded, report
 
-from autograder.gradebook.final_report import Final, FinalReport
+from autograder.gradebook.class_reports import FinalReport
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.moodle import feedback_folder, feedback_zip, moodle_csv
 from autograder.vocabulary.errors import UsageError

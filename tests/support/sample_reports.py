@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.gradebook.final_report import Final
+from autograder.gradebook.final_grades import Final
 from autograder.grading.items import Assignment, Item
 from autograder.pages.class_page import Change, ClassPage
 from autograder.pages.guidance.teaching import Background

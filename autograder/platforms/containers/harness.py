@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from autograder.checking.command_line import print_anything
-from autograder.gradebook.final_report import to_json
 from autograder.grading.assignments import find_course
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures
@@ -60,7 +59,7 @@ def run_gradescope(base: Path, hidden_cases: gradescope.Visibility = "visible") 
     target.unlink(missing_ok=True)
     submission, report = grade(base / "submission", students_of(base / "submission_metadata.json"))
     found = gradescope.results(report, submission.notes, hidden_cases)
-    write_atomically(target, to_json(found))
+    write_atomically(target, json.dumps(found, indent=1) + "\n")
     print(f"{visible(report.student, 200)}: {found['score']} of {report.max_points} points.")
 
 
@@ -72,13 +71,13 @@ def run_prairielearn(base: Path) -> None:
         submission, report = grade(base / "student", "student")
         unread = submission.problem and [submission.problem]
         found = prairielearn.ungradable(unread) if unread else prairielearn.results(report, submission.notes)
-        write_atomically(target, to_json(found))
+        write_atomically(target, json.dumps(found, indent=1) + "\n")
         if report.points is None:
-            raise GraderFault(next(item.message for item in report.items if item.points is None))
+            raise GraderFault(report.fault)
     except (KitError, OSError) as error:
         if not target.exists():
             reason = "The grader failed, through no fault of yours. Tell your instructor, and submit again."
-            write_atomically(target, to_json(prairielearn.ungradable([reason])))
+            write_atomically(target, json.dumps(prairielearn.ungradable([reason]), indent=1) + "\n")
         raise GraderFault(str(error)) from error
 
 
