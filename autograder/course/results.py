@@ -165,7 +165,7 @@ class Results:
                 gradebook.add(report)
                 page.add(report, answers=answers_of(self._out, report.student))
                 isolation = report.isolation if isolation is None else _both(isolation, report.isolation)
-                fault = fault or next((item.message for item in report.items if item.points is None), "")
+                fault = fault or report.fault
                 before = left.pop(name_cell(report.student), ABSENT)
                 now = NOT_GRADED if report.points is None else float(points_cell(report.points))
                 if changes is not None and before != now:

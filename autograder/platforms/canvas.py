@@ -213,9 +213,12 @@ def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
         likely = _of_roster(ways, names, wanted.roster) or [_most_likely(_usual(ways), names, lengths)]
         found = likely[0]
         if len({way.id for way in likely}) > 1:
-            strangers.append(_refused_as_either(likely, path))
+            ids = " or ".join(dict.fromkeys(way.id for way in likely))
+            shown = shown_name(path.name)
+            reason = f"{visible(shown, 200)} can be read as the id {ids} of Canvas: rename it, with one id in it."
+            strangers.append(HandIn((found.owner,), path, shown, refused=reason))
         elif len(ways) > 1 and found.name not in names.get(found.id, {found.name}):
-            strangers.append(_refused(found, path, {*names[found.id], found.name}))
+            strangers.append(_claimed(found, path, {*names[found.id], found.name}))
         else:
             by_id.setdefault(found.id, []).append((found, path))
     return [one for files_of_one in by_id.values() for one in _of_id(files_of_one, wanted)] + strangers
@@ -260,19 +263,12 @@ def _lengths(way: Named) -> tuple[int, int]:
 def _of_id(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> list[HandIn]:
     """What was handed in under one id; where two names claim it, all of it, refused."""
     names = {found.name for found, _ in files}
-    return [_of_student(files, wanted)] if len(names) == 1 else [_refused(found, path, names) for found, path in files]
+    return [_of_student(files, wanted)] if len(names) == 1 else [_claimed(found, path, names) for found, path in files]
 
 
-def _refused(found: Named, path: Path, names: Collection[str]) -> HandIn:
+def _claimed(found: Named, path: Path, names: Collection[str]) -> HandIn:
     reason = claimed_by_two((f"{name}_{found.id}" for name in names), found.id, "Canvas")
     return HandIn((found.owner,), path, shown_name(path.name), refused=reason)
-
-
-def _refused_as_either(ways: Sequence[Named], path: Path) -> HandIn:
-    shown = shown_name(path.name)
-    ids = " or ".join(dict.fromkeys(way.id for way in ways))
-    reason = f"{visible(shown, 200)} can be read as the id {ids} of Canvas: rename it, with one id in it."
-    return HandIn((ways[0].owner,), path, shown, refused=reason)
 
 
 def _of_student(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> HandIn:

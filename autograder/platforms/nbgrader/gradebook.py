@@ -79,10 +79,14 @@ def export(reports: Sequence[Report], assignment: Assignment, course: Path, data
     """
     with _settings(course, database) as app:
         from nbgrader.api import Gradebook
+        from sqlalchemy.exc import SAWarning
 
         _refuse_missing_database(app.coursedir.db_url, assignment)
         exported = Exported(app.coursedir.db_url)
-        with Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook, _quiet_database():
+        with (
+            Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook,
+            warnings.catch_warnings(action="ignore", category=SAWarning),  # nbgrader draws one for each submission
+        ):
             _refuse_other_cells(gradebook, assignment)
             for report in reports:
                 if reason := _written(app, gradebook, assignment, report, exported):
@@ -128,16 +132,6 @@ def _settings(course: Path, database: str) -> Iterator[Any]:
             yield app
     finally:
         os.environ["PATH"], sys.path[:] = before, path
-
-
-@contextlib.contextmanager
-def _quiet_database() -> Iterator[None]:
-    """Hide the warnings that nbgrader 0.9.6 draws from SQLAlchemy whenever it adds a submission."""
-    from sqlalchemy.exc import SAWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SAWarning)
-        yield
 
 
 def _refuse_missing_database(url: str, assignment: Assignment) -> None:
