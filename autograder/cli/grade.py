@@ -129,7 +129,7 @@ def grade(
             show_changes(out, reports, finals, replace=replace, silent=quiet or as_json)
             return finals
 
-        tells = tells_of_class(out, students)  # now: every page is written anew
+        tells = tells_of_class(out)  # now: every page is written anew
         advance = bar.enter_context(progress_bar("grading", hidden=quiet))
         run = grade_all(
             grader,
@@ -152,7 +152,7 @@ def grade(
     keep_seen(out, students, seen)
     rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=silent)
-    tell_of_class(out, students, asked=class_on_pages, before=tells, silent=silent)
+    tell_of_class(out, asked=class_on_pages, before=tells, silent=silent)
     if as_json:
         for student in described["students"]:
             if final := finals.get(student["student"]):

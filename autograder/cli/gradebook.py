@@ -20,30 +20,29 @@ from autograder.cli.options import (
 )
 from autograder.course.dashboard import settle
 from autograder.course.overview import folders_of, is_course, read_course, students_of, told, write_course
-from autograder.course.results import alone
 from autograder.course.serving.answers import answers_of
 from autograder.course.serving.desk import Desk
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
 from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
-from autograder.gradebook.class_reports import half_marked, named, read_grades
+from autograder.gradebook.class_reports import half_marked, named, read_grades, stored_reports
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grade_changes import grade_changes, stored_grades
-from autograder.gradebook.grades_folder import ADJUSTMENTS, stored_reports
+from autograder.gradebook.grades_folder import ADJUSTMENTS
 from autograder.gradebook.hand_in_times import Times
 from autograder.gradebook.item_statistics import SMALLEST_CLASS
 from autograder.gradebook.overrides import login_name
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import Rules, read_rules
-from autograder.gradebook.standing import tells_of_class, without_standings, write_standings
+from autograder.gradebook.standing import tells_of_class, write_standings
 from autograder.grading.assignments import find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import PRIVATE, write_own, writing
+from autograder.vocabulary.files import PRIVATE, alone, write_own, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number, visible
 
@@ -99,11 +98,11 @@ def gradebook(
     people = read_roster(roster) if roster else None
     times = read_times(timestamps, chosen, reports, people) if timestamps else None
     rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
-    tells = tells_of_class(grades, students)
+    tells = tells_of_class(grades)
     finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
     show_changes(grades, reports, finals, replace=replace)
     apply_rules(grades, reports, chosen, rules)
-    tell_of_class(grades, students, asked=class_on_pages, before=tells)
+    tell_of_class(grades, asked=class_on_pages, before=tells)
 
 
 def _write_course(grades: Path, *, rules_given: bool) -> None:
@@ -194,11 +193,10 @@ def _desks(grades: Path, assignment: str | None, who: str) -> Mapping[str, Desk]
         raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
     folders = {path.name: path for path in folders_of(grades)} if is_course(grades) else {"": grades}
     named = assignment if "" in folders else None
-    return {name: _desk(folder, named, who) for name, folder in folders.items()}
-
-
-def _desk(folder: Path, name: str | None, who: str) -> Desk:
-    return Desk(folder, find_assignment(course(), name or stored_reports(folder)[0].assignment), who)
+    return {
+        name: Desk(folder, find_assignment(course(), named or stored_reports(folder)[0].assignment), who)
+        for name, folder in folders.items()
+    }
 
 
 def chosen_rules(
@@ -253,7 +251,7 @@ def apply_rules(
         return {}
     reports = list(graded)  # their files are written anew
     with writing(out, ""), alone(out):
-        finals = settle(out, reports, assignment, rules, class_on_pages=False)
+        finals = settle(out, reports, assignment, rules)
     if rules is None and not silent:
         print("No rules are applied any more: grades.csv holds what the grader gave.")
     elif not silent:
@@ -264,22 +262,18 @@ def apply_rules(
     return finals
 
 
-def tell_of_class(
-    out: Path, students: Iterable[str], *, asked: bool | None, before: bool, silent: bool = False
-) -> None:
-    """Tell these students where they stand, after all rules, or take it away: as `asked`, else as it was `before`.
+def tell_of_class(out: Path, *, asked: bool | None, before: bool, silent: bool = False) -> None:
+    """Tell students where they stand, after all rules, or take it away: as `asked`, else as it was `before`.
 
     Says so where nobody asked, or where the class is too small to tell.
     """
+    if not (asked or before):
+        return
     with writing(out, ""):
-        if asked is False:
-            without_standings(out, students)
-        if not (before if asked is None else asked):
-            return
-        told = write_standings(out, read_grades(out))
+        told = write_standings(out, read_grades(out), tell=asked is not False)
     if told and asked is None and not silent:
         print("Pages tell of the class, as before; --no-class-on-pages takes that away.")
-    if not told:
+    if not told and asked is not False:
         print(f"autograder: fewer than {SMALLEST_CLASS} grades: no page tells of the class.", file=sys.stderr)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from autograder.authoring.exam.contract import read_contract
 from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.final_grades import Final
-from autograder.gradebook.grades_folder import without_finals, write_finals
+from autograder.gradebook.grades_folder import write_finals
 from autograder.gradebook.rules import Rules
 from autograder.gradebook.standing import tells_of_class, write_standings
 from autograder.grading.items import Assignment
@@ -53,29 +53,17 @@ def described_changes(changes: Iterable[Change] | None) -> list[list[float | str
     return None if changes is None else [list(astuple(change)) for change in changes]
 
 
-def settle(
-    out: Path,
-    reports: Sequence[Report],
-    assignment: Assignment,
-    rules: Rules | None,
-    *,
-    class_on_pages: bool | None = None,
-) -> dict[str, Final]:
+def settle(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
     """Write the final grades of all `reports`, or with None take those of an earlier run away; the finals by student.
 
-    The caller has the folder alone. `class_on_pages` says whether students are told where they stand; None leaves that
-    as it was, with the figures as they are now.
+    The caller has the folder alone. Whether students are told where they stand stays as it was.
     """
-    told = tells_of_class(out, [report.student for report in reports]) if class_on_pages is None else class_on_pages
-    finals: dict[str, Final] | None = None
-    if rules is None:
-        without_finals(out, reports, assignment)
-    else:
-        finals = write_finals(out, reports, assignment, rules)
-    rewrite_class_page(out, reports, assignment, finals)
+    told = tells_of_class(out)
+    finals = write_finals(out, reports, assignment, rules)
+    rewrite_class_page(out, reports, assignment, finals if rules else None)
     if told:
         write_standings(out, read_grades(out))
-    return finals or {}
+    return finals
 
 
 def rewrite_class_page(

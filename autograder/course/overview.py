@@ -144,7 +144,7 @@ def maximum_of(graded: Sequence[Graded]) -> float:
 
 def is_excused(report: Report) -> bool:
     """Whether its student is excused from the whole assignment: it counts nowhere."""
-    return isinstance(report, FinalReport) and report.is_excused
+    return isinstance(report, FinalReport) and report.final.is_excused
 
 
 def earned_of(report: Report) -> float | None:

@@ -14,7 +14,6 @@ import json
 import math
 import os
 import shutil
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +33,7 @@ from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier, r
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.files import WRITING, file_stem, private_folder, replacing, write_atomically, writing
+from autograder.vocabulary.files import WRITING, alone, file_stem, private_folder, replacing, write_atomically, writing
 from autograder.vocabulary.report import Report, from_bytes, read_report, to_bytes
 from autograder.vocabulary.text import visible
 
@@ -202,7 +201,7 @@ class Results:
                     page.add(report, answers=answers_of(self._out, report.student))
                     common = report.isolation if isolation is None else isolation
                     isolation = tuple(layer for layer in common if layer in report.isolation)
-                    fault = fault or next((item.message for item in report.items if item.points is None), "")
+                    fault = fault or report.fault
                     was = left.pop(name_cell(report.student), ABSENT)
                     now = NOT_GRADED if report.points is None else float(points_cell(report.points))
                     if was != now:
@@ -264,31 +263,6 @@ class Results:
             == (submission.sha256, known.fixtures, self._engine)
             and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
         )
-
-
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder; UsageError where one is in it.
-
-    The lock goes with the process, however it ends.
-    """
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            advice = "wait until it has ended, or give another folder with --out"
-            raise UsageError(f"Another run is writing into {folder}: {advice}.") from None
-        except OSError:  # a file system that has no locks
-            pass
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _refuse_lookalikes(out: Path, students: Sequence[str]) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
+from pydantic import BaseModel, Field, ValidationError
+
+from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.gradebook.roster import Roster, alternatives, index, match
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
@@ -19,27 +22,27 @@ AnyStudent = TypeVar("AnyStudent", bound=Report | Candidate)
 
 @dataclass(frozen=True, kw_only=True)
 class FinalReport(Report):
-    """A report with what a course's rules made of its points; None where they leave no grade.
+    """A report whose points are what a course's rules made of them; None where they leave no grade."""
 
-    is_excused   from the whole assignment
-    marked       the questions in words that a person has given points for
-    """
-
-    final: float | None
-    final_max: float
-    reasons: tuple[str, ...]
-    is_excused: bool = False
-    marked: frozenset[str] = frozenset()
+    final: Final
 
     @property
     def points(self) -> float | None:
         """The final grade, which is the one that platforms get."""
-        return self.final
+        return self.final.points
 
     @property
     def max_points(self) -> float:
         """What the final grade is out of: with questions in words, where they count."""
-        return self.final_max
+        return self.final.most
+
+
+class _Stored(BaseModel):
+    """What a report's file gives besides, where rules were applied."""
+
+    final: Annotated[float, Field(ge=0, lt=MOST)] | None
+    final_max: Annotated[float, Field(ge=0, lt=MOST)] | None = None
+    adjustments: tuple[Adjustment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,63 +57,56 @@ class Found(Generic[AnyStudent]):
     unknown: tuple[str, ...]
 
 
-def read_grades(folder: Path) -> list[Report]:
-    """The reports that `grade` wrote into `folder`, by student.
+def stored_reports(folder: Path) -> list[Report]:
+    """The reports that `grade` wrote into `folder`, by student, with the points that the grader gave.
 
-    Raises UsageError where there are none, GraderFault where one cannot be read: an export without it would be wrong.
+    Raises UsageError where there are none, GraderFault where one cannot be read.
     """
-    reports = folder / "reports" if (folder / "reports").is_dir() else folder
-    try:
-        paths = sorted(reports.glob("*.json"))
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be read ({error.strerror}): give the folder that `grade` wrote.") from None
-    found = []
-    for path in paths:
+    return _read(folder, lambda report, path: report)
+
+
+def read_grades(folder: Path) -> list[Report]:
+    """The same, with final grades where rules made some."""
+    return _read(folder, _with_final)
+
+
+def _read(folder: Path, made_of: Callable[[Report, Path], Report]) -> list[Report]:
+    reports = []
+    for path in (folder / "reports" if (folder / "reports").is_dir() else folder).glob("*.json"):
         report = read_report(path)
         if report is None:
-            raise GraderFault(f"{path} is not a report, or is damaged: grade the class again, then export.")
-        found.append(_with_final(report, path))
-    if not found:
+            raise GraderFault(f"{path} is no report, or is damaged: grade the class again with --fresh.")
+        reports.append(made_of(report, path))
+    if not reports:
         raise UsageError(f"{folder} holds no reports: give the folder that `autograder grade … --out` wrote.")
-    return sorted(found, key=lambda report: report.student)
+    return sorted(reports, key=lambda report: report.student)
 
 
 def _with_final(report: Report, path: Path) -> Report:
     """The report with the final grade that its file gives besides, where it gives one."""
-    data = json.loads(path.read_bytes())
-    if "final" not in data:
+    data = path.read_bytes()
+    if "final" not in json.loads(data):
         return report
-    final, listed = data["final"], data.get("adjustments", [])
-    most = data.get("final_max", report.max_points)
-    if not all(type(one) in (int, float) and 0 <= one < MOST for one in (most, 0.0 if final is None else final)):
-        raise GraderFault(f"{path} has a final grade that is no number: apply the rules again, then export.")
-    if not isinstance(listed, list):
-        raise GraderFault(f"{path} has adjustments that are no list: apply the rules again, then export.")
-    rules = [one for one in listed if isinstance(one, dict)]
-    reasons = tuple(str(one.get("reason", "")) for one in rules)
-    excused = any(one.get("rule") == "excused" and not one.get("item") for one in rules)
+    try:
+        stored = _Stored.model_validate_json(data, strict=True)
+    except ValidationError as error:
+        entry = ".".join(map(str, error.errors()[0]["loc"]))
+        raise GraderFault(f"{path}: {entry} is none that the rules wrote: apply them again, then export.") from None
+    most = report.max_points if stored.final_max is None else stored.final_max
     given = {each.name: getattr(report, each.name) for each in fields(report)}
-    marked = frozenset(
-        str(one.get("item")) for one in rules if one.get("rule") == "question" and one.get("after") is not None
-    )
-    return FinalReport(**given, final=final, final_max=most, reasons=reasons, is_excused=excused, marked=marked)
+    return FinalReport(**given, final=Final(stored.final, stored.adjustments, most))
 
 
 def half_marked(reports: Iterable[Report]) -> str:
     """Of each question in words that has points for some and not for all: how many are left, and who; else ""."""
-    finals = [report for report in reports if isinstance(report, FinalReport) and not report.is_excused]
+    finals = [report for report in reports if isinstance(report, FinalReport)]
+    marked = {report.student: report.final.marked for report in finals if not report.final.is_excused}
     told = []
-    for question in sorted({question for report in finals for question in report.marked}):
-        if left := [report.student for report in finals if question not in report.marked]:
-            counts = f"{len(finals) - len(left)} marked, {len(left)} left"
+    for question in sorted(set().union(*marked.values())):
+        if left := [student for student, questions in marked.items() if question not in questions]:
+            counts = f"{len(marked) - len(left)} marked, {len(left)} left"
             told.append(f"{visible(question, 80)}: {counts}: {named(left)}")
     return f"HALF MARKED: {'; '.join(told)}." if told else ""
-
-
-def why_not_graded(report: Report) -> str:
-    """Why a report has no points to export."""
-    lost = next((item.message for item in report.items if item.points is None), "")
-    return lost or "; ".join(report.reasons if isinstance(report, FinalReport) else ())
 
 
 def find_rows(
@@ -156,9 +152,13 @@ def common_maximum(reports: Sequence[Report]) -> float:
     return values.pop()
 
 
-def to_json(data: Mapping[str, Any] | Sequence[Any], indent: int | None = 1) -> str:
-    """`data` as JSON in ASCII: no mark in a name can act on whoever prints the file, and none is lost."""
-    return json.dumps(data, indent=indent, ensure_ascii=True) + "\n"
+def scale_factor(ours: float, theirs: float, assignment: str, platform: str, *, scale: bool) -> float:
+    """What to multiply points by for a platform; raises UsageError where maxima differ and nobody asked to scale."""
+    if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
+        worth = f"{number(theirs)} points in {platform} and {number(ours)} here"
+        advice = "change it there, or convert with --scale" if theirs else "change it there"
+        raise UsageError(f"{visible(assignment, 80)} is worth {worth}: {advice}.")
+    return theirs / ours if ours else 1.0
 
 
 def named(students: Sequence[str]) -> str:

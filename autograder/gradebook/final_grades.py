@@ -12,8 +12,8 @@ maximum, unless the policy says that questions are extra credit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from autograder.gradebook.overrides import Override
 from autograder.gradebook.policy import DAY, EVERYBODY, LEAVES, ChangedItem, Late, Policy
@@ -58,6 +58,11 @@ class Final:
         return frozenset(one.item for one in self.adjustments if one.rule == "excused")
 
     @property
+    def marked(self) -> frozenset[str]:
+        """The questions in words that a person has given points for."""
+        return frozenset(one.item for one in self.adjustments if one.rule == "question" and one.after is not None)
+
+    @property
     def reasons(self) -> str:
         """All reasons in one line."""
         return "; ".join(one.reason for one in self.adjustments)
@@ -65,32 +70,29 @@ class Final:
 
 def final_of(report: Report, rules: Rules) -> Final:
     """The final grade of one report, by the rules in their order."""
-    report, adjustments = _changed(report, rules.policy)
-    working = _Working({item.item: item.points for item in report.items}, report, adjustments)
-    stem = file_stem(report.student)
+    policy = rules.policy
+    report, adjustments = _changed(report, policy)
+    working = _Working(report, adjustments)
+    stem, most = file_stem(report.student), most_of(report, rules)
     own = [override for override in rules.overrides if override.student == stem]
-    marked = {override.item for override in own if override.points is not None}
     for override in own:
-        if override.on_top is not None:
-            working.question(override, override.on_top)
-        elif override.item:
-            working.override(override)
-    if report.student in rules.policy.excused.students:  # no other rule has anything to say of them
-        points = _decided(own, working.total(), working.adjustments)
-        working.adjustments.append(Adjustment("excused", "", points, None, "excused from this assignment"))
-        return Final(None, tuple(working.adjustments), most_of(report, rules))
-    if not rules.policy.questions.extra_credit:
-        working.unmarked({item: worth for item, worth in rules.questions.items() if item not in marked})
-    most = most_of(report, rules)
-    working.leave_out({name for name, item in rules.policy.items.items() if item.cancelled == LEAVES}, "cancelled")
-    working.leave_out(rules.policy.excused.items.get(report.student, ()), "excused")
-    if rules.policy.drop.lowest:
-        working.drop(rules.policy.drop.lowest)
+        if override.item:
+            working.decide(override)
+    if report.student in policy.excused.students:  # no other rule has anything to say of them
+        points = working.whole(own, working.total())
+        working.adjust("excused", "", points, None, "excused from this assignment")
+        return Final(None, tuple(working.adjustments), most)
+    marked = {override.item for override in own if override.points is not None}
+    for question, worth in rules.questions.items() if not policy.questions.extra_credit else ():
+        if question not in marked:
+            working.adjust("question", question, None, None, f"{question} 0 of {number(worth)} on top: not marked")
+    working.leave_out({name for name, item in policy.items.items() if item.cancelled == LEAVES}, "cancelled")
+    working.leave_out(policy.excused.items.get(report.student, ()), "excused")
+    working.drop(policy.drop.lowest)
     points = working.total()
-    if rules.policy.late:
-        points = _after_late(rules.policy.late, report.student, rules, points, most, working.adjustments)
-    points = _decided(own, points, working.adjustments)
-    return Final(points, tuple(working.adjustments), most)
+    if policy.late:
+        points = working.late(policy.late, rules, points, most)
+    return Final(working.whole(own, points), tuple(working.adjustments), most)
 
 
 def _changed(report: Report, policy: Policy) -> tuple[Report, list[Adjustment]]:
@@ -105,21 +107,10 @@ def _changed(report: Report, policy: Policy) -> tuple[Report, list[Adjustment]]:
         after = replace(after, points=after.max_points) if free else after
         items.append(after)
         if (after.points, after.max_points) != (item.points, item.max_points):
-            of = [f"{_shown(one.points)} of {number(one.max_points)}" for one in (item, after)]
+            of = [f"{_shown(each.points)} of {number(each.max_points)}" for each in (item, after)]
             reason = f"{item.item} {of[0]} → {of[1]}, for all{': cancelled, everybody gets it' if free else ''}"
             adjustments.append(Adjustment("changed for all", item.item, item.points, after.points, reason))
     return replace(report, items=tuple(items)), adjustments
-
-
-def _decided(own: Iterable[Override], points: float | None, adjustments: list[Adjustment]) -> float | None:
-    """What decisions on a student's whole grade make of it, each noted in `adjustments`."""
-    for override in own:
-        if not override.item:
-            after = points if override.points is None else override.points
-            rule = "comment" if override.points is None else "override"
-            adjustments.append(Adjustment(rule, "", points, after, override.comment))
-            points = after
-    return points
 
 
 def most_of(report: Report, rules: Rules) -> float:
@@ -131,50 +122,50 @@ def most_of(report: Report, rules: Rules) -> float:
 class _Working:
     """The points of a report's items while rules act on them; `left` are the items that count."""
 
-    points: dict[str, float | None]
     report: Report
-    adjustments: list[Adjustment] = field(default_factory=list)
+    adjustments: list[Adjustment]
     on_top: float = 0.0
 
     def __post_init__(self) -> None:
+        self.points = {item.item: item.points for item in self.report.items}
         self.most = {item.item: item.max_points for item in self.report.items}
         self.left = dict.fromkeys(self.points)
 
-    def override(self, override: Override) -> None:
-        before = self.points.get(override.item)
-        after = before if override.points is None else override.points
-        rule = "comment" if override.points is None else "override"
-        change = "" if override.points is None else f" {_shown(before)} → {_shown(after)}"
-        self.points[override.item] = after
-        reason = f"{override.item}{change}: {override.comment}"
-        self.adjustments.append(Adjustment(rule, override.item, before, after, reason))
+    def adjust(self, rule: str, item: str, before: float | None, after: float | None, reason: str) -> None:
+        self.adjustments.append(Adjustment(rule, item, before, after, reason))
 
-    def question(self, override: Override, most: float) -> None:
-        """Count what a person gave for an answer in words, which no grader has seen."""
-        told = "" if override.points is None else f" {number(override.points)} of {number(most)} on top"
-        rule = "comment" if override.points is None else "question"
-        self.on_top += override.points or 0.0
-        reason = f"{override.item}{told}: {override.comment}"
-        self.adjustments.append(Adjustment(rule, override.item, None, override.points, reason))
+    def decide(self, override: Override) -> None:
+        """Take what a person gave for an item, or on top for an answer in words, which no grader has seen."""
+        item, given = override.item, override.points
+        before, rule, change = self.points.get(item), "comment", ""
+        if given is not None and override.on_top is not None:
+            rule, change = "question", f" {number(given)} of {number(override.on_top)} on top"
+            self.on_top += given
+        elif given is not None:
+            rule, change = "override", f" {_shown(before)} → {number(given)}"
+            self.points[item] = given
+        self.adjust(rule, item, before, before if given is None else given, f"{item}{change}: {override.comment}")
 
-    def unmarked(self, questions: Mapping[str, float]) -> None:
-        """Say of questions that count for the class, and have no points here, that they have none."""
-        for item, worth in questions.items():
-            reason = f"{item} 0 of {number(worth)} on top: not marked"
-            self.adjustments.append(Adjustment("question", item, None, None, reason))
+    def whole(self, own: Iterable[Override], points: float | None) -> float | None:
+        """What decisions on a student's whole grade make of it."""
+        for override in own:
+            if not override.item:
+                rule, after = ("comment", points) if override.points is None else ("override", override.points)
+                self.adjust(rule, "", points, after, override.comment)
+                points = after
+        return points
 
     def leave_out(self, items: Iterable[str], rule: str) -> None:
         for item in sorted(items):
             if self.left.pop(item, item) is None:
-                reason = f"{item} {LEFT_OUT[rule]} ({_shown(self.points[item])} of {number(self.most[item])})"
-                self.adjustments.append(Adjustment(rule, item, self.points[item], None, reason))
+                of = f"{_shown(self.points[item])} of {number(self.most[item])}"
+                self.adjust(rule, item, self.points[item], None, f"{item} {LEFT_OUT[rule]} ({of})")
 
     def drop(self, count: int) -> None:
         """Leave out the items with the least share of their points, of equal ones those worth most; no full one."""
-        order = {item: index for index, item in enumerate(self.points)}
         graded = [(item, earned) for item in self.left if (earned := self.points[item]) is not None]
         graded = [(item, earned) for item, earned in graded if earned < self.most[item]]
-        lowest = sorted(graded, key=lambda one: (one[1] / self.most[one[0]], -self.most[one[0]], order[one[0]]))
+        lowest = sorted(graded, key=lambda pair: (pair[1] / self.most[pair[0]], -self.most[pair[0]]))
         self.leave_out([item for item, _ in lowest[: min(count, len(self.left) - 1)]], "dropped")
 
     def total(self) -> float | None:
@@ -182,37 +173,33 @@ class _Working:
         earned = [self.points[item] for item in self.left]
         most = sum(self.most[item] for item in self.left)
         if None in earned or not most:
-            self.adjustments.append(Adjustment("none", "", None, None, "not graded, through no fault of the student's"))
+            self.adjust("none", "", None, None, "not graded, through no fault of the student's")
             return None
-        return round(sum(one or 0.0 for one in earned) * self.report.max_points / most + self.on_top, 2)
+        return round(sum(points or 0.0 for points in earned) * self.report.max_points / most + self.on_top, 2)
 
-
-def _after_late(
-    late: Late, student: str, rules: Rules, points: float | None, most: float, adjustments: list[Adjustment]
-) -> float | None:
-    submitted = (rules.times or {}).get(student)
-    if submitted is None:
-        reason = "nothing says when this was handed in, so the late rules cannot be applied"
-        adjustments.append(Adjustment("no-time", "", points, None, reason))
-        return None
-    if rules.slip:
-        left, term = rules.slip(student)
-        used = late.slip_days(student, submitted, left)
-        submitted -= used * DAY
-        reason = f"slip days: {used} used here, {left - used} of {term} left"
-        adjustments.append(Adjustment("slip", "", points, points, reason))
-    percent, told = late.cost(student, submitted)
-    if not told or points is None:
-        return points
-    if percent == math.inf:
-        after, reason = 0.0, told
-    else:
-        whole = points if late.of == "earned" else most
-        after = round(max(0.0, points - whole * percent / 100), 2)
-        of = "the points earned" if late.of == "earned" else "all points"
-        reason = f"{told}: minus {number(percent)} % of {of}"
-    adjustments.append(Adjustment("late", "", points, after, reason))
-    return after
+    def late(self, late: Late, rules: Rules, points: float | None, most: float) -> float | None:
+        """What the late days that are left make of the points; None where nobody knows when this was handed in."""
+        student = self.report.student
+        submitted = (rules.times or {}).get(student)
+        if submitted is None:
+            reason = "nothing says when this was handed in, so the late rules cannot be applied"
+            self.adjust("no-time", "", points, None, reason)
+            return None
+        if rules.slip:
+            left, term = rules.slip(student)
+            used = late.slip_days(student, submitted, left)
+            submitted -= used * DAY
+            self.adjust("slip", "", points, points, f"slip days: {used} used here, {left - used} of {term} left")
+        percent, reason = late.cost(student, submitted)
+        if not reason or points is None:
+            return points
+        after = 0.0
+        if percent != math.inf:
+            whole, of = (points, "the points earned") if late.of == "earned" else (most, "all points")
+            after = round(max(0.0, points - whole * percent / 100), 2)
+            reason += f": minus {number(percent)} % of {of}"
+        self.adjust("late", "", points, after, reason)
+        return after
 
 
 def _shown(points: float | None) -> str:

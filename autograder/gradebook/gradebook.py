@@ -79,6 +79,11 @@ def name_cell(text: str) -> str:
     return f"'{shown}" if reads_as_formula(text) else shown
 
 
+def harmless(cell: str) -> str:
+    """A cell of somebody else's table, as text where a spreadsheet would run it."""
+    return f"'{cell}" if reads_as_formula(cell) else cell
+
+
 def reads_as_formula(text: str) -> bool:
     """Whether some spreadsheet would take `text` for a formula."""
     if text.startswith(("\t", "\r")):

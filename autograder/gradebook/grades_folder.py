@@ -1,10 +1,9 @@
-"""The folder that grading wrote: its reports read back, final grades written into gradebook, reports and pages."""
+"""Final grades, written into the folder that grading wrote: gradebook, reports and pages."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,11 +14,10 @@ from markupsafe import Markup
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.gradebook import points_cell, to_csv
 from autograder.gradebook.rules import Rules
-from autograder.gradebook.standing import with_standing
+from autograder.gradebook.standing import with_section, with_standing
 from autograder.grading.items import Assignment
-from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import Report, json_bytes, read_report, to_json
+from autograder.vocabulary.report import Report, json_bytes, to_json
 from autograder.vocabulary.text import number, visible
 
 ADJUSTMENTS = "adjustments.json"
@@ -27,38 +25,25 @@ BEGIN, END = "<!-- final grade -->", "<!-- end of final grade -->"
 TOTAL = '<p class="total">'  # of what was earned: the final grade stands before it
 
 
-def stored_reports(out: Path) -> list[Report]:
-    """Every report in a folder of grades; raises UsageError where there is none, or one cannot be read."""
-    paths = sorted((out / "reports").glob("*.json"))
-    reports = [(path, read_report(path)) for path in paths]
-    if broken := [path for path, report in reports if report is None]:
-        raise UsageError(f"{broken[0]} is no report: grade again with --fresh.")
-    if not reports:
-        raise UsageError(f"{out} holds no reports: `autograder grade … --out {out}` makes them.")
-    return sorted((report for _, report in reports if report is not None), key=lambda report: report.student)
+def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
+    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student.
 
-
-def without_finals(out: Path, reports: Sequence[Report], assignment: Assignment) -> None:
-    """Write gradebook, reports and pages as they are without rules, where an earlier run had some."""
-    for report in reports:
-        _write_final(out, report, None)
-    _write_if_new(out / "grades.csv", to_csv(reports, [item.id for item in assignment.items]))
-    (out / ADJUSTMENTS).unlink(missing_ok=True)
-
-
-def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules) -> dict[str, Final]:
-    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student."""
-    rules = rules.kept()
-    finals = {report.student: final_of(report, rules) for report in reports}
-    for name, data in rules.given.items():
+    Without rules, all is as it was before an earlier run had some.
+    """
+    rules = rules.kept() if rules else None
+    finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
+    for name, data in rules.given.items() if rules else ():
         _write_if_new(out / name, data)
     for report in reports:
-        _write_final(out, report, finals[report.student])
+        _write_final(out, report, finals.get(report.student))
     items = [item.id for item in assignment.items]
-    _write_if_new(out / "grades.csv", to_csv(reports, items, final_columns(finals)))
-    students = {student: _described(one) for student, one in sorted(finals.items())}
-    described = {"schema": 1, "assignment": assignment.name, "students": students}
-    _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
+    _write_if_new(out / "grades.csv", to_csv(reports, items, final_columns(finals) if rules else None))
+    if rules:
+        students = {student: _described(final) for student, final in sorted(finals.items())}
+        described = {"schema": 1, "assignment": assignment.name, "students": students}
+        _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
+    else:
+        (out / ADJUSTMENTS).unlink(missing_ok=True)
     return finals
 
 
@@ -102,16 +87,13 @@ def with_final(page: str, final: Final | None) -> str:
 
     None takes away what an earlier run wrote there.
     """
-    page = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}\n", "", page, count=1, flags=re.DOTALL)
     if final is None or not final.adjustments:
-        return page
+        return with_section(page, BEGIN, Markup(), END, TOTAL)
     points = "No grade" if final.points is None else number(final.points)
     most = "after the rules of the course"
     if final.points is not None:
         extra = ", with extra credit" if final.points > final.most else ""
         most = f"of {number(final.most)} points, the final grade{extra}"
     rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(one.reason)) for one in final.adjustments)
-    section = Markup(
-        '{begin}<div class="final">\n<p><strong>{points}</strong> {most}</p>\n<ul>\n{rows}</ul>\n</div>{end}\n'
-    ).format(begin=Markup(BEGIN), end=Markup(END), points=points, most=most, rows=rows)
-    return page.replace(TOTAL, f"{section}{TOTAL}", 1)
+    section = Markup('<div class="final">\n<p><strong>{}</strong> {}</p>\n<ul>\n{}</ul>\n</div>')
+    return with_section(page, BEGIN, section.format(points, most, rows), END, TOTAL)

@@ -13,10 +13,8 @@ from __future__ import annotations
 import contextlib
 import datetime
 import getpass
-import os
 import re
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from autograder.authoring.handout.source_notebook import read_extras
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, write_atomically
+from autograder.vocabulary.files import alone, file_stem, write_atomically
 from autograder.vocabulary.rows import Row, read_rows, rows_in, table_of
 from autograder.vocabulary.text import visible
 
@@ -80,7 +78,8 @@ class Decisions:
         for row in self.new:
             key = row["student"], row["item"]
             old = last.get(key)
-            if _withdraws(row) if old is None else _value(row) == _value(old):
+            same = old is not None and (_points(row), row["comment"]) == (_points(old), old["comment"])
+            if same or (old is None and _withdraws(row)):
                 continue
             if old is not None and row["seen"] != line_of(old):
                 replaced.append(f"{row.place}: {visible(key[0], 80)}, {key[1] or 'the whole grade'} {_described(old)}")
@@ -94,7 +93,7 @@ class Decisions:
 
     def keep(self) -> list[Override]:
         """Add the new rows to the journal, and return what counts then. What others added meanwhile stays."""
-        with _turn(self.folder):
+        with alone(self.folder / "reports", wait=True):  # another lock than a run's
             added, overrides, _ = self.merged()
             if added:
                 data = self.path.read_bytes() if self.path.is_file() else b""
@@ -118,12 +117,6 @@ def login_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container may know numbers alone
         return "unknown"
-
-
-def counting(overrides: Iterable[Override]) -> dict[str, float]:
-    """The questions that count, with what they are worth: those for which somebody has points."""
-    given = [row for row in overrides if row.points is not None]
-    return {row.item: row.on_top for row in given if row.on_top is not None}
 
 
 def line_of(row: Row) -> str:
@@ -166,23 +159,6 @@ def _with_rows(data: bytes, path: Path, rows: Sequence[Row]) -> bytes:
     return data + table.text(lines).removeprefix("\N{BYTE ORDER MARK}").encode()
 
 
-@contextlib.contextmanager
-def _turn(folder: Path) -> Iterator[None]:
-    """Keep others from adding to the journal. The lock goes with the process, and is another than a run's."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder / "reports", os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # a file system that has no locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 # Rows
 
 
@@ -219,11 +195,6 @@ def _described(row: Row) -> str:
     what = f"has {points if row['points'] else 'a comment'}"
     when = f" on {visible(row['when'][:10], 40)}" if row["when"] else ""
     return f"{'was withdrawn' if _withdraws(row) else what} by {visible(row['who'], 80) or 'somebody'}{when}"
-
-
-def _value(row: Row) -> tuple[float | None, str]:
-    """What makes two rows of a student and an item the same decision."""
-    return _points(row), row["comment"]
 
 
 def _points(row: Row) -> float | None:

@@ -14,7 +14,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
@@ -25,6 +34,7 @@ from autograder.vocabulary.text import visible
 DAY = datetime.timedelta(days=1)
 EVERYBODY: Final = "everybody gets it"
 LEAVES: Final = "leaves the total"
+SAID = {"missing": "is missing", "extra_forbidden": "is no rule; autograder/README.md shows all"}
 
 Days = Annotated[float, Field(ge=0, le=3650)]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -129,29 +139,24 @@ class Policy(Table):
     questions: Questions = Questions()
 
     @model_validator(mode="after")
-    def _with_zones(self) -> Self:
+    def _checked(self, info: ValidationInfo) -> Self:
         """Give each deadline its zone; what is wrong is a sentence that begins with the entry."""
         if self.late:
             steps: list[Late | LaterDeadline] = [self.late, *self.late.later_deadlines]
-            for one in steps:
-                if one.deadline.tzinfo is None and self.timezone is None:
+            for step in steps:
+                if step.deadline.tzinfo is None and self.timezone is None:
                     raise ValueError("late.deadline has no time zone: end it in one (+01:00), or give `timezone`")
-                one.deadline = one.deadline if one.deadline.tzinfo else one.deadline.replace(tzinfo=self.timezone)
-            costs = [one.cost for one in self.late.later_deadlines]
-            if any(row != sorted(row) for row in (costs, [one.deadline for one in steps])):
+                step.deadline = step.deadline if step.deadline.tzinfo else step.deadline.replace(tzinfo=self.timezone)
+            costs = [step.cost for step in self.late.later_deadlines]
+            if any(row != sorted(row) for row in (costs, [step.deadline for step in steps])):
                 raise ValueError("late.later_deadlines should each be later and dearer than the one before")
+        if info.context is not None:
+            self._check_items(info.context)
         return self
 
-    @property
-    def students(self) -> set[str]:
-        """Everybody whom a rule names."""
-        return {*self.excused.students, *self.excused.items, *(self.late.extensions if self.late else ())}
-
-    def check_items(self, ids: list[str]) -> None:
-        """Raise ValueError for what does not fit an assignment with these items."""
-        for name in self.items:
-            if name not in ids:
-                raise ValueError(f"items.{name} is no item; there are: {', '.join(ids)}")
+    def _check_items(self, ids: list[str]) -> None:
+        if unknown := [name for name in self.items if name not in ids]:
+            raise ValueError(f"items.{unknown[0]} is no item; there are: {', '.join(ids)}")
         for student, items in self.excused.items.items():
             if unknown := [name for name in items if name not in ids]:
                 raise ValueError(f"excused.items.{student} should be a list of items, and {unknown[0]!r} is none")
@@ -159,6 +164,11 @@ class Policy(Table):
             raise ValueError(f"drop.lowest should be from 0 to {len(ids) - 1} items, but is {self.drop.lowest}")
         if [item.cancelled for item in self.items.values()].count(LEAVES) == len(ids):
             raise ValueError("items leaves none that counts")
+
+    @property
+    def students(self) -> set[str]:
+        """Everybody whom a rule names."""
+        return {*self.excused.students, *self.excused.items, *(self.late.extensions if self.late else ())}
 
     def changed(self, assignment: Assignment) -> Assignment:
         """The assignment with what its items are worth by these rules."""
@@ -174,13 +184,6 @@ class SlipDays(Table):
     students: dict[Student, SomeSlipDays] = {}
 
 
-TABLES: dict[str, type[Table]] = {
-    "late": Late,
-    "items": ChangedItem,
-    "drop": Drop,
-    "excused": Excused,
-    "questions": Questions,
-}
 AnyTable = TypeVar("AnyTable", Policy, SlipDays)
 
 
@@ -194,37 +197,17 @@ def read_toml(path: Path, model: type[AnyTable], ids: list[str] | None = None) -
     text = read_text(path)
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, brackets without end
         raise UsageError(f"{path}: this is not TOML: {error}.") from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition(";")[0]
-        raise UsageError(f"{path}: this cannot be read as TOML: {reason}.") from error
     try:
-        found = model.model_validate(data)
-        if isinstance(found, Policy) and ids is not None:
-            found.check_items(ids)
-    except ValueError as error:
-        sentence = _sentence(error, model) if isinstance(error, ValidationError) else str(error)
+        return model.model_validate(data, context=ids)
+    except ValidationError as errors:
+        fault = errors.errors(include_url=False, include_input=False)[0]
+        entry = ".".join(part for part in fault["loc"] if isinstance(part, str) and part != "[key]")
+        wrong = SAID.get(fault["type"]) or fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        sentence = f"{entry} {wrong}".strip()
         line = _line_of(text, sentence.partition(" ")[0])
-        raise UsageError(f"{path}{f', line {line}' if line else ''}: {visible(sentence, 500)}.") from error
-    return found
-
-
-def _sentence(errors: ValidationError, model: type[BaseModel]) -> str:
-    """What is wrong, beginning with the entry."""
-    error = errors.errors(include_url=False)[0]
-    place = [part for part in error["loc"] if isinstance(part, str) and part != "[key]"]
-    wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    if error["type"] == "missing":
-        wrong = "is missing"
-    elif error["type"] == "extra_forbidden":
-        tables: dict[str, type[Table]] = {"late": Late, "later_deadlines": LaterDeadline, "items": ChangedItem}
-        tables |= {"drop": Drop, "excused": Excused, "questions": Questions}
-        known = next((tables[name] for name in reversed(place[:-1]) if name in tables), model)
-        wrong = f"is no rule; there are: {', '.join(sorted(known.model_fields))}"
-    elif place:
-        wrong += f", but is {_shown(error['input'])}"
-    return " ".join([".".join(place), wrong]).strip()
+        raise UsageError(f"{path}{f', line {line}' if line else ''}: {visible(sentence, 500)}.") from errors
 
 
 def _line_of(text: str, key: str) -> int | None:
@@ -232,11 +215,3 @@ def _line_of(text: str, key: str) -> int | None:
     name = re.escape(key.rpartition(".")[2])
     pattern = re.compile(rf"""\s*(\[\s*([\w.-]+\.)?{name}\s*\]|(["'\w-]+\.)*["']?{name}["']?\s*=)""")
     return next((number for number, line in enumerate(text.splitlines(), start=1) if pattern.match(line)), None)
-
-
-def _shown(value: object) -> str:
-    """A value as a sentence shows it, however large it is."""
-    try:
-        return visible(repr(value), 60)
-    except (ValueError, RecursionError):  # a number of thousands of digits has no repr
-        return "larger than anything here"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from autograder.gradebook.hand_in_times import GIVEN, Times, times_of, to_csv
-from autograder.gradebook.overrides import JOURNAL, Decisions, Override, counting, decisions_of
+from autograder.gradebook.overrides import JOURNAL, Decisions, Override, decisions_of
 from autograder.gradebook.policy import Late, Policy, SlipDays, read_policy, read_toml
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
@@ -46,8 +46,9 @@ class Rules:
 
     @property
     def questions(self) -> dict[str, float]:
-        """The questions in words that count, with what they are worth."""
-        return counting(self.overrides)
+        """The questions in words that count, with what they are worth: those for which somebody has points."""
+        given = [row for row in self.overrides if row.points is not None]
+        return {row.item: row.on_top for row in given if row.on_top is not None}
 
     def check_students(self, known: Iterable[str], out: Path) -> list[str]:
         """Raise UsageError for an override of nobody; those of the policy who handed in nothing.

@@ -32,36 +32,33 @@ def standing(points: float, everybody: Iterable[float]) -> str:
 
 def with_standing(page: str, told: str) -> str:
     """A feedback page that tells this in its head, instead of what it told there before; "" takes it away."""
-    page = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}\n", "", page, count=1, flags=re.DOTALL)
-    if not told:
-        return page
-    line = Markup('{}<p class="standing">{}</p>{}\n').format(Markup(BEGIN), told, Markup(END))
-    return page.replace(HEADER_END, f"{line}{HEADER_END}", 1)
+    line = Markup('<p class="standing">{}</p>').format(told) if told else Markup()
+    return with_section(page, BEGIN, line, END, HEADER_END)
 
 
-def tells_of_class(out: Path, students: Iterable[str]) -> bool:
-    """Whether the page of some of these students says where they stand; no page tells where there is none."""
-    pages = (out / "feedback" / f"{file_stem(student)}.html" for student in students)
-    return any(path.is_file() and BEGIN.encode() in path.read_bytes() for path in pages)
+def with_section(page: str, begin: str, content: Markup, end: str, before: str) -> str:
+    """The page with `content`, between two comments that find it again, above the first `before`; "" takes it away."""
+    page = re.sub(f"{re.escape(begin)}.*?{re.escape(end)}\n", "", page, count=1, flags=re.DOTALL)
+    return page.replace(before, f"{begin}{content}{end}\n{before}", 1) if content else page
 
 
-def without_standings(out: Path, students: Iterable[str]) -> None:
-    """Take it away from the pages of these students."""
-    for student in students:
-        path = out / "feedback" / f"{file_stem(student)}.html"
-        if path.is_file() and (changed := with_standing(page := path.read_bytes().decode(), "")) != page:
-            write_atomically(path, changed)
+def tells_of_class(out: Path) -> bool:
+    """Whether some page says where its student stands; no page tells where there is none."""
+    return any(BEGIN.encode() in path.read_bytes() for path in (out / "feedback").glob("*.html"))
 
 
-def write_standings(out: Path, reports: Iterable[Report]) -> int:
-    """Put it on every page of a folder of grades; to how many. Points are final grades where rules made some."""
+def write_standings(out: Path, reports: Iterable[Report], *, tell: bool = True) -> int:
+    """Put it on every page of a folder of grades, or take it away; how many tell it now.
+
+    Points are final grades where rules made some.
+    """
     points = {report.student: report.points for report in reports}
-    graded = [one for one in points.values() if one is not None]
+    graded = [earned for earned in points.values() if earned is not None]
     written = 0
     for student, own in points.items():
         path = out / "feedback" / f"{file_stem(student)}.html"
         page = path.read_bytes().decode()
-        told = "" if own is None else standing(own, graded)
+        told = standing(own, graded) if tell and own is not None else ""
         if (changed := with_standing(page, told)) != page:
             write_atomically(path, changed)
         written += bool(told)

@@ -12,13 +12,13 @@ import os
 import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.gradebook.class_reports import common_maximum, find_rows
-from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.class_reports import common_maximum, find_rows, scale_factor
+from autograder.gradebook.gradebook import harmless
 from autograder.gradebook.roster import Roster, is_word, keys_of
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, of_loose_files
 from autograder.submissions.names import suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
@@ -130,11 +130,7 @@ def _keys(row: Sequence[str], gradebook: Table, columns: _Columns) -> frozenset[
 
 def _harmless(cells: Sequence[str], identity: int) -> list[str]:
     """The cells as Canvas wrote them, but none that a spreadsheet would run; Canvas finds the student by ID."""
-    return [cell if at == identity and cell.isdigit() else _no_formula(cell) for at, cell in enumerate(cells)]
-
-
-def _no_formula(cell: str) -> str:
-    return f"'{cell}" if reads_as_formula(cell) else cell
+    return [cell if at == identity and cell.isdigit() else harmless(cell) for at, cell in enumerate(cells)]
 
 
 def _decimal(gradebook: Table) -> str:
@@ -148,11 +144,7 @@ def _factor(ours: float, possible: str | None, assignment: str, *, scale: bool) 
         worth = visible(possible, 40)
         raise UsageError(f"What {visible(assignment, 80)} is worth in Canvas is no number: {worth!r}.")
     theirs = ours if possible is None else float(possible.replace(",", "."))
-    if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
-        worth = f"{number(theirs)} points in Canvas and {number(ours)} here"
-        advice = "change it there, or convert with --scale" if theirs else "change it there"
-        raise UsageError(f"{visible(assignment, 80)} is worth {worth}: {advice}.")
-    return theirs / ours if ours else 1.0
+    return scale_factor(ours, theirs, assignment, "Canvas", scale=scale)
 
 
 # The download of a class
@@ -221,9 +213,12 @@ def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
         likely = _of_roster(ways, names, wanted.roster) or [_most_likely(_usual(ways), names, lengths)]
         found = likely[0]
         if len({way.id for way in likely}) > 1:
-            strangers.append(_refused_as_either(likely, path))
+            ids = " or ".join(dict.fromkeys(way.id for way in likely))
+            shown = shown_name(path.name)
+            reason = f"{visible(shown, 200)} can be read as the id {ids} of Canvas: rename it, with one id in it."
+            strangers.append(HandIn((found.owner,), path, shown, refused=reason))
         elif len(ways) > 1 and found.name not in names.get(found.id, {found.name}):
-            strangers.append(_refused(found, path, {*names[found.id], found.name}))
+            strangers.append(_claimed(found, path, {*names[found.id], found.name}))
         else:
             by_id.setdefault(found.id, []).append((found, path))
     return [one for files_of_one in by_id.values() for one in _of_id(files_of_one, wanted)] + strangers
@@ -268,29 +263,19 @@ def _lengths(way: Named) -> tuple[int, int]:
 def _of_id(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> list[HandIn]:
     """What was handed in under one id; where two names claim it, all of it, refused."""
     names = {found.name for found, _ in files}
-    return [_of_student(files, wanted)] if len(names) == 1 else [_refused(found, path, names) for found, path in files]
+    return [_of_student(files, wanted)] if len(names) == 1 else [_claimed(found, path, names) for found, path in files]
 
 
-def _refused(found: Named, path: Path, names: Collection[str]) -> HandIn:
+def _claimed(found: Named, path: Path, names: Collection[str]) -> HandIn:
     reason = claimed_by_two((f"{name}_{found.id}" for name in names), found.id, "Canvas")
     return HandIn((found.owner,), path, shown_name(path.name), refused=reason)
-
-
-def _refused_as_either(ways: Sequence[Named], path: Path) -> HandIn:
-    shown = shown_name(path.name)
-    ids = " or ".join(dict.fromkeys(way.id for way in ways))
-    reason = f"{visible(shown, 200)} can be read as the id {ids} of Canvas: rename it, with one id in it."
-    return HandIn((ways[0].owner,), path, shown, refused=reason)
 
 
 def _of_student(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> HandIn:
     on_time = [(found, path) for found, path in files if not found.late] or list(files)
     newest = sorted(on_time, key=lambda file: file[0].file)
-    chosen, beside = module_and_notebook([(found.rest, path) for found, path in newest], wanted)
     found = newest[-1][0]
-    others = tuple(shown_name(path.name) for _, path in files if path not in (chosen, beside))
-    order = max(match.file for match, path in newest if path in (chosen, beside))
-    rests = {path: match.rest for match, path in newest}
-    notes = tuple(note for path in (chosen, beside) if path for note in taken(rests[path], path, wanted))
-    shown = shown_name(chosen.name)
-    return HandIn((found.owner,), chosen, shown, beside, None, found.late, order, others, notes=notes)
+    made = of_loose_files((found.owner,), [(name.rest, path) for name, path in newest], wanted, late=found.late)
+    graded = (made.path, made.beside)
+    others = tuple(shown_name(path.name) for _, path in files if path not in graded)
+    return replace(made, order=max(name.file for name, path in newest if path in graded), others=others)

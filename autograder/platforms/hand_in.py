@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from autograder.gradebook.roster import Roster, key
 from autograder.submissions import student_zips
@@ -228,9 +228,8 @@ class Wanted:
     roster: Roster | None = None
 
 
-@dataclass(frozen=True)
-class _Rank:
-    """How likely a loose file is the work: the contract's name first, then what it holds, its name, its age."""
+class _Rank(NamedTuple):
+    """How likely a loose file is the work, the greater the likelier: the contract's name first, then what it holds."""
 
     contract: bool
     holds: bool
@@ -239,14 +238,16 @@ class _Rank:
     again: int
 
     @property
-    def order(self) -> tuple[int, ...]:
-        """The greater, the likelier."""
-        return self.contract, self.holds, self.alike, self.position, self.again
-
-    @property
     def likely(self) -> bool:
         """Whether anything but its suffix says that it is the work."""
         return self.contract or self.holds or self.alike >= COPY
+
+
+def of_loose_files(owners: tuple[Owner, ...], files: Sequence[tuple[str, Path]], wanted: Wanted, **more: Any) -> HandIn:
+    """What somebody handed in as these loose files, the oldest first, each with its name as the student gave it."""
+    chosen, beside = module_and_notebook(files, wanted)
+    notes = tuple(note for name, path in files if path in (chosen, beside) for note in taken(name, path, wanted))
+    return HandIn(owners, chosen, shown_name(chosen.name), beside, notes=notes, **more)
 
 
 def module_and_notebook(files: Sequence[tuple[str, Path]], wanted: Wanted) -> tuple[Path, Path | None]:
@@ -254,27 +255,21 @@ def module_and_notebook(files: Sequence[tuple[str, Path]], wanted: Wanted) -> tu
     best: dict[str, tuple[_Rank, Path]] = {}
     for position, (name, path) in enumerate(files):
         rank, suffix = _rank(name, path, position, wanted), suffix_of(name)
-        if suffix not in best or rank.order > best[suffix][0].order:
+        if suffix not in best or rank > best[suffix][0]:
             best[suffix] = (rank, path)
     known = [suffix for suffix in (".py", ".ipynb", ".zip") if suffix in best]
     likely = [suffix for suffix in known if best[suffix][0].likely] or known
     if likely[:2] == [".py", ".ipynb"]:
         return best[".py"][1], best[".ipynb"][1]
-    return best[likely[0] if likely else max(best, key=lambda suffix: best[suffix][0].order)][1], None
+    return best[likely[0] if likely else max(best, key=lambda suffix: best[suffix][0])][1], None
 
 
 def _rank(name: str, path: Path, position: int, wanted: Wanted) -> _Rank:
     found = RESUBMITTED.fullmatch(stem_of(name))
     stem, again = (found[1], int(found[2] or 0)) if found else (name, 0)
-    contract = stem == wanted.module  # Canvas and others number what is handed in again
-    holds = _holds(path, wanted)
-    return _Rank(
-        contract and (holds or not wanted.functions),
-        holds,
-        EXACT if contract else likeness(name, wanted.module),
-        position,
-        again,
-    )
+    holds, contract = _holds(path, wanted), stem == wanted.module  # Canvas and others number what is handed in again
+    alike = EXACT if contract else likeness(name, wanted.module)
+    return _Rank(contract and (holds or not wanted.functions), holds, alike, position, again)
 
 
 def _holds(path: Path, wanted: Wanted) -> bool:

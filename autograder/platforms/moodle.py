@@ -16,9 +16,9 @@ from pathlib import Path
 
 from autograder.authoring.handout.release import zip_bytes
 from autograder.gradebook.class_reports import common_maximum, find_rows
-from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.gradebook import harmless
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, of_loose_files
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
@@ -82,7 +82,7 @@ def moodle_csv(
         elif report is not None and report.points is not None:
             cells[at_grade] = number(report.points).replace(".", decimal)
             graded += 1
-        rows.append([_cell(cell, heading) for cell, heading in zip(cells, headings, strict=True)])
+        rows.append([harmless(cell) if head in NAMED_BY else cell for cell, head in zip(cells, headings, strict=True)])
     text = worksheet.text([worksheet.header, *rows])
     return MoodleExport(text, graded, found.unknown, tuple(locked), folders)
 
@@ -128,25 +128,21 @@ def _headings(worksheet: Table, grade_column: str, identifier_column: str) -> li
     Moodle, `gradingtable.php` with the feedback plugin `offline`); the last three are known by what stands in them.
     """
     headings = [plain_heading(cell) for cell in worksheet.header]
-    named = {plain_heading(grade_column), plain_heading(identifier_column)} <= set(headings)
-    if named and "maximum grade" in headings:
+    grade, identifier = plain_heading(grade_column), plain_heading(identifier_column)
+    if {grade, identifier, "maximum grade"} <= set(headings):
         return headings
-    at = (
-        _grade_by_place(worksheet)
-        if plain_heading(grade_column) not in headings
-        else headings.index(plain_heading(grade_column))
-    )
+    at = headings.index(grade) if grade in headings else _grade_by_place(worksheet)
     if at is None or not all(PARTICIPANT.fullmatch(row[0].strip()) for row in worksheet.rows):
         return headings
-    headings[0] = headings[0] if plain_heading(identifier_column) in headings else plain_heading(identifier_column)
-    headings[at] = plain_heading(grade_column)
+    headings[0] = headings[0] if identifier in headings else identifier
+    headings[at] = grade
     if _is_maximum(worksheet, at + 1):
         headings[at + 1] = "maximum grade"
         if _is_yes_or_no(worksheet, at + 2):
             headings[at + 2] = "grade can be changed"
-    identities = [place for place in range(1, at) if headings[place] not in NAMED_BY and headings[place] != "status"]
-    for place in identities:
-        headings[place] = "full name" if place == 1 else "id number" if place < at - 1 else headings[place]
+    for place in range(1, at):
+        if headings[place] not in (*NAMED_BY, "status"):
+            headings[place] = "full name" if place == 1 else "id number" if place < at - 1 else headings[place]
     return headings
 
 
@@ -201,11 +197,6 @@ def _is_locked(row: Sequence[str], headings: Sequence[str]) -> bool:
     return "grade can be changed" in headings and row[headings.index("grade can be changed")].strip().casefold() in NO
 
 
-def _cell(cell: str, heading: str) -> str:
-    """A cell as Moodle wrote it; but a name must not be what a spreadsheet would run."""
-    return f"'{cell}" if heading in NAMED_BY and reads_as_formula(cell) else cell
-
-
 # The download of a class
 
 
@@ -247,7 +238,4 @@ def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted:
     if folders:
         return HandIn((owner,), Path(folders[0].path), shown_name(folders[0].name))
     loose = [(match["rest"] or "", Path(entry.path)) for match, entry in files]
-    chosen, beside = module_and_notebook(loose, wanted)
-    names = {path: name for name, path in loose}
-    notes = tuple(note for path in (chosen, beside) if path for note in taken(names[path], path, wanted))
-    return HandIn((owner,), chosen, shown_name(chosen.name), beside, notes=notes)
+    return of_loose_files((owner,), loose, wanted)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 
-from autograder.gradebook.class_reports import FinalReport, to_json
+from autograder.gradebook.class_reports import FinalReport
 from autograder.gradebook.gradebook import Gradebook
 from autograder.gradebook.roster import Roster, alternatives
-from autograder.vocabulary.report import Report
-from autograder.vocabulary.report import to_json as report_json
+from autograder.vocabulary.report import Report, to_json
 
 ABSENT = "absent"
 
@@ -41,8 +41,8 @@ def absent(reports: Sequence[Report], roster: Roster) -> list[str]:
 
 def json_lines(reports: Sequence[Report]) -> str:
     """One report a line, as `reports/<student>.json` spells it; `points` is the final grade where there is one."""
-    return "".join(to_json(report_json(report) | _reasons(report), indent=None) for report in reports)
+    return "".join(json.dumps(to_json(report) | _reasons(report)) + "\n" for report in reports)
 
 
 def _reasons(report: Report) -> dict[str, list[str]]:
-    return {"reasons": list(report.reasons)} if isinstance(report, FinalReport) else {}
+    return {"reasons": [each.reason for each in report.final.adjustments]} if isinstance(report, FinalReport) else {}

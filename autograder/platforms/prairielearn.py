@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from autograder.gradebook.class_reports import why_not_graded
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines, notes_beside
 from autograder.vocabulary.text import visible
@@ -38,11 +37,11 @@ def ungradable(reasons: Sequence[str]) -> dict[str, Any]:
 
 def _results(report: Report, notes: Sequence[str], length: int) -> dict[str, Any]:
     if report.points is None:
-        return ungradable([f"Not graded, through no fault of yours: {why_not_graded(report)}"])
+        return ungradable([f"Not graded, through no fault of yours: {report.fault}"])
     told = [*report.cause.splitlines(), *notes_beside(report, notes)]
     return {
         "gradable": True,
-        "score": min(1.0, round(report.points / report.max_points, 6)) if report.max_points else 0.0,
+        "score": round(report.points / report.max_points, 6) if report.max_points else 0.0,
         "message": "\n".join(visible(note, 2_000) for note in told),
         "tests": [_test(item, length) for item in report.items],
     }

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import stat
+import sys
 import tempfile
 import urllib.parse
 from collections.abc import Iterator, Mapping
@@ -142,6 +143,31 @@ def digests(files: Contents) -> dict[str, str]:
 def digest_at(path: Path) -> str | None:
     """The SHA-256 of what a file holds; None where there is none."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+@contextlib.contextmanager
+def alone(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Keep other runs out of a folder; where one is in it, `wait` for it, or raise UsageError.
+
+    The lock goes with the process, however it ends.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            advice = "wait until it has ended, or give another folder with --out"
+            raise UsageError(f"Another run is writing into {folder}: {advice}.") from None
+        except OSError:  # a file system that has no locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

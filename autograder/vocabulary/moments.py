@@ -52,6 +52,14 @@ def moment_or_none(text: str, zone: tzinfo | None = UTC) -> datetime | None:
         return None
 
 
+def moment_in(text: str, form: str) -> datetime | None:
+    """The moment that `text` says in that form of `strptime`; None where it says none."""
+    try:
+        return within_bounds(datetime.strptime(text, form))
+    except ValueError:
+        return None
+
+
 def _zone(name: str) -> tzinfo | None:
     """The zone of that name, or of that offset; ValueError, OSError or KeyError where there is none."""
     if name in ("Z", "UTC", "GMT"):

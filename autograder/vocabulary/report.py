@@ -100,6 +100,11 @@ class Report:
         return "not_graded" if any(item.verdict == "not_graded" for item in self.items) else "graded"
 
     @property
+    def fault(self) -> str:
+        """Why the grader failed on it; "" where it did not."""
+        return next((item.message for item in self.items if item.points is None), "")
+
+    @property
     def points(self) -> float | None:
         """The sum over items; None where the grader failed on one of them."""
         if self.status == "not_graded":

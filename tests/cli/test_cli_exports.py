@@ -9,6 +9,7 @@ import sys
 import unicodedata
 import zipfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from places import DOWNLOADS
 from sample_reports import NASTY_NAMES, item, report, write_grades
 
 from autograder.cli.main import main
+from autograder.gradebook.final_grades import Adjustment
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.files import file_stem
@@ -87,10 +89,11 @@ def test_a_grade_above_the_maximum_is_exported_and_named(autograder: Run, grades
 def test_every_export_says_which_question_is_half_marked(
     autograder: Run, grades: Path, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    adjusted = {"ada": [{"rule": "question", "item": "why", "after": 3}], "bela": [{"rule": "excused", "item": ""}]}
+    adjusted = {"ada": [Adjustment("question", "why", None, 3, "")], "bela": [Adjustment("excused", "", 3, None, "")]}
     for path in (grades / "reports").iterdir():
         told = json.loads(path.read_text(encoding="utf-8"))
-        path.write_text(json.dumps(told | {"final": 3, "adjustments": adjusted.get(path.stem, [])}), encoding="utf-8")
+        told |= {"final": 3, "adjustments": [asdict(row) for row in adjusted.get(path.stem, [])]}
+        path.write_text(json.dumps(told), encoding="utf-8")
     more = ["--gradebook", DOWNLOADS / "canvas-gradebook.csv", "--assignment-column", COLUMN] if options[1:] else []
     done = autograder("export", options[0], grades, *more, "--out", tmp_path / "made")
     assert "autograder: HALF MARKED: why: 1 marked, 1 left: stranger\\u202e.\n" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from places import KIT
 from toy_kit import autograder, change, toy_assignment
 
 from autograder.grading.fixtures import read_fixtures
@@ -201,3 +203,22 @@ def test_a_run_that_was_killed_as_it_put_things_in_place_goes_on(kit: Path, mome
     again = contents(kit / "g")
     assert {name for name, data in whole.items() if again[name] != data} <= {"index.html", "run.json"}
     assert json.loads(again["run.json"])["reused"] == 3
+
+
+def test_the_guides_commands_for_a_wrong_test_run_as_they_stand(kit: Path) -> None:
+    """With the toy in the place of the assignment that they name, edited where the guide says so."""
+    guide = (KIT / "autograder/README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^## A test was wrong: what now$.*?```sh\n(.*?)```", guide, re.MULTILINE | re.DOTALL)
+    copied, *commands = [shlex.split(line, comments=True) for line in block.replace("bandits", "toy").splitlines()]
+    (kit / "g").rename(kit / "grades")
+    subprocess.run(copied, cwd=kit, check=True)
+    change(kit / FIXTURES / "items.toml", "points = 6", "points = 7")
+    change(kit / FIXTURES / "items.toml", "points = 4", "points = 3")
+    printed = []
+    for program, *arguments in commands:
+        done = autograder(kit, *arguments)
+        assert (program, done.returncode) == ("autograder", 0), done.stderr
+        printed.append(done.stdout + done.stderr)
+    assert "Of 3 grades 2 change: bela 6 → 7, cleo 7 → 6.5." in "".join(printed)
+    rows = (kit / "final.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert [row.split(",")[1] for row in rows] == ["10", "7", "6.5"]

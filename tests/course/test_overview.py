@@ -124,7 +124,8 @@ def test_who_is_excused_is_said_to_be_and_counts_nowhere(given: Given) -> None:
     given("earlier", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", 3.0)])
     folder = given("first", [of("policy_gradient", "ada", 0.0), of("policy_gradient", "bela", 2.0)])
     path = folder / "first" / "reports" / "ada.json"
-    excuse = {"final": None, "adjustments": [{"rule": "excused", "item": "", "reason": "excused from this assignment"}]}
+    excused = {"rule": "excused", "item": "", "before": 0.0, "after": None, "reason": "excused from this assignment"}
+    excuse = {"final": None, "adjustments": [excused]}
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | excuse), encoding="utf-8")
     code, said = gradebook(folder)
     assert code == 0
@@ -185,5 +186,5 @@ def test_a_damaged_report_stops_it_before_anything_is_written(given: Given) -> N
     (folder / "first" / "reports" / "bela.json").write_text("{}", encoding="utf-8")
     code, said = gradebook(folder)
     assert code != 0
-    assert "is not a report, or is damaged" in said
+    assert "is no report, or is damaged" in said
     assert not (folder / "grades.csv").exists()

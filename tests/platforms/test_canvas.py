@@ -186,26 +186,29 @@ def test_delimiter_decimal_mark_line_ends_and_byte_order_mark_are_those_of_the_e
     assert found.changes["1001", "123456"] == ("", "1,25")
 
 
+FORGER = ("Points Possible", "1003", "", "x", "CS336", "1000")
+
+
 @pytest.mark.parametrize(
-    ("column", "says"),
+    ("gradebook", "column", "says"),
     [
-        ("HW5 GRPO", r"no assignment 'HW5 GRPO'. It has: HW5 GRPO \(123456\)"),
-        ("HW9 (9)", "no assignment"),
-        ("Current Score", "no assignment"),
-        ("Section", "no assignment"),
+        (table(ANA), "HW5 GRPO", r"no assignment 'HW5 GRPO'. It has: HW5 GRPO \(123456\)"),
+        (table(ANA), "HW9 (9)", "no assignment"),
+        (table(ANA, extra=("Current Score",)), "Current Score", "no assignment"),
+        (table(ANA), "Section", "no assignment"),
+        (Table(("student", "points"), ()), COLUMN, "export it from Canvas"),
+        (Table(("Student", "ID", COLUMN), ()), COLUMN, "export it from Canvas"),
+        (Table(("ID", "Student", "Section", COLUMN), ()), COLUMN, "export it from Canvas"),
+        (table(ANA, possible="0"), COLUMN, r"is worth 0 points in Canvas and 4 here: change it there\."),
+        (table(ANA, possible="(read only)"), COLUMN, "read only"),
+        (table(ANA, possible="a lot"), COLUMN, "is no number"),
+        (table(FORGER, ANA), COLUMN, "for the row of points"),
+        (table(("Diaz, Ana", "", "", "", "", "3")), COLUMN, "has no ID: 'Diaz, Ana'"),
     ],
 )
-def test_a_heading_that_canvas_would_take_for_a_new_assignment_is_refused(column: str, says: str) -> None:
+def test_a_gradebook_that_canvas_would_take_otherwise_is_refused(gradebook: Table, column: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        canvas_csv([points("ana01", 1.0)], table(ANA, extra=("Current Score",)), column)
-
-
-@pytest.mark.parametrize(
-    "header", [("student", "points"), ("Student", "ID", COLUMN), ("ID", "Student", "Section", COLUMN)]
-)
-def test_a_file_that_is_no_gradebook_of_canvas_is_refused(header: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="export it from Canvas"):
-        canvas_csv([points("ana01", 1.0)], Table(header, ()), COLUMN)
+        canvas_csv([points("ana01", 1.0)], gradebook, column, scale=True)
 
 
 def test_a_gradebook_that_is_worth_other_points_is_refused_unless_points_are_to_be_converted() -> None:
@@ -215,29 +218,8 @@ def test_a_gradebook_that_is_worth_other_points_is_refused_unless_points_are_to_
     assert made.text.splitlines()[1:] == ["    Points Possible,,,,,40", '"Diaz, Ana",1001,U1,ana01,CS336-01,25']
 
 
-def test_an_assignment_worth_nothing_in_canvas_makes_nobodys_grade_a_zero() -> None:
-    with pytest.raises(UsageError, match=r"is worth 0 points in Canvas and 4 here: change it there\."):
-        canvas_csv([points("ana01", 1.0)], table(ANA, possible="0"), COLUMN, scale=True)
-
-
 def test_an_assignment_without_points_in_canvas_gets_those_of_the_kit() -> None:
     assert "    Points Possible,,,,,4\n" in canvas_csv([points("ana01", 1.0)], table(ANA, possible=""), COLUMN).text
-
-
-@pytest.mark.parametrize("possible", ["(read only)", "a lot"])
-def test_a_column_that_cannot_be_imported_is_refused(possible: str) -> None:
-    with pytest.raises(UsageError, match=r"read only|is no number"):
-        canvas_csv([points("ana01", 1.0)], table(ANA, possible=possible), COLUMN)
-
-
-def test_a_student_who_is_called_points_possible_does_not_change_what_the_assignment_is_worth() -> None:
-    with pytest.raises(UsageError, match="for the row of points"):
-        canvas_csv([points("x", 1.0)], table(("Points Possible", "1003", "", "x", "CS336", "1000"), ANA), COLUMN)
-
-
-def test_a_row_without_an_id_is_not_guessed_at() -> None:
-    with pytest.raises(UsageError, match=r"has no ID: 'Diaz, Ana'"):
-        canvas_csv([points("x", 1.0)], table(("Diaz, Ana", "", "", "", "", "3")), COLUMN)
 
 
 def test_reports_of_two_versions_of_the_assignment_are_not_mixed() -> None:

@@ -133,6 +133,7 @@ TITLE = "HW5 GRPO [Total Pts: 4 Score] |123456"
 BOARD = f'"Last Name","First Name","Username","Student ID","Last Access","{TITLE}","Other [Total Pts: 9 Score] |7"\n'
 BOARD += '"Diaz","Ana","adiaz1","S1","","",""\n"O\'Hara","Sean","o_hara","S2","","3",""\n'
 BOARD += '"Only","Their","only","S3","","2",""\n'
+GERMAN = BOARD.replace('"Username","Student ID"', '"Benutzername","Studierenden-ID"')
 ITEM = "HW5 Points Grade <Numeric MaxPoints:4 Weight:10>"
 SPACE = f"OrgDefinedId,Username,Last Name,First Name,{ITEM},End-of-Line Indicator\n"
 SPACE += "#S1,#adiaz1,Diaz,Ana,,#\n#S2,#o_hara,O'Hara,Sean,3,#\n#S3,#only,Only,Their,2,#\n"
@@ -180,12 +181,7 @@ def test_brightspace_gets_its_marks_and_the_end_of_each_line(tmp_path: Path) -> 
     [
         (blackboard_csv, BOARD, "Final", "has no single column 'Final'"),
         (blackboard_csv, BOARD, "Username", "has no single column 'Username'"),
-        (
-            blackboard_csv,
-            BOARD.replace("Username", "Name").replace("Student ID", "N"),
-            TITLE,
-            "has no column username or",
-        ),
+        (blackboard_csv, GERMAN, TITLE, "has no column username or .*, with English as your language there"),
         (blackboard_csv, BOARD.replace("Pts: 4", "Pts: 10"), "HW5", "is worth 10 points in Blackboard and 4 here"),
         (brightspace_csv, SPACE.replace("MaxPoints:4", "MaxPoints:50"), "HW5", "50 points in Brightspace and 4 here"),
         (brightspace_csv, "a,b\n1,2\n", "", "has no single column ''"),
@@ -213,8 +209,6 @@ def test_no_name_gets_into_either_file_as_a_formula(tmp_path: Path) -> None:
 def test_a_column_worth_nothing_makes_nobodys_grade_a_zero(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is worth 0 points in Blackboard and 4 here: change it there\."):
         blackboard_csv(REPORTS, table(tmp_path, BOARD.replace("Pts: 4", "Pts: 0")), "HW5", scale=True)
-    with pytest.raises(UsageError, match=r"is worth 0 points in Brightspace and 4 here: change it there\."):
-        brightspace_csv(REPORTS, table(tmp_path, SPACE.replace("MaxPoints:4", "MaxPoints:0")), "HW5", scale=True)
 
 
 @pytest.mark.parametrize(
@@ -223,9 +217,3 @@ def test_a_column_worth_nothing_makes_nobodys_grade_a_zero(tmp_path: Path) -> No
 def test_a_mark_before_three_digits_is_one_of_thousands(tmp_path: Path, worth: str, points: str) -> None:
     board = BOARD.replace(f'"{TITLE}"', f'"HW5 [Total Pts: {worth} Score] |123456"')
     assert rows(blackboard_csv(REPORTS[:1], table(tmp_path, board), "HW5", scale=True))[1] == ["adiaz1", "S1", points]
-
-
-def test_a_gradebook_in_another_language_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    board = BOARD.replace('"Username","Student ID"', '"Benutzername","Studierenden-ID"')
-    with pytest.raises(UsageError, match="with English as your language there"):
-        blackboard_csv(REPORTS, table(tmp_path, board), TITLE)

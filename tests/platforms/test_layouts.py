@@ -69,6 +69,70 @@ def paths_of(*paths: Path, roster: Roster | None = None) -> dict[str, str]:
     return {student: one.path for student, one in gather(*paths, roster=roster)[1].items()}
 
 
+# Whose what is
+
+RED, BLUE = f"redteam_1001_555_{PY}", f"blue_team_LATE_1003_556_{MODULE}-3.py"
+DATED = [
+    f"ada_104711_5000311_{PY}", f"ben_98_5000312_{PY}", "cy_104713_5000313_2027_03_01 answers.py",
+    "dana_LATE_104714_5000314_1_2_3.py", f"lab_3_104715_5000315_{PY}",
+]  # fmt: skip
+GROUPS = [f"{name}_assignsubmission_file/{PY}" for name in ("Gruppe A_77", "Default group")]
+GROUPS.append("Default group_assignsubmission_onlinetext/onlinetext.html")
+EITHER, ORDER = "eve_666_7_8_work.py", "ana_12_34_56_x.py"
+
+
+def clones(*names: str) -> list[str]:
+    return [f"{name}/{file}" for name in names for file in (PY, ".git/HEAD")]
+
+
+@pytest.mark.parametrize(
+    ("files", "roster", "expected"),
+    [
+        # a file with the module's name before others; the name of a file claims nobody's id
+        ([f"a_1_5_{PY}", "a_1_6_helpers.py"], "", {"a_1": f"a_1_5_{PY}"}),
+        ([f"eve_666_7_a_LATE_1_9_{PY}", f"a_1_5_{PY}"], "", {"eve_666", "a_1"}),
+        ([f"ju\u0308rgen_1_5_{PY}", f"j\u00fcrgen_1_6_{IPYNB}", f"ben_2_7_{PY}"], "", {"j\u00fcrgen_1", "ben_2"}),
+        (DATED, "", {"ada_104711", "ben_98", "cy_104713", "dana_104714", "lab_3_104715"}),
+        # of several ways to read a name the roster knows which; else the id furthest right
+        ([EITHER, ORDER], "Eve 666, Ana 12", {"Eve": EITHER, "Ana": ORDER}),
+        ([EITHER, ORDER], "", {"eve_666_7", "ana_12_34"}),
+        # a group is shared through the member whom Canvas names, and its latest counts
+        ([RED, BLUE], "Ana 1001 red, Ben 1002 red, Cleo 1003", {"Ana": RED, "Ben": RED, "Cleo": BLUE}),
+        ([f"a_1_5_{PY}", f"b_2_9_{PY}"], "Ada 1 red, Ben 2 red", {"Ada": f"b_2_9_{PY}", "Ben": f"b_2_9_{PY}"}),
+        # Moodle: no group has no number
+        (GROUPS, "", {"Gruppe A_77", "Default group"}),
+        ([f"Eve_666_assignsubmission_file_Ana_12345_assignsubmission_file_{PY}"], "", {"Eve_666"}),
+        # GitHub: usernames begin behind what most share, which hyphens, the module's name or a roster say
+        (clones("hw5-ada", "hw5-ben"), "", {"ada", "ben"}),
+        (clones("cs336-policy-gradient-ada", "cs336-policy-gradient-ben-k"), "", {"ada", "ben-k"}),
+        (clones(*(names := ("policy-gradient-hw5-ada", "policy-gradient-hw5-ben"))), "", set(names)),
+        (clones("hw5-ann-lee", "hw5-ann-kim"), "", {"hw5-ann-lee", "hw5-ann-kim"}),
+        (clones("hw5-ann-lee", "hw5-ann-kim"), "Ada ann-lee, Ben ann-kim", {"Ada", "Ben"}),
+        ([*clones("hw5-ada", "hw5-ben"), "hw5-cleo.py"], "", {"ada", "ben", "hw5-cleo"}),
+        ([f"s-1/{PY}", *clones("s-2")], "", {"s-1", "s-2"}),
+        # plain folders and files, whatever a student put into them
+        ([f"ada/work/{PY}"], "", {"ada": f"ada/work/{PY}"}),
+        ([f"u1/{PY}", "u2.py"], "Ada u1, Ольга u2", {"Ada": f"u1/{PY}", "Ольга": "u2.py"}),
+        (
+            [f"eve/a/{PY}", "eve/a/timestamp.txt", "ben/notes/x.txt", f"ben/w/v/{PY}", "goran.py"],
+            "",
+            {"ben": f"ben/w/v/{PY}", "eve": f"eve/a/{PY}", "goran": "goran.py"},
+        ),
+    ],
+)
+def test_names_say_whose_work_is_whose(
+    tmp_path: Path, files: Sequence[str], roster: str, expected: set[str] | dict[str, str]
+) -> None:
+    put(tmp_path, *files)
+    found = paths_of(tmp_path, roster=people(*roster.split(", ")) if roster else None)
+    assert (found if isinstance(expected, dict) else set(found)) == expected
+
+
+def test_clones_are_named_behind_what_their_folder_is_called(tmp_path: Path) -> None:
+    folder = repositories(tmp_path / "hw5-grpo-submissions", "hw5-grpo-ann-lee", "hw5-grpo-ann-kim")
+    assert paths_of(folder) == {"ann-lee": f"hw5-grpo-ann-lee/{PY}", "ann-kim": f"hw5-grpo-ann-kim/{PY}"}
+
+
 # Canvas
 
 
@@ -109,19 +173,9 @@ def test_two_downloads_of_canvas_give_one_submission_per_student(tmp_path: Path)
     assert paths_of(tmp_path / "friday", tmp_path / "monday") == {"a_1": f"a_1_5_{PY}", "b_2": f"b_2_8_{MODULE}-1.py"}
 
 
-def test_a_file_that_is_named_for_the_module_counts_before_others(tmp_path: Path) -> None:
-    put(tmp_path, f"a_1_5_{PY}", "a_1_6_helpers.py")
-    assert paths_of(tmp_path) == {"a_1": f"a_1_5_{PY}"}
-
-
 def test_whoever_handed_in_something_else_is_told_so(tmp_path: Path) -> None:
     put(tmp_path, f"a_1_5_{PY}", "b_2_6_essay.txt")
     assert gather(tmp_path)[1]["b_2"].problem == "b_2_6_essay.txt is no .py, .ipynb or .zip file: hand in one of these."
-
-
-def test_the_name_of_a_file_cannot_claim_another_students_id(tmp_path: Path) -> None:
-    put(tmp_path, f"eve_666_7_a_LATE_1_9_{PY}", f"a_1_5_{PY}")
-    assert set(paths_of(tmp_path)) == {"eve_666", "a_1"}
 
 
 # Moodle
@@ -142,13 +196,6 @@ def test_moodle_gives_a_folder_for_each_student(tmp_path: Path, end: str) -> Non
     assert found["Ana Diaz_12345"] == f"Ana Diaz_12345_assignsubmission_file{end}/{PY}"
 
 
-def test_who_is_in_no_group_of_moodle_hands_in_without_a_number(tmp_path: Path) -> None:
-    put(tmp_path / "Gruppe A_77_assignsubmission_file", PY)
-    put(tmp_path / "Default group_assignsubmission_file", PY)
-    put(tmp_path / "Default group_assignsubmission_onlinetext", "onlinetext.html")
-    assert set(paths_of(tmp_path)) == {"Gruppe A_77", "Default group"}
-
-
 def test_another_plugin_of_a_moodle_site_makes_no_second_student(tmp_path: Path) -> None:
     put(tmp_path / "Ada L_77_assignsubmission_file", PY)
     put(tmp_path / "Ada L_77_assignsubmission_codestore", "a.txt")
@@ -166,11 +213,6 @@ def test_moodle_may_put_all_files_in_one_folder(tmp_path: Path) -> None:
     found = gather(tmp_path)[1]
     assert "both a module and a notebook" in found["Ana Diaz_12345"].notes[-1]
     assert "damaged" in found["Ben_12346"].problem
-
-
-def test_a_student_of_moodle_cannot_hand_in_under_another_number(tmp_path: Path) -> None:
-    put(tmp_path, f"Eve_666_assignsubmission_file_Ana_12345_assignsubmission_file_{PY}")
-    assert set(paths_of(tmp_path)) == {"Eve_666"}
 
 
 # Gradescope
@@ -306,22 +348,6 @@ def repositories(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_clones_are_named_for_the_usernames_behind_the_assignment(tmp_path: Path) -> None:
-    folder = repositories(tmp_path / "hw5-grpo-submissions", "hw5-grpo-ann-lee", "hw5-grpo-ann-kim")
-    assert paths_of(folder) == {"ann-lee": f"hw5-grpo-ann-lee/{PY}", "ann-kim": f"hw5-grpo-ann-kim/{PY}"}
-
-
-def test_one_hyphen_in_common_says_where_usernames_begin(tmp_path: Path) -> None:
-    assert set(paths_of(repositories(tmp_path, "hw5-ada", "hw5-ben"))) == {"ada", "ben"}
-
-
-def test_the_modules_name_says_where_usernames_begin(tmp_path: Path) -> None:
-    folder = repositories(tmp_path / "a", "cs336-policy-gradient-ada", "cs336-policy-gradient-ben-k")
-    assert set(paths_of(folder)) == {"ada", "ben-k"}
-    folder = repositories(tmp_path / "b", "policy-gradient-hw5-ada", "policy-gradient-hw5-ben")  # that says too little
-    assert set(paths_of(folder)) == {"policy-gradient-hw5-ada", "policy-gradient-hw5-ben"}
-
-
 @pytest.mark.parametrize("platform", ["canvas", "github"])
 def test_a_class_that_lies_in_one_folder_more_is_read_alike(tmp_path: Path, platform: str) -> None:
     inner = tmp_path / "class" / "submissions"
@@ -331,27 +357,6 @@ def test_a_class_that_lies_in_one_folder_more_is_read_alike(tmp_path: Path, plat
         put(inner, f"ada_104711_5000311_{PY}", f"ben_104712_5000312_{PY}")
     (tmp_path / "class" / ".DS_Store").write_text("")
     assert {student.partition("_")[0] for student in paths_of(tmp_path / "class")} == {"ada", "ben"}
-
-
-def test_one_folder_without_a_platforms_names_is_one_students(tmp_path: Path) -> None:
-    put(tmp_path / "ada" / "work", PY)
-    assert paths_of(tmp_path) == {"ada": "ada/work/" + PY}
-
-
-def test_where_usernames_begin_may_be_known_from_the_roster_alone(tmp_path: Path) -> None:
-    repositories(tmp_path, "hw5-ann-lee", "hw5-ann-kim")
-    assert set(paths_of(tmp_path)) == {"hw5-ann-lee", "hw5-ann-kim"}
-    assert set(paths_of(tmp_path, roster=people("Ada ann-lee", "Ben ann-kim"))) == {"Ada", "Ben"}
-
-
-def test_a_loose_file_beside_clones_is_not_lost(tmp_path: Path) -> None:
-    put(repositories(tmp_path, "hw5-ada", "hw5-ben"), "hw5-cleo.py")
-    assert set(paths_of(tmp_path)) == {"ada", "ben", "hw5-cleo"}
-
-
-def test_a_repository_inside_one_submission_renames_nobody(tmp_path: Path) -> None:
-    put(tmp_path, f"s-1/{PY}", f"s-2/{PY}", "s-2/.git/HEAD")
-    assert set(paths_of(tmp_path)) == {"s-1", "s-2"}
 
 
 # nbgrader
@@ -377,11 +382,6 @@ def test_of_two_collections_of_nbgrader_the_latest_on_time_counts(tmp_path: Path
     assert "not graded: ada, ada (late)" in one.notes[0] or "not graded: ada (late), ada" in one.notes[0]
 
 
-def test_a_timestamp_of_a_students_own_moves_nobody_elses_work(tmp_path: Path) -> None:
-    put(tmp_path, f"eve/a/{PY}", "eve/a/timestamp.txt", "ben/notes/x.txt", f"ben/w/v/{PY}", "goran.py")
-    assert paths_of(tmp_path) == {"ben": f"ben/w/v/{PY}", "eve": f"eve/a/{PY}", "goran": "goran.py"}
-
-
 def test_a_timestamp_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
     put(tmp_path, f"ada/ps5/{PY}", f"ben/ps5/{PY}", "secret")
     (tmp_path / "ada" / "ps5" / "timestamp.txt").symlink_to(tmp_path / "secret")
@@ -402,23 +402,12 @@ def test_the_roster_names_students_and_says_who_is_missing(tmp_path: Path) -> No
     assert (found.absent, found.unknown) == (("Ben", "Cleo"), ("okoroben_1002",))
 
 
-def test_a_roster_works_for_plain_folders_too(tmp_path: Path) -> None:
-    put(tmp_path, f"u1/{PY}", "u2.py")
-    assert paths_of(tmp_path, roster=people("Ada u1", "Ольга u2")) == {"Ada": f"u1/{PY}", "Ольга": "u2.py"}
-
-
 @pytest.mark.parametrize("name", ["u1", "red"])
 def test_a_group_of_the_roster_shares_what_one_of_it_handed_in(tmp_path: Path, name: str) -> None:
     put(tmp_path, f"{name}/{PY}", f"u3/{PY}")
     found, _ = gather(tmp_path, roster=people("Ada u1 red", "Ben u2 red", "Cleo u3"))
     assert {one.student: one.shown for one in found.candidates} == {"Ada": name, "Ben": name, "Cleo": "u3"}
     assert found.absent == found.unknown == ()
-
-
-def test_the_latest_of_a_group_counts_for_all_of_it(tmp_path: Path) -> None:
-    put(tmp_path, f"a_1_5_{PY}", f"b_2_9_{PY}")
-    found = paths_of(tmp_path, roster=people("Ada 1 red", "Ben 2 red"))
-    assert set(found.values()) == {f"b_2_9_{PY}"}
 
 
 def test_two_accounts_that_would_be_one_student_are_refused_and_nobody_else(tmp_path: Path) -> None:
@@ -697,13 +686,6 @@ def test_an_underscore_in_one_account_loses_nothing(tmp_path: Path) -> None:
     assert found.refused == ()
 
 
-def test_of_several_ways_to_read_a_name_the_roster_knows_which(tmp_path: Path) -> None:
-    put(tmp_path, "eve_666_7_8_work.py", "ana_12_34_56_x.py")
-    known = people("Eve 666", "Ana 12")
-    assert paths_of(tmp_path, roster=known) == {"Eve": "eve_666_7_8_work.py", "Ana": "ana_12_34_56_x.py"}
-    assert set(paths_of(tmp_path)) == {"eve_666_7", "ana_12_34"}  # else the id furthest right
-
-
 OWN, FILE = f"bela_1002_77_1004_558_{PY}", f"bela_1004_558_x_1002_77_{PY}"
 
 
@@ -762,17 +744,6 @@ def test_names_of_every_script_are_those_that_canvas_writes(tmp_path: Path, form
     assert {one.identity for one in found.candidates} == {f"canvas:{1000 + at}" for at in range(len(SCRIPTS))}
 
 
-def test_two_forms_of_one_name_are_one_student_of_canvas(tmp_path: Path) -> None:
-    put(tmp_path, f"ju\u0308rgen_1_5_{PY}", f"j\u00fcrgen_1_6_{IPYNB}", f"ben_2_7_{PY}")
-    assert len(paths_of(tmp_path)) == 2
-
-
-def test_a_date_in_a_files_name_is_taken_for_no_id_of_canvas(tmp_path: Path) -> None:
-    put(tmp_path, f"ada_104711_5000311_{PY}", f"ben_98_5000312_{PY}", "cy_104713_5000313_2027_03_01 answers.py")
-    put(tmp_path, "dana_LATE_104714_5000314_1_2_3.py", f"lab_3_104715_5000315_{PY}")
-    assert set(paths_of(tmp_path)) == {"ada_104711", "ben_98", "cy_104713", "dana_104714", "lab_3_104715"}
-
-
 def test_two_names_that_claim_one_id_are_refused_both_and_by_name(tmp_path: Path) -> None:
     put(tmp_path, f"ana_1_5_{PY}", f"eve_1_6_{PY}", f"ben_2_7_{PY}")
     found, read_ = gather(tmp_path)
@@ -793,13 +764,6 @@ def test_canvas_names_nobody_where_the_assignment_is_anonymous(tmp_path: Path) -
     read_ = gather(tmp_path)[1]
     assert set(read_) == {"anon_aB3xY", "anon_Qq1Zz"}
     assert read_["anon_Qq1Zz"].notes == ("handed in late",)
-
-
-def test_a_group_of_canvas_is_shared_by_the_roster_through_the_member_that_canvas_names(tmp_path: Path) -> None:
-    put(tmp_path, f"redteam_1001_555_{PY}", f"blue_team_LATE_1003_556_{MODULE}-3.py")
-    found = paths_of(tmp_path, roster=people("Ana 1001 red", "Ben 1002 red", "Cleo 1003"))
-    red, blue = f"redteam_1001_555_{PY}", f"blue_team_LATE_1003_556_{MODULE}-3.py"
-    assert found == {"Ana": red, "Ben": red, "Cleo": blue}
 
 
 @pytest.mark.parametrize("stray", [PY, IPYNB, f"{MODULE}/{PY}", f"{MODULE}/notes.txt"])

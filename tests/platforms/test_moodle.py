@@ -12,6 +12,7 @@ import pytest
 from sample_reports import item, not_graded, report
 
 from autograder.gradebook.class_reports import FinalReport
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.moodle import feedback_folder, feedback_zip, moodle_csv
 from autograder.vocabulary.errors import UsageError
@@ -163,7 +164,7 @@ def test_a_missing_feedback_page_is_named(tmp_path: Path) -> None:
 
 
 def test_a_final_grade_above_the_maximum_is_reported_since_moodle_would_drop_it() -> None:
-    bonus = FinalReport(**vars(points("Ada Lovelace", 4.0)), final=4.5, final_max=4.0, reasons=("bonus",))
+    bonus = FinalReport(**vars(points("Ada Lovelace", 4.0)), final=Final(4.5, (), 4.0))
     made = moodle_csv([bonus], Table(HEADER, (ADA, BEN)))
     assert (made.graded, made.locked) == (0, ("Ada Lovelace",))
 

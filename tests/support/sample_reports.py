@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.gradebook.final_grades import Final
+from autograder.grading.items import Assignment, Item
 from autograder.pages.class_page import Change, ClassPage
 from autograder.pages.guidance.teaching import Background
 from autograder.vocabulary.files import file_stem, write_atomically
@@ -90,3 +91,20 @@ def write_grades(folder: Path, *reports: Report) -> Path:
     for one in reports:
         write_report(one, folder / "reports" / f"{file_stem(one.student)}.json")
     return folder
+
+
+WORTH = {"a": 4.0, "b": 6.0, "c": 10.0}
+THREE = Assignment(
+    "toy", "Toy", "toy", Path(), (), 20,
+    tuple(Item(name, "f", name, points, 5, "?", (f"{name}-1",), ()) for name, points in WORTH.items()),
+)  # fmt: skip
+
+
+def of_three(student: str = "ada", **earned: float | None) -> Report:
+    """A report on the three items of that assignment, all points but for those given."""
+    results = []
+    for name, most in WORTH.items():
+        points = earned.get(name, most)
+        verdict: Verdict = "not_graded" if points is None else "passed" if points == most else "failed"
+        results.append(ItemResult(name, "f", name, points, most, verdict, (), "", "", 0.0, ()))
+    return Report(student, "toy", SubmissionInfo(f"{student}.py", ""), "0" * 64, (), tuple(results))

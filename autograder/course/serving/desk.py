@@ -16,15 +16,14 @@ from pathlib import Path
 
 from autograder.authoring.handout.source_notebook import read_extras
 from autograder.course.dashboard import settle
-from autograder.course.results import alone
 from autograder.course.serving.answers import Answer
+from autograder.gradebook.class_reports import stored_reports
 from autograder.gradebook.final_grades import final_of, most_of
-from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.overrides import JOURNAL, decisions_of, line_of
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem, writing
+from autograder.vocabulary.files import alone, file_stem, writing
 from autograder.vocabulary.report import Report, read_report
 from autograder.vocabulary.rows import Row
 from autograder.vocabulary.text import number, visible
@@ -206,22 +205,20 @@ class Desk:
 
 
 def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
-    """What to ask before a large change: by more than half of an item's points, or a tenth of the whole grade.
+    """What to ask before a large change: of more than a tenth of the whole grade, or of more than half of an item's
+    points and a twentieth of the whole.
 
     "" where there is nothing to ask. The first points for an answer in words change nothing that was there.
     """
-    was, now = _points(report, before), _points(report, after)
-    most = {one.item: one.max_points for one in report.items} | before.questions | after.questions
-    most[""] = most_of(report, after)
-    changes = {name: (was.get(name), now.get(name)) for name in dict.fromkeys((item, ""))}
-    large = [
-        had is not None and abs((has or 0.0) - had) > most[name] / (2 if name else 10)
-        for name, (had, has) in changes.items()
-    ]
-    if changes[item][0] is None or not any(large):
+    was, now, whole = _points(report, before), _points(report, after), most_of(report, after)
+    most = {each.item: each.max_points for each in report.items} | before.questions | after.questions | {"": whole}
+    changes = {name: (was.get(name), now.get(name) or 0.0) for name in dict.fromkeys((item, ""))}
+    moved = {name: 0.0 if had is None else abs(has - had) for name, (had, has) in changes.items()}
+    large = moved[""] > whole / 10 or moved[item] > max(most[item] / 2, whole / 20)
+    if was.get(item) is None or not large:
         return ""
     shown = [
-        f"{name or 'the whole grade'} {number(had or 0.0)} → {number(has or 0.0)} of {number(most[name])}"
+        f"{name or 'the whole grade'} {number(had or 0.0)} → {number(has)} of {number(most[name])}"
         for name, (had, has) in changes.items()
     ]
     return f"This is a large change: {', '.join(shown)}. Save again if you mean it."

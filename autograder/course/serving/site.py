@@ -61,21 +61,17 @@ class Site:
         """The reply to a request; raises Refused where it is refused."""
         asked = gate.admit(request)
         parts, root = asked.parts, f"/{gate.token}/"
-        if "" in self.desks:
-            return _answer(self.desks[""], parts, asked, request, root)
-        if parts and parts[0] in self.desks:
-            root = f"{root}{urllib.parse.quote(parts[0], safe='')}/"
-            return _answer(self.desks[parts[0]], parts[1:], asked, request, root)
+        try:
+            if "" in self.desks:
+                return _page(self.desks[""], parts, asked, request, root)
+            if parts and parts[0] in self.desks:
+                root = f"{root}{urllib.parse.quote(parts[0], safe='')}/"
+                return _page(self.desks[parts[0]], parts[1:], asked, request, root)
+        except KitError as error:  # reports or decisions that cannot be read
+            raise Refused(503, visible(str(error))) from None
         if parts in ((), ("index.html",)) and request.method != "POST":
             return live(_file(self.folder / "index.html").decode(), _bar(None, "", "", ""))
         raise Refused(404, NO_PAGE)
-
-
-def _answer(desk: Desk, parts: tuple[str, ...], asked: Asked, request: Request, root: str) -> Reply:
-    try:
-        return _page(desk, parts, asked, request, root)
-    except KitError as error:  # reports or decisions that cannot be read
-        raise Refused(503, visible(str(error))) from None
 
 
 def _page(desk: Desk, parts: tuple[str, ...], asked: Asked, request: Request, root: str) -> Reply:

@@ -15,12 +15,10 @@ import os
 import stat
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from autograder.checking.command_line import print_anything
-from autograder.gradebook.class_reports import to_json
 from autograder.grading.assignments import find_course
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures
@@ -37,19 +35,8 @@ from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
 MAX_METADATA = 4 * 2**20
+RESULTS = "results/results.json"  # where both platforms look
 GUARDS = (("landlock", "identity"), ("seccomp",))  # of each pair one: else student code could read the hidden cases
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where a platform puts a submission and looks for the results, below its base folder."""
-
-    submission: str
-    results: str
-
-
-GRADESCOPE = Places("submission", "results/results.json")
-PRAIRIELEARN = Places("student", "results/results.json")
 
 
 def grade(folder: Path, student: str, assignment: str | None = None) -> tuple[Submission, Report]:
@@ -68,29 +55,29 @@ def grade(folder: Path, student: str, assignment: str | None = None) -> tuple[Su
 
 def run_gradescope(base: Path, hidden_cases: gradescope.Visibility = "visible") -> None:
     """Grade `base/submission` into `base/results/results.json`; where that fails, raise and leave no file."""
-    target = base / GRADESCOPE.results
+    target = base / RESULTS
     target.unlink(missing_ok=True)
-    submission, report = grade(base / GRADESCOPE.submission, students_of(base / "submission_metadata.json"))
+    submission, report = grade(base / "submission", students_of(base / "submission_metadata.json"))
     found = gradescope.results(report, submission.notes, hidden_cases)
-    write_atomically(target, to_json(found))
+    write_atomically(target, json.dumps(found, indent=1) + "\n")
     print(f"{visible(report.student, 200)}: {found['score']} of {report.max_points} points.")
 
 
 def run_prairielearn(base: Path) -> None:
     """Grade `base/student` into `base/results/results.json`; where that fails, say there that nothing was graded."""
-    target = base / PRAIRIELEARN.results
+    target = base / RESULTS
     target.unlink(missing_ok=True)
     try:
-        submission, report = grade(base / PRAIRIELEARN.submission, "student")
+        submission, report = grade(base / "student", "student")
         unread = submission.problem and [submission.problem]
         found = prairielearn.ungradable(unread) if unread else prairielearn.results(report, submission.notes)
-        write_atomically(target, to_json(found))
+        write_atomically(target, json.dumps(found, indent=1) + "\n")
         if report.points is None:
-            raise GraderFault(next(item.message for item in report.items if item.points is None))
+            raise GraderFault(report.fault)
     except (KitError, OSError) as error:
         if not target.exists():
             reason = "The grader failed, through no fault of yours. Tell your instructor, and submit again."
-            write_atomically(target, to_json(prairielearn.ungradable([reason])))
+            write_atomically(target, json.dumps(prairielearn.ungradable([reason]), indent=1) + "\n")
         raise GraderFault(str(error)) from error
 
 

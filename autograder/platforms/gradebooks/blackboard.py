@@ -12,15 +12,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, module_and_notebook, taken
-from autograder.submissions.submission import shown_name
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, of_loose_files
 from autograder.vocabulary.folders import open_regular
-from autograder.vocabulary.moments import within_bounds
+from autograder.vocabulary.moments import moment_in
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import Table
 
@@ -73,11 +71,8 @@ def _attempt(owner: str, when: str, files: Sequence[tuple[re.Match[str], Path]],
     about = [path for found, path in files if not found["rest"]]
     username, name = _names_in(about[0], files[0][0]["owner"]) if about else ("", "")
     owners = (Owner(username, username, (name,)) if username else Owner(owner),)
-    chosen, beside = module_and_notebook(loose, wanted) if loose else (about[0], None)
-    rests = {path: rest for rest, path in loose}
-    notes = tuple(note for path in (chosen, beside) if path in rests for note in taken(rests[path], path, wanted))
-    submitted, order = _moment(when), int(when.replace("-", ""))
-    return HandIn(owners, chosen, shown_name(chosen.name), beside, submitted, order=order, notes=notes)
+    submitted = moment_in(when, "%Y-%m-%d-%H-%M-%S")
+    return of_loose_files(owners, loose or [("", about[0])], wanted, submitted=submitted)
 
 
 def _names_in(path: Path, owner: str) -> tuple[str, str]:
@@ -89,11 +84,3 @@ def _names_in(path: Path, owner: str) -> tuple[str, str]:
         return "", ""
     fits = found is not None and f"_{owner}".endswith(f"_{found['username']}")
     return (found["username"], found["name"]) if found and fits else ("", "")
-
-
-def _moment(when: str) -> datetime | None:
-    """The moment of an attempt, in the platform's time zone, which it does not name."""
-    try:
-        return within_bounds(datetime.strptime(when, "%Y-%m-%d-%H-%M-%S"))
-    except ValueError:
-        return None

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from autograder.gradebook.roster import Roster
 from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
-from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, module_and_notebook, taken
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, of_loose_files
 from autograder.submissions.submission import shown_name
-from autograder.vocabulary.moments import within_bounds
+from autograder.vocabulary.moments import moment_in
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import Table
 
@@ -81,16 +81,10 @@ def _all(
     number: str, name: str, when: str, entries: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted
 ) -> list[HandIn]:
     owners, submitted = (Owner(f"{name}_{number}", f"brightspace:{number}", (name,)),), _moment(when)
-    order = int(submitted.timestamp()) if submitted else 0
     folders = [Path(entry.path) for _, entry in entries if is_folder(entry)]
-    found = [HandIn(owners, path, shown_name(path.name), submitted=submitted, order=order) for path in folders]
+    found = [HandIn(owners, path, shown_name(path.name), submitted=submitted) for path in folders]
     loose = [(match["rest"], Path(entry.path)) for match, entry in entries if match["rest"]]
-    if not loose:
-        return found
-    chosen, beside = module_and_notebook(loose, wanted)
-    rests = {path: rest for rest, path in loose}
-    notes = tuple(note for path in (chosen, beside) if path for note in taken(rests[path], path, wanted))
-    return [*found, HandIn(owners, chosen, shown_name(chosen.name), beside, submitted, order=order, notes=notes)]
+    return [*found, *([of_loose_files(owners, loose, wanted, submitted=submitted)] if loose else [])]
 
 
 def _moment(when: str) -> datetime | None:
@@ -103,8 +97,5 @@ def _moment(when: str) -> datetime | None:
         return None
     day, hour, month = found["first"] or found["second"], found["hour"], found["month"]
     clock = f"{hour}:{found['minute']} {found['half']}" if found["half"] else f"{hour}:{found['minute']}"
-    try:
-        form = "%b %d %Y %I:%M %p" if found["half"] else "%b %d %Y %H:%M"
-        return within_bounds(datetime.strptime(f"{month} {day} {found['year']} {clock}", form))
-    except ValueError:
-        return None
+    form = "%b %d %Y %I:%M %p" if found["half"] else "%b %d %Y %H:%M"
+    return moment_in(f"{month} {day} {found['year']} {clock}", form)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.gradebook.class_reports import common_maximum, find_rows
+from autograder.gradebook.class_reports import common_maximum, find_rows, scale_factor
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
 from autograder.vocabulary.errors import UsageError
@@ -72,7 +72,7 @@ def upload_of(
     rows, skipped = [], []
     for position, report in sorted(found.rows.items()):
         cells = [gradebook.rows[position][place] for place in who]
-        if any(map(_would_run, cells)):
+        if any(map(reads_as_formula, cells)):
             skipped.append(report.student)
         elif report.points is not None:
             rows.append([*cells, number(report.points * factor).replace(".", decimal)])
@@ -80,11 +80,6 @@ def upload_of(
     top = [*(gradebook.header[place] for place in who), gradebook.header[at], *names]
     text = gradebook.text([top, *([*row, *ends] for row in rows)])
     return Upload(text, len(rows), tuple(sorted([*found.unknown, *skipped])))
-
-
-def _would_run(cell: str) -> bool:
-    """Whether a spreadsheet would run a cell; one that the platform begins with `#` is none."""
-    return reads_as_formula(cell)
 
 
 def _keys(row: Sequence[str], headings: Sequence[str]) -> frozenset[str]:
@@ -109,12 +104,7 @@ def _column(gradebook: Table, column: Column, heading: str) -> int:
 
 def _factor(reports: Sequence[Report], heading: str, column: Column, *, scale: bool) -> float:
     ours, found = common_maximum(reports), column.worth.search(heading)
-    theirs = _worth(found[1]) if found else ours
-    if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
-        worth = f"{number(theirs)} points in {column.what} and {number(ours)} here"
-        advice = "change it there, or convert with --scale" if theirs else "change it there"
-        raise UsageError(f"{visible(heading, 80)} is worth {worth}: {advice}.")
-    return theirs / ours if ours else 1.0
+    return scale_factor(ours, _worth(found[1]) if found else ours, heading, column.what, scale=scale)
 
 
 def _worth(points: str) -> float:

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
-from autograder.gradebook.class_reports import FinalReport, why_not_graded
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import CaseResult, ItemResult, Report
 from autograder.vocabulary.report_text import counterexample_markdown, fenced, item_markdown, notes_beside
-from autograder.vocabulary.text import VERDICT_WORDS, number, visible
+from autograder.vocabulary.text import VERDICT_WORDS, visible
 
 Visibility = Literal["visible", "after_due_date", "after_published", "hidden"]
 VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)
@@ -26,20 +25,18 @@ MAX_TEXT = 20_000  # characters of one test's output
 def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility = "visible") -> dict[str, Any]:
     """What Gradescope reads as results.json.
 
-    notes          what is said above the tests; then comes why the final grade is another than their sum
+    notes          what is said above the tests
     hidden_cases   visible: one test an item, and students see their points at once. Anything else: the public cases of
                    an item are one visible test and its hidden cases another, shown when this says; Gradescope shows no
                    total until then, but with `hidden`, where that never comes, at once
     raises         GraderFault for a report that is not graded: no file is better than one that says 0
     """
     if report.points is None:
-        raise GraderFault(f"{visible(report.student, 80)} is not graded: {visible(why_not_graded(report), 300)}")
-    final = report if isinstance(report, FinalReport) and report.reasons else None
-    reasons = [_final(final), *final.reasons] if final else []
+        raise GraderFault(f"{visible(report.student, 80)} is not graded: {visible(report.fault, 300)}")
     causes = report.cause.splitlines()  # how long it took is not told: hidden cases could say something by it
     return {
         "score": report.points,
-        "output": "\n".join(visible(note) for note in (*causes, *notes_beside(report, notes), *reasons)),
+        "output": "\n".join(visible(note) for note in (*causes, *notes_beside(report, notes))),
         "output_format": "text",
         "test_output_format": "md",
         "test_name_format": "text",
@@ -49,12 +46,6 @@ def results(report: Report, notes: Sequence[str] = (), hidden_cases: Visibility 
         "leaderboard": [],
         "extra_data": {"student": report.student, "assignment": report.assignment, "fixtures": report.fixtures},
     }
-
-
-def _final(report: FinalReport) -> str:
-    """The grade with its maximum: neither need be the sum of the tests."""
-    extra = ", with extra credit" if (report.points or 0.0) > report.max_points else ""
-    return f"Final grade: {number(report.points or 0.0)} of {number(report.max_points)} points{extra}."
 
 
 def _tests(item: ItemResult, at: int, hidden_cases: Visibility) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from typing import Any
 from autograder.authoring.handout.release import notebook_of
 from autograder.authoring.handout.source_notebook import TEXT_STUB, Notebook, released, to_bytes
 from autograder.authoring.handout.words import is_answer, questions, words_in
+from autograder.gradebook.class_reports import stored_reports
 from autograder.grading.items import Assignment
 from autograder.platforms.nbgrader.collected import TIMESTAMP
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, written_in
@@ -32,7 +33,7 @@ from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_atomically
 from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.moments import moment
-from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, read_report
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
 
@@ -63,13 +64,10 @@ class Exported:
 
 def read_reports(grades: Path, assignment: Assignment) -> list[Report]:
     """The reports on this assignment in a folder that `grade --out` wrote, by student."""
-    found = [(path, read_report(path)) for path in sorted((grades / "reports").glob("*.json"))]
-    reports = [report for _, report in found if report is not None and report.assignment == assignment.name]
-    if broken := [path for path, report in found if report is None]:
-        raise UsageError(f"{broken[0]} is no report: grade the class again.")
+    reports = [report for report in stored_reports(grades) if report.assignment == assignment.name]
     if not reports:
         raise UsageError(f"{grades} holds no report on {assignment.name}: give the folder that `grade --out` wrote.")
-    return sorted(reports, key=lambda report: report.student)
+    return reports
 
 
 def export(reports: Sequence[Report], assignment: Assignment, course: Path, database: str = "") -> Exported:
@@ -81,10 +79,14 @@ def export(reports: Sequence[Report], assignment: Assignment, course: Path, data
     """
     with _settings(course, database) as app:
         from nbgrader.api import Gradebook
+        from sqlalchemy.exc import SAWarning
 
         _refuse_missing_database(app.coursedir.db_url, assignment)
         exported = Exported(app.coursedir.db_url)
-        with Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook, _quiet_database():
+        with (
+            Gradebook(app.coursedir.db_url, app.coursedir.course_id) as gradebook,
+            warnings.catch_warnings(action="ignore", category=SAWarning),  # nbgrader draws one for each submission
+        ):
             _refuse_other_cells(gradebook, assignment)
             for report in reports:
                 if reason := _written(app, gradebook, assignment, report, exported):
@@ -130,16 +132,6 @@ def _settings(course: Path, database: str) -> Iterator[Any]:
             yield app
     finally:
         os.environ["PATH"], sys.path[:] = before, path
-
-
-@contextlib.contextmanager
-def _quiet_database() -> Iterator[None]:
-    """Hide the warnings that nbgrader 0.9.6 draws from SQLAlchemy whenever it adds a submission."""
-    from sqlalchemy.exc import SAWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SAWarning)
-        yield
 
 
 def _refuse_missing_database(url: str, assignment: Assignment) -> None:

@@ -49,9 +49,8 @@ def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn
 def _hand_in(found: re.Match[str], folder: Path) -> HandIn:
     zone = f"{found['east']}:{found['past']}" if found["east"] else "+00:00"
     submitted = moment_or_none(f"{found['day']} {found['h']}:{found['m']}:{found['s']}{zone}")
-    order = int(submitted.timestamp()) if submitted else 0
     owners = _members(folder) if GROUP.fullmatch(found["name"]) else ()
-    return HandIn(owners or (Owner(found["name"]),), folder, shown_name(folder.name), submitted=submitted, order=order)
+    return HandIn(owners or (Owner(found["name"]),), folder, shown_name(folder.name), submitted=submitted)
 
 
 def _members(folder: Path) -> tuple[Owner, ...]:
