@@ -184,9 +184,10 @@ class Results:
         The gradebook takes its place after the page, so that a run which was killed in between still sees changes.
         """
         reports = Reports(lambda student: self._latest("reports", student), kept)
-        finals = agree(reports)
+        with writing(self._out):
+            finals = agree(reports)
+            before = {name: _score(grade) for name, grade in stored_grades(self._out).items()}
         assignment, reused = self._grader.assignment, sum(one.reused for one in kept)
-        before = {name: _score(grade) for name, grade in stored_grades(self._out).items()}
         left, changes = dict(before), list[Change]()  # left are those who have not come yet
         page, isolation, fault = ClassPage(), None, ""
         with writing(self._out):
