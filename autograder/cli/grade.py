@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from collections.abc import Iterable
@@ -48,7 +49,7 @@ from autograder.course.results import Run
 from autograder.gradebook.class_reports import named
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grade_changes import refuse_another
-from autograder.gradebook.hand_in_times import keep_seen
+from autograder.gradebook.hand_in_times import keep_seen, times_of
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_rules
 from autograder.gradebook.standing import tells_of_class
@@ -125,9 +126,11 @@ def grade(
 
         def agree(reports: Iterable[Report]) -> dict[str, Final]:
             bar.close()  # it would be drawn over a question
-            finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
-            show_changes(out, reports, finals, replace=replace, silent=quiet or as_json)
-            return finals
+            of_old = rules
+            if rules and rules.policy.late:
+                of_old = dataclasses.replace(rules, times=times_of(out, rules.policy.timezone, times))
+            show_changes(out, reports, rules, of_old, replace=replace, silent=quiet or as_json)
+            return {report.student: final_of(report, rules) for report in reports} if rules else {}
 
         tells = tells_of_class(out)  # now: every page is written anew
         advance = bar.enter_context(progress_bar("grading", hidden=quiet))
@@ -149,7 +152,7 @@ def grade(
         console = standard_output()
         console.print(class_table(run.reports, run.figures, chosen, console.width))
         _say_where(console, run, out)
-    keep_seen(out, students, seen)
+    keep_seen(out, seen)
     rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=silent)
     tell_of_class(out, asked=class_on_pages, before=tells, silent=silent)

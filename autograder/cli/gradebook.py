@@ -27,7 +27,7 @@ from autograder.course.serving.site import Site
 from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
 from autograder.gradebook.class_reports import half_marked, named, read_grades, stored_reports
-from autograder.gradebook.final_grades import Final, final_of
+from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grade_changes import grade_changes, stored_grades
 from autograder.gradebook.grades_folder import ADJUSTMENTS
 from autograder.gradebook.hand_in_times import Times
@@ -99,8 +99,7 @@ def gradebook(
     times = read_times(timestamps, chosen, reports, people) if timestamps else None
     rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
     tells = tells_of_class(grades)
-    finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
-    show_changes(grades, reports, finals, replace=replace)
+    show_changes(grades, reports, rules, rules, replace=replace)
     apply_rules(grades, reports, chosen, rules)
     tell_of_class(grades, asked=class_on_pages, before=tells)
 
@@ -224,19 +223,26 @@ def chosen_rules(
 
 
 def show_changes(
-    out: Path, reports: Iterable[Report], finals: Mapping[str, Final], *, replace: bool, silent: bool = False
+    out: Path,
+    reports: Iterable[Report],
+    rules: Rules | None,
+    of_old: Rules | None,
+    *,
+    replace: bool,
+    silent: bool = False,
 ) -> None:
-    """Say whose grade in `out` these reports and final grades change; UsageError where nobody agreed to it."""
-    changes = grade_changes(out, ((report, finals.get(report.student)) for report in reports))
+    """Say whose grade in `out` these reports and rules change; UsageError where nobody agreed to it."""
+    changes = grade_changes(out, reports, rules, of_old)
     anew = [change.text for change in changes if change.asked]
     rest = [change.text for change in changes if not change.asked]
     can_ask = not (silent or replace) and sys.stdin.isatty() and sys.stderr.isatty()
     if anew and not silent:
-        print(f"autograder: Handed in anew: {named(anew)}.", file=sys.stderr)
+        print(f"autograder: Handed in anew: {', '.join(anew)}.", file=sys.stderr)
     if not rest:
         return
     count = len(stored_grades(out)) or len(list((out / "reports").glob("*.json")))
-    sentence = f"Of {count} grades {len(rest)} change{'s' * (len(rest) == 1)}: {named(rest)}."
+    grades = f"{count} grade{'s' * (count != 1)} {len(rest)} change{'s' * (len(rest) == 1)}"
+    sentence = f"Of {grades}: {', '.join(rest)}."
     if not silent and (replace or can_ask):
         print(f"autograder: {sentence}", file=sys.stderr)
     if not (replace or (can_ask and typer.confirm("Write these grades?", err=True))):

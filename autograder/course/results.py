@@ -181,8 +181,11 @@ class Results:
 
         agree   the final grades of these reports; raises UsageError where they may not take the place of the old ones
 
-        The gradebook takes its place after the page, so that a run which was killed in between still sees changes.
+        Whoever has a report in the folder belongs to the class, of this run or of an earlier one: a part of it can be
+        graded again. The gradebook takes its place after the page and before the reports, so that the next run finishes
+        what one that was killed in between has begun.
         """
+        kept = sorted([*kept, *self._others({one.student for one in kept})], key=lambda one: one.student)
         reports = Reports(lambda student: self._latest("reports", student), kept)
         with writing(self._out):
             finals = agree(reports)
@@ -191,7 +194,6 @@ class Results:
         left, changes = dict(before), list[Change]()  # left are those who have not come yet
         page, isolation, fault = ClassPage(), None, ""
         with writing(self._out):
-            self._put_in_place(kept)
             if hasattr(os, "sync"):
                 os.sync()  # a gradebook is on the disk only after every report that it counts
             with replacing(self._out / "grades.csv") as stream:
@@ -223,6 +225,7 @@ class Results:
                 known = background(assignment, self._out)
                 with replacing(self._out / "index.html") as index:
                     index.writelines(page.html(reports, described, shown, background=known))
+            self._put_in_place(kept)
             write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
             shutil.rmtree(self._out / STAGED, ignore_errors=True)
         return Run(
@@ -234,6 +237,13 @@ class Results:
             reused=reused,
             seconds=run["seconds"],
         )
+
+    def _others(self, graded: Collection[str]) -> Iterator[Kept]:
+        """Who has a report in the folder, and is none of those."""
+        for path in (self._out / "reports").glob("*.json"):
+            report = from_bytes(data := path.read_bytes())
+            if report is not None and report.student not in graded:
+                yield Kept(report.student, hashlib.sha256(data).digest(), reused=True)
 
     def _put_in_place(self, kept: Sequence[Kept]) -> None:
         """Let what was staged take the place of what is there."""

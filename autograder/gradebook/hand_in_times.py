@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from autograder.vocabulary.errors import UsageError
@@ -47,11 +47,10 @@ def to_csv(times: Times) -> bytes:
     return stream.getvalue().encode()
 
 
-def keep_seen(out: Path, students: Iterable[str], seen: Times) -> None:
-    """Keep what a download said of these students, whatever is known of others."""
+def keep_seen(out: Path, seen: Times) -> None:
+    """Keep what a download said; what is known of others stays."""
     kept = _kept(out / SEEN)
-    now = {name: when for name, when in kept.items() if name not in set(students)} | dict(seen)
-    if now != kept:
+    if (now := {**kept, **seen}) != kept:
         write_atomically(out / SEEN, to_csv(now))
 
 

@@ -13,10 +13,14 @@ from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grade_changes import grade_changes, refuse_another, stored_grades
 from autograder.gradebook.gradebook import to_csv
 from autograder.gradebook.grades_folder import final_columns
+from autograder.gradebook.overrides import Override
+from autograder.gradebook.policy import Policy
+from autograder.gradebook.rules import Rules
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report, SubmissionInfo, to_bytes
 
+FINALS = {"ada": Final(6.5, (), 10.0)}
 NAMES = ("ada", "bela", "=cleo", "Nguyễn Văn An")
 
 
@@ -33,9 +37,12 @@ def put(out: Path, reports: list[Report], finals: dict[str, Final] | None = None
     return out
 
 
-def changed(out: Path, after: list[Report], finals: dict[str, Final] | None = None) -> list[tuple[str, bool]]:
-    pairs = ((one, (finals or {}).get(one.student)) for one in after)
-    return [(change.text, change.asked) for change in grade_changes(out, pairs)]
+def changed(out: Path, after: list[Report], rules: Rules | None = None) -> list[tuple[str, bool]]:
+    return [(change.text, change.asked) for change in grade_changes(out, after, rules, rules)]
+
+
+def decided(points: float) -> Rules:
+    return Rules(overrides=[Override("ada", "", points, "why", "line 2")])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -67,15 +74,28 @@ def test_new_bytes_may_change_their_grade_but_not_lose_it(tmp_path: Path) -> Non
     assert changed(out, anew) == [("ada 8 → 9", True), ("bela 5 → not graded", False)]
 
 
+def test_new_bytes_excuse_no_change_of_rules_or_account(tmp_path: Path) -> None:
+    out = put(tmp_path, [replace(of("ada", 8.0), identity="canvas:1")])
+    anew = replace(of("ada", 9.0, "11"), identity="canvas:1")
+    assert changed(out, [anew]) == [("ada 8 → 9", True)]
+    assert changed(out, [anew], decided(5.0)) == [("ada 8 → 5", False)]
+    assert changed(out, [replace(anew, identity="canvas:2")]) == [("ada 8 → 9", False)]
+
+
 def test_a_final_grade_changes_with_the_rules_alone(tmp_path: Path) -> None:
-    whole, cut, none = Final(8.0, (), 10.0), Final(6.5, (), 10.0), Final(None, (), 10.0)
-    plain, ruled = put(tmp_path / "plain", [of("ada", 8.0)]), put(tmp_path / "ruled", [of("ada", 8.0)], {"ada": cut})
-    assert changed(plain, [of("ada", 8.0)], {"ada": whole}) == []
-    assert changed(plain, [of("ada", 8.0)], {"ada": cut}) == [("ada 8 → 6.5", False)]
-    assert changed(plain, [of("ada", 8.0)], {"ada": none}) == [("ada 8 → none", False)]
-    assert changed(ruled, [of("ada", 8.0)], {"ada": cut}) == []
+    cut, none = decided(6.5), Rules(Policy.model_validate({"excused": {"students": ["ada"]}}))
+    plain, ruled = put(tmp_path / "plain", [of("ada", 8.0)]), put(tmp_path / "ruled", [of("ada", 8.0)], FINALS)
+    assert changed(plain, [of("ada", 8.0)], Rules()) == []
+    assert changed(plain, [of("ada", 8.0)], cut) == [("ada 8 → 6.5", False)]
+    assert changed(plain, [of("ada", 8.0)], none) == [("ada 8 → none", False)]
+    assert changed(ruled, [of("ada", 8.0)], cut) == []
     assert changed(ruled, [of("ada", 8.0)]) == [("ada 6.5 → 8", False)]
-    assert changed(ruled, [of("ada", 9.0)], {"ada": cut}) == [("ada points 8 → 9", False)]
+    assert changed(ruled, [of("ada", 9.0)], cut) == [("ada points 8 → 9", False)]
+
+
+def test_a_grade_is_another_one_out_of_another_maximum(tmp_path: Path) -> None:
+    out = put(tmp_path, [of("ada", 8.0)], {"ada": Final(8.0, (), 12.0)})
+    assert changed(out, [of("ada", 8.0)]) == [("ada 8 of 12 → 8 of 10", False)]
 
 
 def edited(out: Path) -> None:

@@ -703,14 +703,14 @@ def test_changes_are_of_one_run_alone() -> None:
         ("", None),
         ("not a gradebook", None),
         ("\0", None),
-        ("student,points,status\nada,0,graded\n'=1+1,0,graded\n", []),
-        ("\ufeffstudent,points,status\r\nada,0.00,graded\r\n'=1+1,0,graded\r\n", []),
+        ("student,points,max_points,status\nada,0,100,graded\n'=1+1,0,100,graded\n", []),
+        ("\ufeffstudent,points,max_points,status\r\nada,0.00,100,graded\r\n'=1+1,0,100,graded\r\n", []),
         (
-            "student,points,status\nada,,not_graded\n'=1+1,excused,graded\n",
+            "student,points,max_points,status\nada,,100,not_graded\n'=1+1,excused,100,graded\n",
             [["=1+1", "excused", "0", "–"], ["ada", "not graded", "0", "–"]],
         ),
         (
-            "student,points,status\nada,62.5,graded\ngone,100,graded\n",
+            "student,points,max_points,status\nada,62.5,100,graded\ngone,100,100,graded\n",
             [
                 ["=1+1", "not in the class", "0", "–"],
                 ["gone", "100", "not in the class", "–"],

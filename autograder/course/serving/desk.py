@@ -212,6 +212,8 @@ def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
     """
     was, now, whole = _points(report, before), _points(report, after), most_of(report, after)
     most = {each.item: each.max_points for each in report.items} | before.questions | after.questions | {"": whole}
+    if (before_it := most_of(report, before)) != whole:
+        return f"Every grade is then out of {number(whole)}, not {number(before_it)}. Save again if you mean it."
     changes = {name: (was.get(name), now.get(name) or 0.0) for name in dict.fromkeys((item, ""))}
     moved = {name: 0.0 if had is None else abs(has - had) for name, (had, has) in changes.items()}
     large = moved[""] > whole / 10 or moved[item] > max(most[item] / 2, whole / 20)
