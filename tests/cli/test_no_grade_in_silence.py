@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from graded_folder import comparable
 from places import KIT
 from toy_kit import autograder, change, toy_assignment
 
@@ -188,21 +188,36 @@ def test_another_assignment_is_refused_before_anything_runs(kit: Path) -> None:
     assert contents(kit / "g") == before
 
 
-@pytest.mark.parametrize("moment", ["reports", "grades.csv", "index.html"])
-def test_a_run_that_was_killed_as_it_put_things_in_place_goes_on(kit: Path, moment: str) -> None:
-    """What a run leaves that was killed after some of its files have taken their places."""
-    before = contents(kit / "g")
-    hand_in(kit, "bela", (kit / "class/ada/toy.py").read_text())
-    assert grade(kit).returncode == 0
-    whole = contents(kit / "g")
-    late = {"reports": ("grades.csv", "index.html", "run.json"), "grades.csv": ("run.json", "index.html")}
-    for name in late.get(moment, ("run.json",)):
-        (kit / "g" / name).write_bytes(before[name])
-    done = grade(kit)
-    assert done.returncode == 0, done.stderr
-    again = contents(kit / "g")
-    assert {name for name, data in whole.items() if again[name] != data} <= {"index.html", "run.json"}
-    assert json.loads(again["run.json"])["reused"] == 3
+DYING = """
+import os, pathlib
+left, replace = int(os.environ.get("REPLACINGS", -1)), pathlib.Path.replace
+def dying(self, target):
+    global left
+    left -= 1
+    return replace(self, target) if left else os._exit(9)
+pathlib.Path.replace = dying
+"""
+
+
+def test_a_run_killed_before_any_of_its_files_takes_its_place_goes_on(
+    kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each file that is written, as it is about to take the place of another."""
+    (kit / "autograder/cli/__init__.py").write_text(DYING)
+    another_engine(kit)
+    assert grade(kit).returncode == 2
+    whole = shutil.copytree(kit, tmp_path / "whole")
+    assert grade(whole, "--replace").returncode == 0
+    for count in range(1, 100):
+        out = shutil.copytree(kit, tmp_path / str(count))
+        monkeypatch.setenv("REPLACINGS", str(count))
+        if grade(out, "--replace").returncode == 0:
+            break
+        monkeypatch.delenv("REPLACINGS")
+        done = grade(out, "--replace")
+        assert (done.returncode, "3 of them unchanged" in done.stdout) == (0, True), done.stderr
+        assert comparable(out / "g") == comparable(whole / "g")
+    assert count > 10
 
 
 def test_the_guides_commands_for_a_wrong_test_run_as_they_stand(kit: Path) -> None:
