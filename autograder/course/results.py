@@ -141,16 +141,14 @@ class Results:
 
         layers   the isolation that a report of this run may have
         """
-        for root in {self._new: 0, self._out: 0}:
-            try:
-                data = _file(root, "reports", submission.student).read_bytes()
-            except OSError:
-                continue
-            report, details = from_bytes(data), read_details(_file(root, "details", submission.student))
-            if report is not None and details is not None and self._fits(report, details, submission, layers):
-                return report, details, hashlib.sha256(data).digest()
-            for name in FOLDERS if root != self._out else ():  # staged by a run that graded in another way
-                _file(root, name, submission.student).unlink(missing_ok=True)
+        for _ in range(2):
+            with contextlib.suppress(OSError):
+                data = self._latest("reports", submission.student).read_bytes()
+                report, details = from_bytes(data), read_details(self._latest("details", submission.student))
+                if report is not None and details is not None and self._fits(report, details, submission, layers):
+                    return report, details, hashlib.sha256(data).digest()
+            for name in FOLDERS if self._new != self._out else ():  # staged by a run that graded in another way
+                _file(self._new, name, submission.student).unlink(missing_ok=True)
         return None
 
     def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import toy_kit
+from graded_folder import comparable
 from places import KIT
 from toy_kit import autograder, change, toy_assignment
 
@@ -208,6 +209,38 @@ def test_a_run_that_was_killed_as_it_put_things_in_place_goes_on(kit: Path, mome
     again = contents(kit / "g")
     assert {name for name, data in whole.items() if again[name] != data} <= {"index.html", "run.json"}
     assert json.loads(again["run.json"])["reused"] == 3
+
+
+DYING = """
+import os, pathlib
+left, replace = int(os.environ.get("REPLACINGS", -1)), pathlib.Path.replace
+def dying(self, target):
+    global left
+    left -= 1
+    return replace(self, target) if left else os._exit(9)
+pathlib.Path.replace = dying
+"""
+
+
+def test_a_run_killed_before_any_of_its_files_takes_its_place_goes_on(
+    kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each file that is written, as it is about to take the place of another."""
+    (kit / "autograder/cli/__init__.py").write_text(DYING)
+    another_engine(kit)
+    assert grade(kit).returncode == 2
+    whole = shutil.copytree(kit, tmp_path / "whole")
+    assert grade(whole, "--replace").returncode == 0
+    for count in range(1, 100):
+        out = shutil.copytree(kit, tmp_path / str(count))
+        monkeypatch.setenv("REPLACINGS", str(count))
+        if grade(out, "--replace").returncode == 0:
+            break
+        monkeypatch.delenv("REPLACINGS")
+        done = grade(out, "--replace")
+        assert (done.returncode, "3 of them unchanged" in done.stdout) == (0, True), done.stderr
+        assert comparable(out / "g") == comparable(whole / "g")
+    assert count > 10
 
 
 def test_the_guides_commands_for_a_wrong_test_run_as_they_stand(kit: Path) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kit
 
 
-def on_a_terminal(kit: Path, columns: int, *arguments: str, **environment: str) -> str:
+def on_a_terminal(kit: Path, columns: int, *arguments: str, typed: str = "", **environment: str) -> str:
     """What a terminal of so many columns is sent."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -65,6 +66,7 @@ def on_a_terminal(kit: Path, columns: int, *arguments: str, **environment: str) 
             stderr=theirs,
         ):
             os.close(theirs)
+            os.write(ours, typed.encode())
             shown = b""
             with contextlib.suppress(OSError):  # the other end is closed
                 while chunk := os.read(ours, 4096):
@@ -141,6 +143,21 @@ def test_a_terminal_gets_lines_that_fit_and_colour_where_it_may(kit: Path, colum
     assert "wrong-way" in " ".join(lines).split()
     assert max(len(line) for line in lines if str(kit) not in line and "STRICT" not in line) <= columns
     assert MARK.search(shown)
+
+
+@pytest.mark.parametrize(("answer", "changed"), [("n", False), ("y", True)])
+def test_a_changed_grade_is_asked_about_where_nothing_draws_over_it(
+    kit: Path, tmp_path: Path, answer: str, changed: bool
+) -> None:
+    kit = shutil.copytree(kit, tmp_path / "kit")
+    assert piped(kit, "grade", "class", "--out", "g").returncode == 0
+    before = (kit / "g/grades.csv").read_bytes()
+    toy_kit.change(kit / "fixtures/toy/items.toml", "points = 4", "points = 5")
+    toy_kit.regenerate_into(kit / "fixtures/toy", kit / "fixtures/toy")
+    shown = on_a_terminal(kit, 80, "grade", "class", "--out", "g", typed=f"{answer}\n")
+    assert "Of 2 grades 1 changes: ada 10 → 11.\r\nWrite these grades? [y/N]: " in shown
+    assert "grading" not in shown.partition("Write these")[2]
+    assert ((kit / "g/grades.csv").read_bytes() != before) == changed
 
 
 @pytest.mark.long  # in short, of check: the next test

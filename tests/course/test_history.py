@@ -17,28 +17,31 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier, read_details
 from autograder.submissions.finding import find
+from autograder.vocabulary.report import Report
 
 EMPTY = Details("", "")
 RIGHT, WRONG = report("ada", item("a")), report("ada", item("a", 1.0, 4.0, "failed"))
 AT = "2031-03-01T10:00:00+00:00"
 
 
-def test_the_first_grading_has_none_before_it() -> None:
-    assert with_history(EMPTY, RIGHT, None, None, AT).earlier == ()
+SLOWER = replace(RIGHT, items=tuple(replace(one, seconds=9.0) for one in RIGHT.items))
+OTHER = replace(RIGHT, submission=replace(RIGHT.submission, sha256="11"))
 
 
-def test_a_report_that_took_the_place_of_another_tells_of_it() -> None:
-    assert with_history(EMPTY, RIGHT, WRONG, None, AT).earlier == (Earlier(AT, "00", 1.0, 4.0, ()),)
-
-
-def test_grading_the_same_again_is_no_other_grading() -> None:
-    slower = replace(RIGHT, items=tuple(replace(one, seconds=9.0) for one in RIGHT.items))
-    assert with_history(EMPTY, slower, RIGHT, EMPTY, AT).earlier == ()
-
-
-def test_the_same_points_for_other_bytes_are_another_grading() -> None:
-    other = replace(RIGHT, submission=replace(RIGHT.submission, sha256="11"))
-    assert with_history(EMPTY, other, RIGHT, EMPTY, AT).earlier == (Earlier(AT, "00", 4.0, 4.0, ("a",)),)
+@pytest.mark.parametrize(
+    ("now", "before", "told"),
+    [
+        (RIGHT, None, ()),
+        (RIGHT, WRONG, (Earlier(AT, "00", 1.0, 4.0, ()),)),
+        (OTHER, RIGHT, (Earlier(AT, "00", 4.0, 4.0, ("a",)),)),  # the same points for other bytes
+        (SLOWER, RIGHT, ()),
+        (RIGHT, replace(WRONG, student="bob"), ()),
+    ],
+)
+def test_a_report_tells_of_another_whose_place_it_took(
+    now: Report, before: Report | None, told: tuple[Earlier, ...]
+) -> None:
+    assert with_history(EMPTY, now, before, None, AT).earlier == told
 
 
 def test_a_run_that_goes_on_after_it_was_killed_tells_nothing_twice() -> None:
@@ -52,10 +55,6 @@ def test_what_is_kept_has_an_end() -> None:
         before, now = (report("ada", item("a", float(points), 99.0, "failed")) for points in (count, count + 1))
         details = with_history(EMPTY, now, before, details, AT)
     assert [one.points for one in details.earlier] == list(range(MOST_EARLIER, 2 * MOST_EARLIER))
-
-
-def test_the_report_of_another_student_is_nobodys_history() -> None:
-    assert with_history(EMPTY, RIGHT, replace(WRONG, student="bob"), None, AT).earlier == ()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"started": 3}', "[" * 10_000])
