@@ -12,13 +12,12 @@ from pathlib import Path
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
 from autograder.course.results import Agree, Kept, Results, Run, open_results
-from autograder.grading.choice import known_as_another
+from autograder.grading.choice import read_for
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import Details
 from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Isolation, Sandbox
-from autograder.submissions.limited import read
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report
@@ -85,9 +84,7 @@ class _Desk:
 
     def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
         """The submission, and what is kept of it where its report is there already."""
-        chosen = self.grader.assignment
-        submission = known_as_another(read(candidate, chosen.module, chosen.untouched_source()), candidate, chosen)
-        submission = replace(submission, identity=candidate.identity)
+        submission = replace(read_for(candidate, self.grader.assignment), identity=candidate.identity)
         known = None if self.fresh else self.results.known(submission, layers)
         return submission, self.close(candidate, submission, *known) if known else None
 

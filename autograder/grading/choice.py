@@ -7,30 +7,33 @@ is run, no symbolic link is followed, and only so much is read.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
-import re
 import stat
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import contains, eq
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from autograder.grading.assignments import find_assignments, unreadable
 from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
+from autograder.submissions import class_zips
 from autograder.submissions.finding import find
 from autograder.submissions.limited import read
-from autograder.submissions.names import defines_one
+from autograder.submissions.names import defined
+from autograder.submissions.student_folders import is_students_own
 from autograder.submissions.submission import Candidate, Submission, quoted
 from autograder.vocabulary.errors import FixtureError, UsageError
-from autograder.vocabulary.folders import beginning, entries_of, names_in_zip
+from autograder.vocabulary.folders import MAX_DIRECTORY, beginning, entries_of, names_in_zip, open_regular
 
-MAX_ENTRIES = 20_000
+MAX_ENTRIES = 1_000  # of one submission, nearest to the top first
 MAX_DEPTH = 8
-MAX_FILES_READ = 200
+MAX_FILES_READ = 5  # of one submission
 SOURCES = (".py", ".ipynb")
 NEARLY_ALL = 0.8  # of the graded functions of an assignment
-CLEAR = 4  # times as many files of one assignment as of all others leave no doubt
+CLEAR = 4  # times as many submissions of one assignment as of all others leave no doubt
 
 
 def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | None = None) -> Assignment:
@@ -46,10 +49,13 @@ def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | Non
         raise FixtureError(f"{next(iter(broken.values()))} {advice}")
     if len(known) == 1:
         return known[0]
-    files = [file for path in paths for file in _files_below(path)]
-    written = [file for file in files if not _is_empty(file)]
-    named = _by_name(written, known, eq) or _by_name(files, known, eq) or _by_name(files, known, contains)
-    found = _most(named, known) or _by_function(files, known)
+    votes = [_vote(files, known) for path in paths for files in _submissions_at(path.resolve(), known)]
+    evidence = min((weight for weight, modules in votes if modules), default=0)
+    strongest = Counter(module for weight, modules in votes if weight == evidence for module in modules)
+    everything = Counter(module for _, modules in votes for module in modules)
+    found = _most(everything, known)
+    if len(found) > 1 and len(clear := _most(strongest, known)) == 1:
+        found = clear
     if len(found) == 1:
         return found[0]
     for path in paths:
@@ -70,12 +76,11 @@ def refuse_unlikely(assignment: Assignment, candidates: Sequence[Candidate]) -> 
 
 
 def _holds_nothing_of(assignment: Assignment, candidate: Candidate) -> bool:
-    if assignment.module in candidate.shown:
+    sources = _sources(_files_below(candidate.path))
+    if any(assignment.module in name for name in (candidate.shown, *(file.name for file in sources))):
         return False
-    submission = read(candidate, assignment.module, assignment.untouched_source())
-    if assignment.module in submission.path or not submission.source:
-        return False
-    return not _defined(submission, assignment.functions)
+    text = _text(sources)
+    return bool(text.strip()) and not defined(text, assignment.functions)
 
 
 def assignment_of_item(root: Path, item_id: str, name: str | None = None) -> Assignment:
@@ -121,31 +126,26 @@ def assignments_to_release(root: Path, zip_file: Path | None, name: str | None =
     return found
 
 
-def known_as_another(submission: Submission, candidate: Candidate, assignment: Assignment) -> Submission:
+def read_for(candidate: Candidate, assignment: Assignment) -> Submission:
     """The submission, with a problem that names another assignment where it is work for that one.
 
     It is where it defines nearly all functions of the other, and of this one none but those of that name there.
     """
-    unread = submission.fault or submission.functions is None
-    if unread or 2 * len(_defined(submission, assignment.functions)) > len(assignment.functions):
+    course = find_assignments(assignment.folder.parents[1])
+    of_course = sorted({function for other in course for function in other.functions})
+    submission = read(candidate, assignment.module, assignment.untouched_source(), of_course)
+    own, defines = set(assignment.functions), set(submission.defines)
+    if 2 * len(own & defines) > len(own):
         return submission
-    for other in find_assignments(assignment.folder.parents[1]):
-        if other.name == assignment.name or _defined(submission, set(assignment.functions) - set(other.functions)):
+    for other in course:
+        names = [name for name in other.functions if name in defines]
+        if other.name == assignment.name or not names or defines & (own - set(other.functions)):
             continue
-        theirs = read(candidate, other.module, other.untouched_source())
-        if theirs.functions is None:
-            break  # to read it takes too much, and would again
-        if len(names := _defined(theirs, other.functions)) >= NEARLY_ALL * len(other.functions):
-            what = f"{quoted(theirs.path)} defines {', '.join(names[:3])}{' and others' * bool(names[3:])}"
+        if len(names) >= NEARLY_ALL * len(other.functions):
+            what = f"{quoted(submission.path)} defines {', '.join(names[:3])}{' and others' * bool(names[3:])}"
             problem = f"This is {other.name}, not {assignment.name}: {what}."
-            return Submission(candidate.student, theirs.path, theirs.sha256, "", problem, notes=candidate.notes)
+            return Submission(candidate.student, submission.path, submission.sha256, "", problem, notes=candidate.notes)
     return submission
-
-
-def _defined(submission: Submission, functions: Iterable[str]) -> list[str]:
-    """Those of these functions that are defined in it, by their looks."""
-    source = submission.source.encode("utf-8", "surrogatepass")
-    return [name for name in functions if defines_one(source, [name])]
 
 
 def _refuse_unreachable(path: Path) -> None:
@@ -161,64 +161,97 @@ def _names(assignments: Iterable[Assignment]) -> str:
 
 
 def _most(found: Counter[str], known: Sequence[Assignment]) -> list[Assignment]:
-    """The assignment that nearly all files are of, else all that some are of, by how many are of each module."""
+    """The assignment that nearly all submissions are of, else all that some are of."""
     clear = [module for module, count in found.items() if count >= CLEAR * (found.total() - count)]
     return [one for one in known if one.module in (clear or found)]
 
 
-def _by_name(
-    files: Sequence[Path | PurePosixPath], known: Sequence[Assignment], fits: Callable[[str, str], bool]
-) -> Counter[str]:
-    """How many files have a name that fits each module; where two fit, the longer one counts.
+def _vote(files: Sequence[Path], known: Sequence[Assignment]) -> tuple[int, set[str]]:
+    """The modules that a submission says it is of, and by what, the best evidence first.
 
-    A platform may have put more to a name: lovelaceada_1_2_policy_gradient-1.py contains its module's.
+    0: a file's name, 1: a part of it (lovelaceada_1_2_policy_gradient-1.py), 2: functions, 3: an empty file's name
     """
-    found: Counter[str] = Counter()
-    for file in files:
-        if file.suffix.lower() in SOURCES:
-            fitting = [one.module for one in known if fits(file.stem, one.module)]
-            found.update([max(fitting, key=len)] if fitting else [])
-    return found
+    sources = _sources(files)
+    full = [file for file in sources if not _is_empty(file)]
+    if modules := _named(full, known, eq):
+        return 0, modules
+    if modules := _named(full, known, contains):
+        return 1, modules
+    text = _text(full)
+    counts = {one.module: len(defined(text, one.functions)) for one in known}
+    if most := max(counts.values()):
+        return 2, {module for module, count in counts.items() if count == most}
+    return 3, _named(sources, known, contains)
 
 
-def _by_function(files: Sequence[Path | PurePosixPath], known: Sequence[Assignment]) -> list[Assignment]:
-    sources = [file for file in files if isinstance(file, Path) and file.suffix.lower() in SOURCES]
-    text = b"\n".join(beginning(file) for file in sources[:MAX_FILES_READ])
-    defined = {name.decode() for name in re.findall(rb"\bdef\s+([A-Za-z_]\w*)", text)}
-    return [one for one in known if defined & set(one.functions)]
+def _named(files: Sequence[Path], known: Sequence[Assignment], fits: Callable[[str, str], bool]) -> set[str]:
+    """The modules that names of files fit, by those nearest to the top; where two fit one, the longer counts."""
+    fitting = [(len(file.parts), [one.module for one in known if fits(file.stem, one.module)]) for file in files]
+    nearest = min((depth for depth, modules in fitting if modules), default=0)
+    return {max(modules, key=len) for depth, modules in fitting if modules and depth == nearest}
 
 
-def _files_below(path: Path) -> Iterator[Path | PurePosixPath]:
-    """The files at or below `path`, and the members of zips; what cannot be read holds none."""
-    waiting = [(path, 0)]
-    for _ in range(MAX_ENTRIES):
-        if not waiting:
-            return
-        place, depth = waiting.pop()
-        try:
-            mode = place.stat().st_mode if place == path else place.lstat().st_mode
+def _sources(files: Iterable[Path]) -> list[Path]:
+    return [file for file in files if file.suffix.lower() in SOURCES]
+
+
+def _text(sources: Sequence[Path]) -> bytes:
+    return b"\n".join(map(beginning, sources[:MAX_FILES_READ]))
+
+
+def _submissions_at(path: Path, known: Sequence[Assignment]) -> Iterator[list[Path]]:
+    """The files of each submission at a path, which may be one student's: who hands in many files has one vote."""
+    entries = []
+    if path.suffix.lower() == ".zip":
+        members = _members(path, class_zips.MAX_DIRECTORY, class_zips.MAX_ENTRIES)
+        parts = [member.relative_to(path).parts for member in members]
+        depth = class_zips.depth_of_students(parts)
+        by_student: dict[str, list[Path]] = {}
+        for member, names in zip(members, parts, strict=True):
+            by_student.setdefault(names[min(depth, len(names) - 1)], []).append(member)
+        yield from (files[:MAX_ENTRIES] for files in by_student.values())
+        return
+    for _ in range(MAX_DEPTH):
+        with contextlib.suppress(OSError):
+            entries = entries_of(path) if path.is_dir() else []
+        if any(is_students_own(entries, one.module) for one in known):
+            entries = []
+        versions = [entry for entry in entries if len(entries) == 1 or entry.name == class_zips.SUBMISSIONS]
+        if not (versions and versions[0].is_dir(follow_symlinks=False)):
+            break
+        path = Path(versions[0].path)
+    yield from (_files_below(Path(entry.path)) for entry in entries)
+    if not entries:
+        yield _files_below(path)
+
+
+def _files_below(path: Path) -> list[Path]:
+    """The first files at or below a path, and members of zips, nearest to the top first."""
+    waiting, files = [(path, 0)], list[Path]()
+    for place, depth in waiting:
+        with contextlib.suppress(OSError, ValueError):
+            mode = place.lstat().st_mode
             if stat.S_ISDIR(mode) and depth < MAX_DEPTH:
-                waiting += [(Path(inner.path), depth + 1) for inner in reversed(entries_of(place))]
+                room = MAX_ENTRIES - len(waiting)
+                waiting += [(Path(inner.path), depth + 1) for inner in entries_of(place)[:room]]
             elif stat.S_ISREG(mode):
-                yield place
-                yield from _members(place)
-        except (OSError, ValueError):
-            continue
+                files += [place, *_members(place, MAX_DIRECTORY, MAX_ENTRIES - len(files))]
+    return files[:MAX_ENTRIES]
 
 
-def _is_empty(file: Path | PurePosixPath) -> bool:
+def _is_empty(file: Path) -> bool:
     """Whether it is a file without a byte, which anybody may have left; members of zips count as written."""
     try:
-        return isinstance(file, Path) and not file.lstat().st_size
+        return not file.lstat().st_size
     except OSError:
         return False
 
 
-def _members(path: Path) -> Iterator[PurePosixPath]:
-    if path.suffix.lower() != ".zip":
-        return
-    try:
-        with path.open("rb") as stream:
-            yield from map(PurePosixPath, names_in_zip(stream))
-    except Exception:  # zipfile raises a dozen types on damaged input
-        return
+def _members(path: Path, most: int, count: int) -> list[Path]:
+    """The first members of a zip, as if they lay in a folder; nothing of what is none."""
+    members: list[Path] = []
+    if path.suffix.lower() == ".zip" and count > 0:
+        with contextlib.suppress(OSError, ValueError, struct.error), open_regular(path) as stream:
+            for name in itertools.islice(names_in_zip(stream, most), count):
+                members.append(Path(f"{path}/{name.replace(chr(0), '')}"))
+    return members

@@ -8,6 +8,7 @@ unpacked costs the one entry at the top that it lies in, which is one student's,
 from __future__ import annotations
 
 import contextlib
+import itertools
 import stat
 import zipfile
 import zlib
@@ -18,7 +19,7 @@ from pathlib import Path
 from autograder.submissions.names import LONGEST_NAME, is_too_long, kind_of, parts_of, suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import LEFT_BEHIND
+from autograder.vocabulary.folders import LEFT_BEHIND, names_in_zip
 
 METADATA = "submission_metadata.yml"  # Gradescope's own, at the top
 MAX_METADATA = 32 * 2**20
@@ -28,6 +29,7 @@ SUBMISSIONS = "submissions"  # Submitty's too, and its neighbours
 VERSIONED = frozenset({SUBMISSIONS, "checkout", "results", "results_public"})  # with a folder for each student
 DESCRIBING = {"timestamp.txt": 100, SETTINGS: MAX_SETTINGS}  # what is no work and says whose and when it was
 MAX_ENTRIES = 500_000
+MAX_DIRECTORY = 2**27  # bytes
 MAX_TOTAL = 4 * 2**30
 MAX_OF_ONE = 256 * 2**20  # bytes of one student's files, unpacked
 MAX_ENTRIES_OF_ONE = 10_000
@@ -53,15 +55,18 @@ class Unpacked:
 def members(path: Path) -> list[zipfile.ZipInfo]:
     """The files in the zip at `path`. Raises UsageError where it is damaged, or has too many to be looked at."""
     try:
+        with path.open("rb") as stream:  # counted before zipfile makes objects of them
+            count = sum(1 for _ in itertools.islice(names_in_zip(stream, MAX_DIRECTORY), MAX_ENTRIES + 1))
+        if count > MAX_ENTRIES:
+            raise UsageError(f"{path} holds more than {MAX_ENTRIES} files: unpack it, and give the folder.")
         with zipfile.ZipFile(path) as opened:
-            found = [member for member in opened.infolist() if not member.is_dir()]
+            return [member for member in opened.infolist() if not member.is_dir()]
+    except UsageError:
+        raise
     except (OSError, MemoryError) as error:
         raise UsageError(f"{path} cannot be read ({_reason(error)}): check its permissions.") from None
     except Exception:  # zipfile raises a dozen types on damaged input
         raise UsageError(f"{path} is damaged, or no zip file: download it again.") from None
-    if len(found) > MAX_ENTRIES:
-        raise UsageError(f"{path} holds more than {MAX_ENTRIES} files: unpack it, and give the folder.")
-    return found
 
 
 def unpack(path: Path, target: Path) -> Unpacked:
@@ -72,7 +77,7 @@ def unpack(path: Path, target: Path) -> Unpacked:
     unpacked, room = Unpacked(target), MAX_TOTAL
     found = members(path)
     everything = list(zip(found, parts_of(found), strict=True))
-    below = _below([parts for _, parts in everything])
+    below = depth_of_students([parts for _, parts in everything])
     used: dict[str, tuple[int, int]] = {}
     with zipfile.ZipFile(path) as opened:
         for member, parts in everything:
@@ -106,7 +111,7 @@ def _reason(error: OSError | MemoryError) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else "no memory left"
 
 
-def _below(paths: Sequence[Sequence[str]]) -> int:
+def depth_of_students(paths: Sequence[Sequence[str]]) -> int:
     """How deep the names of students' entries stand: 1 where all lies in one folder, or in Submitty's; else 0."""
     tops = {parts[0] for parts in paths if parts and LEFT_BEHIND.isdisjoint(parts)}
     one = len(tops) == 1 or (SUBMISSIONS in tops and tops <= VERSIONED)

@@ -24,14 +24,16 @@ from autograder.submissions.notebook import WrittenCell
 from autograder.submissions.reading import SEE_TO_IT, nothing_read
 from autograder.submissions.submission import MIB, Candidate, Function, Submission, UnreadCell
 
-SECONDS = 5  # of processor time
+# Of processor time. Files of honest work that pass the counts (entries, bytes looked into, characters of code) take a
+# tenth of it; only text made to take the parser long comes near, so that it is the student's. Else it were a fault.
+SECONDS = 5
 MEMORY = 1024 * MIB
 GROWN = 128 * MIB  # from here on the next submission would have less
 PATIENCE = 60  # seconds of the clock on the wall, for a busy machine or a slow disk
 MOST_ANSWERED = 64 * MIB
 HELD = sys.platform == "linux"  # elsewhere are students' own machines, and no limits of memory
 ADVICE = "hand in {}.py, or the notebook with all outputs cleared, and nothing else."
-OUT_OF_MEMORY = 3  # exit status
+OUT_OF_MEMORY, TOO_LITTLE_ALLOWED = 3, 4  # exit statuses
 START = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -40,12 +42,13 @@ limited.serve(*map(int, sys.argv[2:]))
 """
 
 
-def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
+def read(candidate: Candidate, module: str, untouched: str = "", of_course: Sequence[str] = ()) -> Submission:
     """What `reading.read` says of a candidate within the limits, and otherwise why nothing was read."""
-    found, problem, fault = _asked("read", candidate, module, untouched)
+    found, problem, fault = _asked("read", candidate, module, untouched, of_course)
     if found is None:
         return replace(nothing_read(candidate, problem, fault), notes=candidate.notes)
     found["notes"], found["lines"] = (*candidate.notes, *found["notes"]), tuple(found["lines"])
+    found["defines"] = tuple(found["defines"])
     found["cells"] = tuple((line, cell) for line, cell in found["cells"])
     found["unread_cells"] = tuple(UnreadCell(**cell) for cell in found["unread_cells"])
     for name, function in found["functions"].items():
@@ -58,11 +61,11 @@ def written_cells(candidate: Candidate, module: str, functions: Sequence[str] = 
     return [WrittenCell(**cell) for cell in _asked("written_cells", candidate, module, functions)[0] or ()]
 
 
-def _asked(task: str, candidate: Candidate, module: str, told: str | Sequence[str]) -> tuple[Any, str, str]:
+def _asked(task: str, candidate: Candidate, module: str, *told: str | Sequence[str]) -> tuple[Any, str, str]:
     """What a reader answers, else the problem or the fault that kept it from answering, as the end of a sentence."""
     paths = [str(path.absolute()) if path else None for path in (candidate.path, candidate.beside)]
     names = [candidate.student, candidate.shown, candidate.fault]
-    question = json.dumps([task, *paths, *names, module, told]).encode() + b"\n"
+    question = json.dumps([task, *paths, *names, module, *told]).encode() + b"\n"
     advice = ADVICE.format(module)
     try:
         answer, status = _answered(question) if HELD else (_answer(question), 0)
@@ -76,6 +79,8 @@ def _asked(task: str, candidate: Candidate, module: str, told: str | Sequence[st
         return None, f"takes more than {SECONDS} s to read: {advice}", ""
     if status == OUT_OF_MEMORY:
         return None, f"takes more than {MEMORY // MIB} MiB of memory to read: {advice}", ""
+    if status == TOO_LITTLE_ALLOWED:
+        return None, "", f"could not be read (less than {MEMORY // MIB} MiB of memory are allowed here): {SEE_TO_IT}"
     why = signal.Signals(-status).name if status < 0 else f"status {status}"
     return None, "", f"could not be read (the reader ended with {why}): {SEE_TO_IT}"
 
@@ -136,7 +141,8 @@ def serve(seconds: int, memory: int) -> None:
 
     for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(limit)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        if hard != resource.RLIM_INFINITY and hard < most:
+            os._exit(TOO_LITTLE_ALLOWED)
         resource.setrlimit(limit, (most, most))
     for ends in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(ends, signal.SIG_DFL)
@@ -160,8 +166,8 @@ def _most_held() -> int:
 
 
 def _answer(question: bytes) -> bytes:
-    task, path, beside, student, shown, fault, module, told = json.loads(question)
+    task, path, beside, student, shown, fault, module, *told = json.loads(question)
     asked = Candidate(student, Path(path), shown, beside and Path(beside), fault=fault)
     if task == "read":
-        return json.dumps(asdict(reading.read(asked, module, told))).encode()
-    return json.dumps([asdict(cell) for cell in reading.written_cells(asked, module, told)]).encode()
+        return json.dumps(asdict(reading.read(asked, module, *told))).encode()
+    return json.dumps([asdict(cell) for cell in reading.written_cells(asked, module, *told)]).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 SOURCES = (".py", ".ipynb")
@@ -14,7 +14,6 @@ UTF8_FLAG = 0x800  # of an entry: its name is UTF-8
 PUT_BEHIND = (".txt", ".json", ".bin", ".download")  # by Windows, mail programs and browsers: policy_gradient.py.txt
 OTHER_SUFFIXES = {".txt": ".py", ".pyw": ".py", ".py3": ".py", ".python": ".py", "": ".py", ".json": ".ipynb"}
 _WITHIN = re.compile(r"\.(?:py|ipynb)(?![a-z0-9])")  # with more behind it: `.ipynb のコピー`, `.py.bak`
-_DEFINITION = re.compile(rb"def\s+([^\W\d]\w*)")  # begins with what is quickly searched for
 _BEFORE = re.compile(rb"(?:\\n|\W|^)\Z")
 ARCHIVES = (".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".tbz", ".xz", ".txz", ".zst", ".zipx")
 _ARCHIVE_STARTS = (b"Rar!", b"7z\xbc\xaf\x27\x1c", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
@@ -74,19 +73,19 @@ def _bare(stem: str) -> str:
 
 def defines_one(data: bytes, functions: Sequence[str]) -> bool:
     """Whether a module or a notebook has a definition of one of these functions, by its looks."""
-    return bool(_defined(data, functions))
+    return bool(defined(data, functions))
 
 
 def is_begun(data: bytes, functions: Sequence[str]) -> bool:
     """Whether a module or a notebook defines more of these functions than it leaves as stubs, by its looks."""
-    return len(_defined(data, functions)) > data.count(b"raise NotImplementedError")
+    return len(defined(data, functions)) > data.count(b"raise NotImplementedError")
 
 
-def _defined(data: bytes, functions: Sequence[str]) -> set[bytes]:
+def defined(data: bytes, functions: Iterable[str]) -> set[str]:
     """Those of these functions that a module or a notebook defines, by its looks."""
-    names = {name.encode() for name in functions}
-    found = (match for match in _DEFINITION.finditer(data) if names and match[1] in names)
-    return {match[1] for match in found if _BEFORE.search(data, max(0, match.start() - 2), match.start())}
+    names = "|".join(map(re.escape, sorted(functions)))
+    found = re.finditer(rb"def\s+(%s)\b" % names.encode(), data) if names else ()  # "def" is quickly searched for
+    return {match[1].decode() for match in found if _BEFORE.search(data, max(0, match.start() - 2), match.start())}
 
 
 def taken_for(shown: str, name: str, module: str) -> str:

@@ -27,7 +27,7 @@ from autograder.submissions.statements import CodeCell, LeftOut, Statement, stat
 from autograder.submissions.submission import UnreadCell
 
 MAX_CELLS = 5_000
-MAX_CODE = 256 * 1024  # characters in all cells
+MAX_CODE = 128 * 1024  # characters of a module, or in all cells: five times the longest that is handed out
 NOTHING_DEFINED = "defines no function to grade in its code cells."
 MAX_WORDS = 20_000  # characters of one answer in words
 MAX_PICTURES = 32 * 2**20  # characters of all pictures in the answers of one notebook

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.submissions.handed_file import HandedFile, from_disk, packed, refused
-from autograder.submissions.names import defines_one, is_archive, kind_of, suffix_of
+from autograder.submissions.names import defined, defines_one, is_archive, kind_of, suffix_of
 from autograder.submissions.notebook import (
+    MAX_CODE,
     Text,
     WrittenCell,
     cells_in,
@@ -37,26 +38,33 @@ SEE_TO_IT = "see to it and grade it again."
 _REFUSED = ("utf-16", "utf-32", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
 
 
-def read(candidate: Candidate, module: str, untouched: str = "") -> Submission:
+def read(candidate: Candidate, module: str, untouched: str = "", of_course: Sequence[str] = ()) -> Submission:
     """What `candidate` holds, as Python text; nothing that a student hands in makes this raise.
 
     module      the name to hand in under, without suffix
     untouched   text of the handout's module: it says which functions are graded, hence what to keep of a
                 notebook, and whether a module that lies beside a notebook was ever edited
+    of_course   the functions that are graded in any assignment: see `Submission.defines`
     """
-    found = _read(candidate, module, untouched)
+    found = _read(candidate, module, untouched, of_course)
     functions = outline(found.source, graded(untouched))
     return replace(found, notes=(*candidate.notes, *found.notes), functions=functions)
 
 
-def _read(candidate: Candidate, module: str, untouched: str) -> Submission:
+def _read(candidate: Candidate, module: str, untouched: str, of_course: Sequence[str]) -> Submission:
     if candidate.fault:
         return _submission(candidate, HandedFile(candidate.shown), fault=candidate.fault)
     try:
         files = _files(candidate, module, graded(untouched))
         if len(files) == 1:
-            return _read_file(candidate, files[0], module, untouched)
-        return _module_or_notebook(candidate, files, module, untouched)
+            found = _read_file(candidate, files[0], module, untouched)
+        else:
+            found = _module_or_notebook(candidate, files, module, untouched)
+        if found.problem and of_course:  # what would have been chosen of another assignment
+            files = [file for file in _files(candidate, module, of_course) if not file.problem and not file.fault]
+            if files:
+                found = replace(found, path=files[0].shown, sha256=hashlib.sha256(files[0].data).hexdigest())
+        return replace(found, defines=tuple(sorted(set().union(*(defined(file.data, of_course) for file in files)))))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         return nothing_read(candidate, fault=f"could not be read ({reason}): {SEE_TO_IT}")
@@ -144,6 +152,8 @@ def _read_text(candidate: Candidate, file: HandedFile, module: str, untouched: s
         text = notebook_text(text.source, module, graded(untouched))
     elif not text.problem and not text.source.strip():
         text = Text(problem="is empty.")
+    elif len(text.source) > MAX_CODE:
+        text = Text(problem=f"is too large: more than {MAX_CODE // 1024} KiB of code are not graded.")
     problem = f"{quoted(file.shown)} {text.problem}" if text.problem else ""
     read_text = _submission(candidate, file, text.source, problem, notes=text.notes)
     return replace(read_text, cells=text.cells, lines=text.lines, unread=text.unread, unread_cells=text.unread_cells)

@@ -7,11 +7,12 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from autograder.submissions.handed_file import HandedFile, from_disk, names_of
+from autograder.submissions.handed_file import HandedFile, from_disk, names_of, refused
 from autograder.submissions.student_zips import Bundle
 from autograder.vocabulary.folders import entries_of
 
 MAX_ENTRIES_SEARCHED = 20_000
+MAX_ENTRIES = 50_000  # of which an environment of Python has half
 MAX_DEPTH_SEARCHED = 8
 
 
@@ -31,7 +32,10 @@ def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] 
     """
     homes: dict[str, list[str]] = {}
     others: list[str] = []
+    count = 0
     for place, entries in _walk(folder, module):
+        if (count := count + len(entries)) > MAX_ENTRIES:
+            return [refused(shown, f"holds more than {MAX_ENTRIES} files and folders: hand in {module}.py alone.")]
         names = [entry.name for entry in entries if entry.name in names_of(module)]
         loose = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
         others += [f"{place}{name}" for name in loose if name not in names]

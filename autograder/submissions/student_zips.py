@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import stat
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,8 @@ from autograder.submissions.submission import MIB, decodable, quoted
 from autograder.vocabulary.folders import is_ignored, names_in_zip, open_regular
 from autograder.vocabulary.text import visible
 
-MAX_LOOKED_INTO = 256 * MIB  # bytes of all files of one bundle that are opened to choose among them
+MAX_FILES = 20_000  # a sixth of what takes as long to list as a submission may take to read
+MAX_LOOKED_INTO = 128 * MIB  # bytes of all files of one bundle that are opened to choose among them
 MAX_ZIPS_IN_ZIPS = 2  # what is packed once more by a browser or by Windows, and once by the student
 _UNPACKED_BY_PIECES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others could expand beyond any cap
 
@@ -160,6 +162,11 @@ def from_zip(
     if is_archive("", archive.data):
         return [packed(archive.shown)]
     try:
+        names = names_in_zip(io.BytesIO(archive.data), len(archive.data))
+        if sum(1 for _ in itertools.islice(names, MAX_FILES + 1)) > MAX_FILES:
+            return [
+                refused(archive.shown, f"holds more than {MAX_FILES} files: hand in {module}.py alone.", archive.data)
+            ]
         with zipfile.ZipFile(io.BytesIO(archive.data)) as opened:
             files = _from_members(archive.shown, opened, module, functions, inside)
     except (MemoryError, OSError):
@@ -171,9 +178,10 @@ def from_zip(
 
 def holds_work(archive: Path | bytes, module: str) -> bool:
     """Whether a zip has a file to grade; one that cannot be looked into may."""
+    wanted = tuple(f"/{name}" for name in names_of(module))
     try:
         with open_regular(archive) if isinstance(archive, Path) else io.BytesIO(archive) as stream:
-            return any(_parts(name)[-1:] == (wanted,) for name in names_in_zip(stream) for wanted in names_of(module))
+            return any(f"/{name}".replace("\\", "/").endswith(wanted) for name in names_in_zip(stream))
     except Exception:  # as above
         return True
 

@@ -90,6 +90,7 @@ class Submission:
     lines     of a script that was saved from a notebook: at which of its lines each cell begins
     unread    functions that a cell would define which could not be read → why not
     unread_cells   those cells, whatever they would define
+    defines     those of the course that the file defines by its looks, before anything was cut out
     functions   those of the handout that `source` defines, each where it is defined last; None where nobody looked
     """
 
@@ -105,6 +106,7 @@ class Submission:
     unread: Mapping[str, str] = field(default_factory=dict)
     unread_cells: tuple[UnreadCell, ...] = ()
     identity: str = ""
+    defines: tuple[str, ...] = ()
     functions: Mapping[str, Function] | None = None
 
     def place(self, line: int) -> str:

@@ -10,10 +10,9 @@ import pytest
 from places import KIT
 
 from autograder.grading.assignments import find_assignment
-from autograder.grading.choice import known_as_another
+from autograder.grading.choice import read_for
 from autograder.platforms.layouts import gathered
-from autograder.submissions.reading import nothing_read, read
-from autograder.submissions.submission import Candidate, Submission
+from autograder.submissions.submission import Submission
 
 OURS, OTHER = find_assignment(KIT, "policy_gradient"), find_assignment(KIT, "bandits")
 MODULE = (OTHER.solution / "bandits.py").read_bytes()
@@ -58,7 +57,7 @@ def first_read(folder: Path, files: dict[str, bytes]) -> Submission:
         (folder / name).write_bytes(data)
     with gathered([folder], OURS.module, functions=OURS.functions) as class_:
         candidate = next(one for one in class_.candidates if one.student.lower().startswith("ana"))
-        return known_as_another(read(candidate, OURS.module, OURS.untouched_source()), candidate, OURS)
+        return read_for(candidate, OURS)
 
 
 @pytest.mark.parametrize("files", HANDED_IN.values(), ids=HANDED_IN.keys())
@@ -90,12 +89,5 @@ def test_names_that_two_assignments_share_hide_neither(tmp_path: Path) -> None:
     (tmp_path / "grpo_language_model.py").write_text(theory.untouched_source())
     with gathered([tmp_path], ours.module) as class_:
         [candidate] = class_.candidates
-        found = known_as_another(read(candidate, ours.module, ours.untouched_source()), candidate, ours)
+        found = read_for(candidate, ours)
     assert found.problem.startswith("This is policy_gradient_theory")
-
-
-def test_what_takes_too_much_to_read_is_read_for_no_other_assignment(tmp_path: Path) -> None:
-    (tmp_path / "bandits.py").write_bytes(MODULE)
-    candidate = Candidate("ana", tmp_path, "ana")
-    unread = nothing_read(candidate, "takes more than 5 s to read.")
-    assert known_as_another(unread, candidate, OURS) is unread
