@@ -35,13 +35,13 @@ from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
-ITEM, WORTH = ASSIGNMENT.items[0].id, ASSIGNMENT.items[0].points
+ITEM, WORTH = max(((one.id, one.points) for one in ASSIGNMENT.items), key=lambda pair: pair[1])
 QUESTION = "question-spread"
 HOSTILE = "<script>window.pwned=1</script>"
 
 
-def graded(student: str, points: float = 1.0) -> Report:
-    rest = [item(one.id, one.points, one.points) for one in ASSIGNMENT.items[1:]]
+def graded(student: str, points: float = 0.0) -> Report:
+    rest = [item(one.id, one.points, one.points) for one in ASSIGNMENT.items if one.id != ITEM]
     return report(student, item(ITEM, points, WORTH, "failed", message="wrong"), *rest)
 
 
@@ -129,7 +129,7 @@ def test_points_are_overridden_and_taken_back_on_a_students_page(
     page.fill(f"#decide-{ITEM} input[name=points]", str(WORTH))
     page.fill(f"#decide-{ITEM} textarea", HOSTILE)
     page.click(f"#decide-{ITEM} button")
-    assert page.inner_text(".said").startswith(f"This is a large change: {ITEM} 1 →")
+    assert page.inner_text(".said").startswith(f"This is a large change: {ITEM} 0 →")
     assert page.evaluate("window.scrollY") > 0  # the page stands at the item
     page.click(f"#decide-{ITEM} button")
     assert page.inner_text(".said") == "Saved."
