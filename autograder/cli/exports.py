@@ -19,7 +19,7 @@ from autograder.platforms.gradebooks.upload import Upload
 from autograder.vocabulary.files import PRIVATE, write_own, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.rows import read_table
-from autograder.vocabulary.text import number, visible
+from autograder.vocabulary.text import counted, number, visible
 
 export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")
 GradesArgument = Annotated[
@@ -41,7 +41,7 @@ def export_csv(
     """A row per student; with --roster, also those who handed in nothing, without points."""
     reports = _grades(grades)
     _write(out, plain.plain_csv(reports, _roster(roster)), replace)
-    print(f"{out}: {len(reports)} students with a report.")
+    print(f"{out}: {counted(len(reports), 'student')} with a report.")
 
 
 @export_app.command("jsonl")
@@ -49,7 +49,7 @@ def export_jsonl(grades: GradesArgument, out: FileOption, replace: ReplaceFileOp
     """JSON Lines: one whole report a line."""
     reports = _grades(grades)
     _write(out, plain.json_lines(reports), replace)
-    print(f"{out}: {len(reports)} reports.")
+    print(f"{out}: {counted(len(reports), 'report')}.")
 
 
 @export_app.command("canvas")
@@ -67,7 +67,7 @@ def export_canvas(
     """A gradebook for Canvas to import, made from its own: no cell without a grade of ours is changed."""
     made = canvas.canvas_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
     _write(out, made.text, replace)
-    print(f"{out}: {made.graded} grades; {len(made.kept)} cells left as they were.")
+    print(f"{out}: {counted(made.graded, 'grade')}; {counted(len(made.kept), 'cell')} unchanged.")
     _say_unknown(made.unknown, str(gradebook))
 
 
@@ -97,10 +97,10 @@ def export_moodle(
         identifier_column=identifier_column,
     )
     _write(out, made.text, replace)
-    print(f"{out}: {made.graded} grades.")
+    print(f"{out}: {counted(made.graded, 'grade')}.")
     if feedback is not None:
         _write(feedback, moodle.feedback_zip(made.folders, grades / "feedback"), replace, "--feedback-zip")
-        print(f"{feedback}: {len(made.folders)} feedback pages.")
+        print(f"{feedback}: {counted(len(made.folders), 'feedback page')}.")
     if made.locked:
         _warn(
             f"NOT EXPORTED, since Moodle has locked it or would drop it as too high: the grade of {named(made.locked)}."
@@ -123,7 +123,7 @@ def _upload_verb(platform: str, what: str, made_of: Callable[..., Upload]) -> No
     ) -> None:
         made = made_of(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
         _write(out, made.text, replace)
-        print(f"{out}: {made.graded} grades.")
+        print(f"{out}: {counted(made.graded, 'grade')}.")
         _say_unknown(made.unknown, str(gradebook))
 
 
@@ -147,7 +147,7 @@ def export_nbgrader(
     reports = gradebook.read_reports(grades, chosen)
     done = gradebook.export(reports, chosen, chosen.solution.parent, database)
     marked = f"to mark by hand: {named(done.waiting)}" if done.waiting else "nothing to mark by hand"
-    print(f"{done.database}: {done.students} students; {marked}.")
+    print(f"{done.database}: {counted(done.students, 'student')}; {marked}.")
     for student, asked in done.unnamed.items():
         print(
             f"Answered in cells without nbgrader's name, so mark by hand: {visible(student, 40)}: {', '.join(asked)}."

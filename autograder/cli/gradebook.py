@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -216,7 +217,12 @@ def chosen_rules(
     rules = read_rules(out, assignment, policy, overrides, times, seen, replace_decisions=replace)
     for sentence in rules.decisions.merged()[2] if rules and rules.decisions else ():
         print(f"autograder: replaced: {sentence}.", file=sys.stderr)
+    students = list(students)
+    by_name = {student.rpartition("_")[0] or student: student for student in students}  # without the id
     strangers = rules.check_students(students, out) if rules else []
+    for at, name in enumerate(strangers):
+        if near := get_close_matches(name, by_name, 1, 0.8):
+            strangers[at] = f"{name} (or is it {by_name[near[0]]}?)"
     if strangers:
         print(f"autograder: the policy names {named(strangers)}, who handed in nothing.", file=sys.stderr)
     return rules

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TextIO
@@ -17,6 +18,9 @@ COLUMNS = ("student", "points", "max_points", "status")
 # What makes a spreadsheet read a cell as a formula. Compatibility forms (＝ ﹢ ⁻ …) are folded into these
 # before the test; the true minus sign is no compatibility form, so it is named.
 _FORMULA_STARTS = frozenset("=+-@\N{MINUS SIGN}")
+
+# Where a spreadsheet may begin a cell: one that splits at another sign than ours takes our quotes for text.
+SEPARATOR = re.compile(r"([,;\t\r\n])")
 
 
 class Gradebook:
@@ -75,20 +79,27 @@ def points_cell(points: float | None) -> str:
 
 def name_cell(text: str) -> str:
     """Text as a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
-    shown = visible(text, newlines=True)
-    return f"'{shown}" if reads_as_formula(text) else shown
+    return visible(harmless(text), newlines=True)
 
 
 def harmless(cell: str) -> str:
-    """A cell of somebody else's table, as text where a spreadsheet would run it."""
-    return f"'{cell}" if reads_as_formula(cell) else cell
+    """Text with a `'` before whatever a spreadsheet would run, wherever it splits cells; `as_written` takes it out."""
+    return "".join(f"'{part}" if _is_formula(part.lstrip("'")) else part for part in SEPARATOR.split(cell))
+
+
+def as_written(cell: str) -> str:
+    """What `harmless` was given."""
+    parts = SEPARATOR.split(cell)
+    return "".join(part[1:] if part[:1] == "'" and _is_formula(part.lstrip("'")) else part for part in parts)
 
 
 def reads_as_formula(text: str) -> bool:
-    """Whether some spreadsheet would take `text` for a formula."""
-    if text.startswith(("\t", "\r")):
-        return True
-    seen = next((character for character in text if not _is_skipped(character)), "")
+    """Whether some spreadsheet would take `text`, or a part of it as a cell of its own, for a formula."""
+    return any(map(_is_formula, SEPARATOR.split(text)))
+
+
+def _is_formula(part: str) -> bool:
+    seen = next((character for character in part if not _is_skipped(character)), "")
     return unicodedata.normalize("NFKC", seen)[:1] in _FORMULA_STARTS
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.handout.source_notebook import read_extras
-from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.gradebook import as_written, harmless
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import alone, file_stem, write_atomically
@@ -28,6 +28,7 @@ from autograder.vocabulary.text import visible
 
 JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as an earlier kit kept them
 COLUMNS = ("student", "item", "points", "comment")
+LIVE = "Not saved"  # the place of a row that no file has: the form of the live view
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ class Decisions:
             last[key] = row
         if replaced and not self.replace:
             more = f"; and {len(replaced) - 10} more" if len(replaced) > 10 else ""
-            advice = "Nothing was written: save again, or with --replace, if you mean it."
-            raise UsageError(f"{'; '.join(replaced[:10])}{more}. {advice}")
+            how = "save again" if self.new[-1].place == LIVE else "give --replace"
+            raise UsageError(f"{'; '.join(replaced[:10])}{more}. Nothing was written: {how}, if you mean it.")
         return added, _overrides([row for row in last.values() if not _withdraws(row)], self.assignment), replaced
 
     def keep(self) -> list[Override]:
@@ -131,23 +132,25 @@ def _new_rows(path: Path) -> list[Row]:
     """The rows of an overrides file, whose students are called by their names."""
     rows: dict[tuple[str, str], Row] = {}
     for row in read_rows(path, COLUMNS):
-        if not (name := _plain(row["student"])):
+        if not (name := as_written(row["student"])):
             raise row.wrong("a row without a student.")
         key = file_stem(name), row["item"]
         if key in rows:
             raise row.wrong(f"{visible(name, 80)} has another row for {key[1] or 'the whole'}: keep one of them.")
         who = f"{login_name()} ({visible(path.name, 80)})"
-        own = {"student": key[0], "comment": _plain(row["comment"]), "when": "", "who": who, "seen": ""}
+        own = {"student": key[0], "comment": as_written(row["comment"]), "when": "", "who": who, "seen": ""}
         rows[key] = Row(row.place, row.cells | own)
     return list(rows.values())
 
 
 def _rows(data: bytes, path: Path) -> list[Row]:
-    if not data.endswith(b"\n"):  # half a row might read as a whole one, or withdraw
+    if b"\0" in data:  # rows could be read, but not added
+        raise UsageError(f"{path} is no UTF-8 (UTF-16?): save it as UTF-8.")
+    if data and not data.endswith(b"\n"):  # half a row might read as a whole one, or withdraw
         line = data.count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: the last line is cut short: complete it and end it, or delete it.")
     rows = rows_in(data, path, ("when", "who", *COLUMNS))
-    return [Row(row.place, {name: _plain(cell) for name, cell in row.cells.items()}) for row in rows]
+    return [Row(row.place, {name: as_written(cell) for name, cell in row.cells.items()}) for row in rows]
 
 
 def _with_rows(data: bytes, path: Path, rows: Sequence[Row]) -> bytes:
@@ -155,7 +158,7 @@ def _with_rows(data: bytes, path: Path, rows: Sequence[Row]) -> bytes:
     data = data or f"when,who,{','.join(COLUMNS)}\n".encode()
     table = table_of(data, path)
     now = {"when": datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")}
-    lines = [[_cell((row.cells | now)[name.strip().lower()]) for name in table.header] for row in rows]
+    lines = [[harmless((row.cells | now)[name.strip().lower()]) for name in table.header] for row in rows]
     return data + table.text(lines).removeprefix("\N{BYTE ORDER MARK}").encode()
 
 
@@ -204,12 +207,3 @@ def _points(row: Row) -> float | None:
     if not re.fullmatch(r"\d{1,6}([.,]\d{1,4})?", row["points"]):
         raise row.wrong(f"{visible(row['points'], 40)!r} is no number of points: 4 or 3.5, or nothing for a comment.")
     return float(row["points"].replace(",", "."))
-
-
-def _cell(text: str) -> str:
-    """Text as a cell that no spreadsheet takes for a formula, as the gradebook spells it; `_plain` reads it back."""
-    return f"'{text}" if reads_as_formula(text.lstrip("'")) else text
-
-
-def _plain(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and reads_as_formula(cell.lstrip("'")) else cell

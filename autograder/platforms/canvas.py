@@ -30,11 +30,10 @@ POINTS_POSSIBLE = "    Points Possible"
 MAX_INFO_COLUMNS = 9
 COMPUTED = re.compile(r"(unposted )?(current|final) (score|points|grade)|override (score|grade|status)", re.IGNORECASE)
 NO_STUDENT = re.compile(r"|muted|manual posting.*", re.IGNORECASE)
-PREFIX = re.compile(r"_(?P<late>LATE_)?(?P<id>\d{1,18})_(?P<file>\d{1,18})_(?=.)", re.ASCII | re.DOTALL)
+PREFIX = re.compile(r"_(?P<late>LATE_)?(?P<id>[1-9]\d{0,17})_(?P<file>[1-9]\d{0,17})_(?=.)", re.ASCII | re.DOTALL)
 ANONYMOUS = re.compile(
     r"(?P<late>LATE_)?(?P<id>anon_[A-Za-z0-9]{1,18})_(?P<file>\d{1,18})_(?P<rest>.+)", re.ASCII | re.DOTALL
 )
-NUMBER_INSIDE = re.compile(r"_\d+_", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ def readings(filename: str) -> list[Named]:
     at = 0
     while match := PREFIX.search(filename, at):
         name = unicodedata.normalize("NFC", filename[: match.start()])  # macOS unpacks in another form
-        if name and not name.endswith("_LATE") and all(map(is_word, name)):  # Canvas writes all names small
+        if not name.endswith("_LATE") and all(map(is_word, name)):  # Canvas writes all names small
             ways.append(Named(name, bool(match["late"]), match["id"], int(match["file"]), filename[match.end() :]))
         at = match.start() + 1
     return ways[::-1]
@@ -197,20 +196,20 @@ def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
 def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     """What was handed in as the files of a download, all that one student did as one.
 
-    Where a name can be read in several ways, the id that the roster knows counts; without one, what the clear names of
-    the class leave, then how long ids are there; else the id furthest right. Two names for one id are refused, both;
-    but of a name that can only be read as somebody else's id, or as either of two, that file alone.
+    Where a name can be read in several ways, the id that the roster knows counts; without one, the only reading that
+    is possible (see `_possible`). A file that can be read as either of two ids is refused, that file alone; so is one
+    whose reading gives another name to an id that a clear file has. Two clear names for one id are refused, both.
     """
     by_id: dict[str, list[tuple[Named, Path]]] = {}
     names: dict[str, set[str]] = {}
     read = [(readings(entry.name), Path(entry.path)) for entry in files]
-    clear = [ways[0] for ways in (ways if wanted.roster else _usual(ways) for ways, _ in read) if len(ways) == 1]
+    clear = [ways[0] for ways, _ in read if len(ways) == 1]
     for way in clear:
         names.setdefault(way.id, set()).add(way.name)
-    lengths = set(map(_lengths, clear))
+    first = min((way.file for way in clear), default=0)
     strangers = []
     for ways, path in read:
-        likely = _of_roster(ways, names, wanted.roster) or [_most_likely(_usual(ways), names, lengths)]
+        likely = _of_roster(ways, names, wanted.roster) or _possible(ways, first)
         found = likely[0]
         if len({way.id for way in likely}) > 1:
             ids = " or ".join(dict.fromkeys(way.id for way in likely))
@@ -222,14 +221,6 @@ def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
         else:
             by_id.setdefault(found.id, []).append((found, path))
     return [one for files_of_one in by_id.values() for one in _of_id(files_of_one, wanted)] + strangers
-
-
-def _usual(ways: Sequence[Named]) -> Sequence[Named]:
-    """Those with a name as Canvas leaves it, but for whoever knows how it goes about it: `a_ 1_` becomes `a_1_`.
-
-    Without a roster nothing tells such a name from numbers in a file's name, which are common.
-    """
-    return [way for way in ways if not NUMBER_INSIDE.search(way.name)] or ways
 
 
 def _of_roster(ways: Sequence[Named], clear: Mapping[str, object], roster: Roster | None) -> list[Named]:
@@ -244,20 +235,13 @@ def _of_roster(ways: Sequence[Named], clear: Mapping[str, object], roster: Roste
     return [way for way in known if way.id not in clear] or known
 
 
-def _most_likely(
-    ways: Sequence[Named], clear: Mapping[str, Collection[str]], lengths: Collection[tuple[int, int]]
-) -> Named:
-    """The reading that counts; `clear` holds the names of each id that can be read in no other way.
+def _possible(ways: Sequence[Named], first: int) -> Sequence[Named]:
+    """The readings that can be true; `first` is the lowest file's number of the names that can be read in one way.
 
-    lengths   of a student's id and of a file's, where no other is possible: a date in a file's name is shorter
+    Canvas counts files up, so one of the same assignment is not a tenth of the others, as the parts of a date are.
+    No id is impossible: `q_ 1007_ 501_z` is a display name that Canvas writes as `q_1007_501_z`.
     """
-    known = [way for way in ways if way.name in clear.get(way.id, ())]
-    free = [way for way in ways if way.id not in clear]
-    return max(known or free or ways, key=lambda way: _lengths(way) in lengths)
-
-
-def _lengths(way: Named) -> tuple[int, int]:
-    return len(way.id), len(str(way.file))
+    return [way for way in ways if way.file * 10 >= first] or ways
 
 
 def _of_id(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> list[HandIn]:

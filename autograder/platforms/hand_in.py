@@ -58,6 +58,7 @@ class HandIn:
     fault       why it cannot be read, as the end of a sentence
     refused     why it is not clear whose it is, as a sentence
     notes       what else the student should know of it
+    by_name     whether only a display name, which two may share, says whose it is: then no other takes its place
     """
 
     owners: tuple[Owner, ...]
@@ -71,6 +72,7 @@ class HandIn:
     fault: str = ""
     refused: str = ""
     notes: tuple[str, ...] = ()
+    by_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,11 @@ def _chosen(student: str, found: Sequence[_Claim]) -> Candidate | str:
         both = f"{visible(accounts[0], 100)} and {visible(accounts[1], 100)}"
         return f"{both} would both be {visible(student, 100)}: say in the roster who is who."
     unique = list({str(claim.hand_in.path.absolute()): claim.hand_in for claim in found}.values())
-    by_time = _all(one.submitted for one in unique)
+    by_time = _all(one.submitted for one in unique) and not any(one.by_name for one in unique)
     if len(unique) > 1 and not (by_time or _all(one.order for one in unique)):
         both = f"{quoted_path(unique[0].path)} and {quoted_path(unique[1].path)}"
-        return f"{visible(student, 300)} handed in twice: {both}. Keep one of them."
+        namesakes = ", or two of that name did" if any(one.by_name for one in unique) else ""
+        return f"{visible(student, 300)} handed in twice{namesakes}: {both}. Keep one of them."
     ranked = sorted(unique, key=lambda one: (not one.late, _seconds(one.submitted) if by_time else one.order))
     best, rest = ranked[-1], ranked[:-1]
     fault = f"{best.shown} {best.fault}: unpack it by hand, and grade the folder." if best.fault else ""

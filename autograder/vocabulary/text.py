@@ -67,6 +67,11 @@ def with_verb(what: str, one: str = "has", many: str = "have") -> str:
     return f"{what} {many if PLURAL.fullmatch(head) and '_' not in head else one}"
 
 
+def counted(count: int, what: str) -> str:
+    """`1 grade`, `2 grades`."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 def number(value: float) -> str:
     """`value` to two decimals at most, without needless zeros: `83.5`, `100`, `4`."""
     return f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")

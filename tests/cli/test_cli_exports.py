@@ -104,7 +104,7 @@ def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: P
     gradebook = DOWNLOADS / "canvas-gradebook.csv"
     done = autograder("export", "canvas", grades, "--gradebook", gradebook, "--assignment-column", COLUMN, "--out", out)
     assert done.code == 0
-    assert done.stdout == f"{out}: 2 grades; 15 cells left as they were.\n"
+    assert done.stdout == f"{out}: 2 grades; 15 cells unchanged.\n"
     assert "NOT EXPORTED" in done.stderr
     assert "stranger\\u202e" in done.stderr
     assert "\u202e" not in done.stderr + done.stdout + out.read_text(encoding="utf-8")

@@ -101,6 +101,7 @@ def test_decisions_of_an_earlier_kit_are_taken_over_once(grades: Path) -> None:
     [
         (",,ada,a,1,w", "line 2: the last line is cut short"),
         (",,ada,a,3,why\n,,ada,a,1", "line 3: the last line is cut short"),
+        (",,ada,a,1,w\n\0", "is no UTF-8"),
         (",,ada,a,1\n", "line 2: 5 cells, but the first line names 6"),
         (",,ada,a,x,why\n", "line 2: 'x' is no number of points"),
     ],
@@ -108,9 +109,20 @@ def test_decisions_of_an_earlier_kit_are_taken_over_once(grades: Path) -> None:
 def test_a_journal_that_cannot_be_read_is_refused_by_line(grades: Path, rows: str, sentence: str) -> None:
     (grades / JOURNAL).write_text(HEADER + rows)
     for use in (lambda: decisions_of(grades, THREE).merged(), decisions_of(grades, THREE).keep):
-        with pytest.raises(UsageError, match=f"decisions.csv, {sentence}"):
+        with pytest.raises(UsageError, match=f"decisions.csv,? {sentence}"):
             use()
     assert (grades / JOURNAL).read_text() == HEADER + rows
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [(b"", "is empty"), *((f"{HEADER},,ada,a,1,w\n".encode(code), "UTF-16") for code in ("utf-16", "utf-16-be"))],
+)
+def test_a_journal_that_is_none_is_called_what_it_is(grades: Path, data: bytes, sentence: str) -> None:
+    (grades / JOURNAL).write_bytes(data)
+    with pytest.raises(UsageError, match=sentence):
+        decisions_of(grades, THREE).keep()
+    assert (grades / JOURNAL).read_bytes() == data
 
 
 def test_the_last_row_counts_and_earlier_ones_may_name_what_is_gone(grades: Path) -> None:

@@ -531,13 +531,13 @@ def test_overrides_survive_grading_again_and_a_wrong_file_stops_a_run_before_it_
 @pytest.mark.long
 def test_whoever_has_no_final_grade_is_named_loudly_and_so_is_whom_the_policy_names_in_vain(kit: Path) -> None:
     autograder(kit, "grade", "class", "--out", "g")
-    policy = '[late]\ndeadline = 2027-01-01T00:00:00Z\n[excused]\nstudents = ["zoe"]\n'
+    policy = '[late]\ndeadline = 2027-01-01T00:00:00Z\n[excused]\nstudents = ["zoe", "adaa"]\n'
     times = write(kit / "t.csv", "student,submitted\nada,2026-12-31T00:00:00Z\n")
     rules = ("--policy", write(kit / "p.toml", policy), "--timestamps", times)
     done = autograder(kit, "gradebook", "g", *rules, "--replace")
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
-        "autograder: the policy names zoe, who handed in nothing.",
+        "autograder: the policy names adaa (or is it ada?), zoe, who handed in nothing.",
         "autograder: Of 2 grades 1 changes: bela 0 → none.",
         "autograder: NO FINAL GRADE for bela: nothing says when they handed in.",
     ]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.gradebook.class_statistics import summary
-from autograder.gradebook.gradebook import to_csv
+from autograder.gradebook.gradebook import as_written, harmless, reads_as_formula, to_csv
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.text import INVISIBLE
@@ -97,7 +97,6 @@ def test_a_name_with_separators_comes_back_as_it_was(name: str) -> None:
         "@SUM(A1)",
         '=HYPERLINK("http://example.org","x")',
         "  =1+1",
-        "\n=1+1",
         "\u00a0=1+1",
         "＝1+1",
         "＋1",
@@ -111,12 +110,32 @@ def test_a_name_that_a_spreadsheet_would_compute_gets_an_apostrophe(name: str) -
     assert cell_of(name) == f"'{name}"
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "\n"])
+@pytest.mark.parametrize("name", ["x;=cmd|' C'!A0;", "x; ＝1", "x,@A1", "a\n+1", "a;'=1", ";;=1;"])
+def test_no_other_separator_makes_a_formula_of_a_name(name: str, separator: str) -> None:
+    text = to_csv([report(name)], ["deltas-max"])
+    cells = [cell for line in text.split("\n") for cell in line.split(separator)]  # quotes inside a cell are text
+    assert not [cell for cell in cells if _starts_a_formula(cell.lstrip('"'))]
+    assert as_written(rows(text)[1][0]) == name
+
+
+def _starts_a_formula(cell: str) -> bool:
+    return unicodedata.normalize("NFKC", cell.strip())[:1] in {*"=+-@"} - {""}
+
+
+@given(st.text(st.sampled_from("a'=-;,\t\r\n \u200b＝")) | ANY_TEXT)
+def test_every_text_comes_back_as_it_was_written(text: str) -> None:
+    assert as_written(harmless(text)) == text
+    assert not reads_as_formula(harmless(text))
+
+
 @pytest.mark.parametrize(
     ("name", "cell"),
     [
-        ("\t=1+1", "'\\t=1+1"),
-        ("\tada", "'\\tada"),
-        ("\rada", "'\\rada"),
+        ("\t=1+1", "\\t'=1+1"),
+        ("\tada", "\\tada"),
+        ("\n=1+1", "\n'=1+1"),
+        ("\rada", "\\rada"),
         ("\ufeff=1+1", "'\\ufeff=1+1"),
         ("\0ada", "\\x00ada"),
         ("ada\x1b[2J", "ada\\x1b[2J"),

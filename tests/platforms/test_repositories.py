@@ -246,14 +246,16 @@ def test_codegrade_names_student_and_moment_in_the_name_of_a_folder(tmp_path: Pa
     }
 
 
-@pytest.mark.parametrize(
-    "when",
-    ["2027-03-02 23:58:01", "2027-03-02T23:58:01.123456", "2027-03-02 23_58_01", "2027-03-02T23:58:01.123456+00:00"],
-)
-def test_of_several_in_codegrade_the_latest_on_time_counts(tmp_path: Path, when: str) -> None:
-    put(tmp_path, {f"Ana - {when}/{PY}": "x = 2\n", f"Ana - {when.replace('-02', '-01')}/{PY}": "x = 1\n"})
-    put(tmp_path, {f"Ana - {when.replace('-02', '-09')}/{PY}": "x = 3\n"})
-    assert sources(tmp_path, deadline=datetime(2027, 3, 5, tzinfo=UTC)) == {"Ana": "x = 2\n"}
+@pytest.mark.parametrize("when", ["2027-03-01 23:58:01", "2027-03-02T23:58:01.123456", "2027-03-09 23_58_01"])
+def test_two_folders_of_one_name_in_codegrade_are_refused(tmp_path: Path, when: str) -> None:
+    put(tmp_path, {f"{name} - {when}/{PY}": "x = 2\n" for name in ("Ana", 'Group "red"', "Cleo")})
+    put(tmp_path, {f"{name} - 2027-03-05 10:00:00/{PY}": "x = 1\n" for name in ("Ana", 'Group "red"')})
+    found, read_ = gather(tmp_path, deadline=datetime(2027, 3, 6, tzinfo=UTC))
+    assert set(read_) == {"Cleo"}
+    assert all("handed in twice, or two of that name did: " in one for one in found.refused)
+    people = [("Ana", ""), ("Ben", "red"), ("Cleo", "")]
+    roster = Roster(tuple(Person(name, group, keys_of([name])) for name, group in people))
+    assert set(sources(tmp_path, roster=roster)) == {"Cleo"}
 
 
 def test_a_zone_in_the_name_of_a_folder_of_codegrade_counts(tmp_path: Path) -> None:
@@ -263,16 +265,18 @@ def test_a_zone_in_the_name_of_a_folder_of_codegrade_counts(tmp_path: Path) -> N
     assert read_["Ben"].notes == ("handed in late, at 2027-03-02 23:58 UTC",)
 
 
-def test_a_group_of_codegrade_shares_what_one_of_it_handed_in(tmp_path: Path) -> None:
-    put(tmp_path, {f'Group "red" - 2027-03-02 23:58:01/{PY}': "x = 1\n"})
-    put(tmp_path, {'Group "red" - 2027-03-02 23:58:01/.cg-group-members': "Ana Diaz\nBen Okoro\n"})
-    assert sources(tmp_path) == {"Ana Diaz": "x = 1\n", "Ben Okoro": "x = 1\n"}
+@pytest.mark.parametrize("name", ["Eve", 'Group "red"', "Group _red_"])
+def test_no_file_in_a_folder_of_codegrade_says_whose_it_is(tmp_path: Path, name: str) -> None:
+    put(tmp_path, {f"{name} - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Ana - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
+    put(tmp_path, {f"{name} - 2027-03-02 23:58:01/.cg-group-members": "Ana\nBen\n"})
+    assert sources(tmp_path) == {name: "x = 1\n", "Ana": "x = 2\n"}
 
 
-def test_a_file_of_members_that_a_student_put_there_gives_nobody_a_grade(tmp_path: Path) -> None:
-    put(tmp_path, {f"Eve - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Ana - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
-    put(tmp_path, {"Eve - 2027-03-02 23:58:01/.cg-group-members": "Ana\nBen\n"})
-    assert sources(tmp_path) == {"Eve": "x = 1\n", "Ana": "x = 2\n"}
+def test_a_group_of_codegrade_is_shared_by_the_roster(tmp_path: Path) -> None:
+    put(tmp_path, {f'Group "red" - 2027-03-02 23:58:01/{PY}': "x = 1\n", f"Cleo - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
+    people = [("Ana", "red"), ("Ben", "red"), ("Cleo", "")]
+    roster = Roster(tuple(Person(name, group, keys_of([name])) for name, group in people))
+    assert sources(tmp_path, roster=roster) == {"Ana": "x = 1\n", "Ben": "x = 1\n", "Cleo": "x = 2\n"}
 
 
 def test_a_folder_named_like_codegrades_makes_no_class_codegrades(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from autograder.course.dashboard import settle
 from autograder.course.serving.answers import Answer
 from autograder.gradebook.class_reports import stored_reports
 from autograder.gradebook.final_grades import final_of, most_of
-from autograder.gradebook.overrides import JOURNAL, decisions_of, line_of
+from autograder.gradebook.overrides import JOURNAL, LIVE, decisions_of, line_of
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
@@ -170,7 +170,7 @@ class Desk:
         own = {"student": fields["report"], "points": points, "comment": comment, "who": self.who}
         with self._turn:
             known, before = decisions_of(self.folder, self.assignment), self._rules()
-            decisions = replace(known, new=[*known.new, Row("Not saved", fields | own)])
+            decisions = replace(known, new=[*known.new, Row(LIVE, fields | own)])
             after = replace(before, overrides=decisions.merged()[1])
             after.check_students((), self.folder)
             question = _question(report, fields["item"], before, after)

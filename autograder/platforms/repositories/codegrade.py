@@ -1,9 +1,11 @@
 """CodeGrade's filesystem: a folder for each submission of an assignment, also of those that students push by git.
 
 `cgfs` shows a course to staff as `<course>/<assignment>/<name> - <yyyy-mm-dd hh:mm:ss>/…`, in UTC; with *Latest
-submissions only*, one for each student. A group is `Group "<name>" - …`, and its folder holds `.cg-group-members`, a
-name a line. (github.com/CodeGra-de/CodeGra.fs: docs/usage.rst, and `load_submissions` in codegra_fs/cgfs.py;
-help.codegrade.com, Using the Filesystem.) Older versions write the time as `2017-11-14T13:41:26.324712`.
+submissions only*, one for each student. A group is `Group "<name>" - …`. Its folder holds `.cg-group-members`, but what
+students hand in under that name takes its place, so nothing is read there: a roster says who is in a group.
+(github.com/CodeGra-de/CodeGra.fs: docs/usage.rst, and `load_submissions` and `load_submission_files` in
+codegra_fs/cgfs.py; help.codegrade.com, Using the Filesystem.) Older versions write the time as
+`2017-11-14T13:41:26.324712`.
 
 There is no upload: CodeGrade documents no file of grades that it takes. In the filesystem each submission's `.cg-grade`
 takes one number from 0 to 10.
@@ -18,7 +20,6 @@ from pathlib import Path
 
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder
 from autograder.submissions.submission import shown_name
-from autograder.vocabulary.folders import open_regular
 from autograder.vocabulary.moments import moment_or_none
 
 # copies to other file systems have lost the colons
@@ -27,9 +28,7 @@ FOLDER_NAME = re.compile(
     r"(?:Z|(?P<east>[+-]\d\d)[:._-]?(?P<past>\d\d))?",
     re.ASCII | re.DOTALL,
 )
-GROUP = re.compile(r'Group ["_].*["_]', re.DOTALL)
-MEMBERS = ".cg-group-members"
-MAX_MEMBERS, MAX_READ = 50, 20_000
+GROUP = re.compile(r'Group ["_](.*)["_]', re.DOTALL)
 
 
 def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
@@ -49,15 +48,6 @@ def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn
 def _hand_in(found: re.Match[str], folder: Path) -> HandIn:
     zone = f"{found['east']}:{found['past']}" if found["east"] else "+00:00"
     submitted = moment_or_none(f"{found['day']} {found['h']}:{found['m']}:{found['s']}{zone}")
-    owners = _members(folder) if GROUP.fullmatch(found["name"]) else ()
-    return HandIn(owners or (Owner(found["name"]),), folder, shown_name(folder.name), submitted=submitted)
-
-
-def _members(folder: Path) -> tuple[Owner, ...]:
-    """The names in CodeGrade's own file, which a group has: of others, a file of that name is the student's."""
-    try:
-        with open_regular(folder / MEMBERS) as stream:
-            lines = stream.read(MAX_READ).decode("utf-8", "replace").splitlines()
-    except OSError:
-        return ()
-    return tuple(Owner(line.strip()) for line in lines[:MAX_MEMBERS] if line.strip())
+    group = GROUP.fullmatch(found["name"])
+    owner = Owner(found["name"], others=(group[1],) if group else ())
+    return HandIn((owner,), folder, shown_name(folder.name), submitted=submitted, by_name=True)
