@@ -90,6 +90,29 @@ def test_a_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Pa
         assignment_of_submissions(KIT, [tmp_path / "two"])
 
 
+MANY = {
+    "folders": lambda eve: [put(eve / f"{number}" / f"{NAMES[1]}.py") for number in range(30)],
+    "a zip": lambda eve: put_zip(eve.with_suffix(".zip"), [f"{number}/{NAMES[1]}.py" for number in range(300)]),
+    "a long zip": lambda eve: put_zip(eve.with_suffix(".zip"), [f"{number}/{NAMES[1]}.py" for number in range(9_000)]),
+    "names and functions": lambda eve: put(eve / f"{NAMES[1]}.py", f"def {ALL[1].functions[0]}(): pass"),
+}
+
+
+def put_zip(path: Path, names: list[str]) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x")
+
+
+@pytest.mark.parametrize("shape", ["{}/{}.py", "sub/{}/{}.py", "{}_1_{}.py", "{}/my work.py"])
+@pytest.mark.parametrize("hand_in", MANY.values(), ids=MANY)
+def test_a_submission_has_one_vote(tmp_path: Path, hand_in, shape: str) -> None:
+    for student in "abcdf":
+        put(tmp_path / shape.format(student, NAMES[0]), f"def {ALL[0].functions[0]}(): pass")
+    hand_in(tmp_path / ("sub" if "sub" in shape else "") / "eve")
+    assert assignment_of_submissions(KIT, [tmp_path]).name == NAMES[0]
+
+
 def test_an_assignment_that_cannot_be_read_is_named_before_another_is_taken(tmp_path: Path) -> None:
     for name in ("bandits", "broken"):
         shutil.copytree(

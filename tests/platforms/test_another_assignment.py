@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import resource
 import zipfile
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from places import KIT
 from autograder.grading.assignments import find_assignment
 from autograder.grading.choice import read_for
 from autograder.platforms.layouts import gathered
-from autograder.submissions.submission import Submission
+from autograder.submissions import limited
+from autograder.submissions.submission import Candidate, Submission
 
 OURS, OTHER = find_assignment(KIT, "policy_gradient"), find_assignment(KIT, "bandits")
 MODULE = (OTHER.solution / "bandits.py").read_bytes()
@@ -91,3 +94,16 @@ def test_names_that_two_assignments_share_hide_neither(tmp_path: Path) -> None:
         [candidate] = class_.candidates
         found = read_for(candidate, ours)
     assert found.problem.startswith("This is policy_gradient_theory")
+
+
+def test_a_submission_is_read_once_for_all_assignments(tmp_path: Path) -> None:
+    code = "import " + "a." * 60_000 + "a"
+    cells = [{"cell_type": "code", "source": code, "metadata": {}, "outputs": []}]
+    (tmp_path / "other.ipynb").write_text(json.dumps({"cells": cells}))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    limited.end_all()
+    found = read_for(Candidate("ana", tmp_path, "ana"), OURS)
+    limited.end_all()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert found.problem
+    assert after.ru_utime - before.ru_utime < 1.5 * limited.SECONDS

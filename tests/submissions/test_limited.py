@@ -107,9 +107,10 @@ ATTACKS: Mapping[str, tuple[Callable[[], Mapping[str, str | bytes]], str]] = {
         lambda: {"w.zip": zipped({f"{n}.ipynb": bytes(60 * MIB) for n in range(5)})},
         "(holds|takes) more than",
     ),
-    "nested f-strings": (lambda: {PY: NESTED}, "takes more than 1 s to read"),
-    "many scopes": (lambda: {IPYNB: notebook("a=lambda:0\n" * 20_000)}, "takes more than 1 s to read"),
-    "many members": (lambda: {"w.zip": with_members(200_000)}, "takes more than 1 s"),
+    "nested f-strings": (lambda: {PY: NESTED}, "more than 128 KiB of code"),
+    "many scopes": (lambda: {IPYNB: notebook("a=lambda:0\n" * 20_000)}, "more than 5000 cells and 128 KiB of code"),
+    "many members": (lambda: {"w.zip": with_members(200_000)}, "more than 20000 files"),
+    "a name of many parts": (lambda: {IPYNB: notebook("import " + "a." * 60_000 + "a")}, "takes more than 1 s to read"),
     "deep JSON": (lambda: {IPYNB: '{"a":' * 2**20}, "nested too deeply"),
     "many tokens": (lambda: {IPYNB: f"[{'{},' * 15 * 2**20}1]"}, "takes more than 1"),
 }
@@ -151,6 +152,20 @@ def test_no_process_to_read_in_is_nobodys_zero(tmp_path: Path, monkeypatch: pyte
         "",
         "eve could not be read (No such file or directory): see to it and grade it again.",
     )
+
+
+def test_less_memory_than_the_limit_is_nobodys_zero(tmp_path: Path) -> None:
+    (tmp_path / PY).write_text(WORK)
+    asking = f"""
+import resource
+from pathlib import Path
+from autograder.submissions import limited
+resource.setrlimit(resource.RLIMIT_AS, (limited.MEMORY // 2, limited.MEMORY // 2))
+found = limited.read(limited.Candidate("eve", Path({str(tmp_path)!r}), "eve"), {MODULE!r})
+print([found.problem, found.fault])
+"""
+    done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("['', 'eve could not be read (less than 1024 MiB of memory are allowed here)")
 
 
 def test_a_reader_that_somebody_ends_is_nobodys_zero(tmp_path: Path) -> None:

@@ -926,7 +926,7 @@ def test_a_notebook_without_functions_is_a_problem_that_keeps_its_notes(tmp_path
         ("[" * 100_000, "is not a notebook: its JSON is nested too deeply."),
         ('{"cells":' * 100_000, "is not a notebook: its JSON is nested too deeply."),
         (notebook("def f(): pass") + "\0", "is not a text file: it holds a null byte"),
-        (notebook(*["x = 1"] * 5_001), "is too large: more than 5000 cells and 256 KiB of code"),
+        (notebook(*["x = 1"] * 5_001), "is too large: more than 5000 cells and 128 KiB of code"),
         (notebook("x = 1\n" * 50_000), "is too large"),
         ('"' + '\\"' * 1_100_000, "is not a notebook"),
     ],
