@@ -433,7 +433,8 @@ def test_what_is_not_a_python_file_is_a_problem(tmp_path: Path, data: bytes, say
 
 
 def test_a_module_of_exactly_the_cap_is_read(tmp_path: Path) -> None:
-    assert len(read_one(put(tmp_path / "ada.py", b"#" * 2**20)).source) == 2**20
+    assert len(read_one(put(tmp_path / "ada.py", b"#" * 2**17)).source) == 2**17
+    assert "more than 128 KiB of code" in read_one(put(tmp_path / "bela.py", b"#" * (2**17 + 1))).problem
 
 
 # Zips
