@@ -198,7 +198,8 @@ def read_toml(path: Path, model: type[AnyTable], ids: list[str] | None = None) -
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits, brackets without end
-        raise UsageError(f"{path}: this is not TOML: {error}.") from error
+        reason = str(error).partition(";")[0]  # which advises Python's users
+        raise UsageError(f"{path}: this is not TOML: {reason}.") from error
     try:
         return model.model_validate(data, context=ids)
     except ValidationError as errors:

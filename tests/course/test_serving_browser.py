@@ -148,6 +148,8 @@ def test_an_answer_is_marked_beside_the_guide_and_its_text_is_text(
     page.fill("#answer-ada input[name=points]", "4")
     page.fill("#answer-ada textarea", "nearly")
     page.click("#answer-ada button")
+    assert "Every grade is then out of" in page.inner_text("#answer-ada")
+    page.click("#answer-ada button")
     assert page.url.endswith(f"/questions/{QUESTION}#answer-ada")
     assert "1 of 2 marked" in page.inner_text("header")
     assert rows(served[1]) == [["ada", QUESTION, "4", "nearly"]]

@@ -60,5 +60,5 @@ def test_a_damaged_entry_of_a_class_zip_is_refused(tmp_path: Path) -> None:
 def test_a_number_of_five_thousand_digits_in_a_policy_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(f"[late]\nper_day = {'9' * 5000}\n")
-    with pytest.raises(UsageError, match="cannot be read as TOML"):
+    with pytest.raises(UsageError, match="this is not TOML: Exceeds the limit"):
         read_policy(path, assignment())
