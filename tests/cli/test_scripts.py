@@ -155,7 +155,7 @@ def test_a_changed_grade_is_asked_about_where_nothing_draws_over_it(
     toy_kit.change(kit / "fixtures/toy/items.toml", "points = 4", "points = 5")
     toy_kit.regenerate_into(kit / "fixtures/toy", kit / "fixtures/toy")
     shown = on_a_terminal(kit, 80, "grade", "class", "--out", "g", typed=f"{answer}\n")
-    assert "Of 2 grades 1 changes: ada 10 → 11.\r\nWrite these grades? [y/N]: " in shown
+    assert "Of 2 grades 2 change: ada 10 → 11, bela 6 of 10 → 6 of 11.\r\nWrite these grades? [y/N]: " in shown
     assert "grading" not in shown.partition("Write these")[2]
     assert ((kit / "g/grades.csv").read_bytes() != before) == changed
 

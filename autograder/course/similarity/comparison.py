@@ -16,7 +16,6 @@ from autograder.submissions.limited import read
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 
-MAX_SOURCE = 200_000  # characters of one submission
 LEAST = 0.3  # of one's own work, weighed: honest answers to short questions share as much as that
 
 
@@ -47,8 +46,6 @@ def compare_class(assignment: Assignment, candidates: Sequence[Candidate], least
         submission = read(candidate, assignment.module, untouched)
         if reason := submission.fault or submission.problem:
             left_out[candidate.student] = reason
-        elif len(submission.source) > MAX_SOURCE:
-            left_out[candidate.student] = f"longer than {MAX_SOURCE:,} characters"
         else:
             texts[candidate.student] = normalized(submission.source)
     handout = [normalized(text) for text in (untouched, *assignment.given_sources().values()) if text]
