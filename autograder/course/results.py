@@ -183,9 +183,9 @@ class Results:
         graded again. The gradebook takes its place after the page and before the reports, so that the next run finishes
         what one that was killed in between has begun.
         """
-        kept = sorted([*kept, *self._others({one.student for one in kept})], key=lambda one: one.student)
-        reports = Reports(lambda student: self._latest("reports", student), kept)
         with writing(self._out):
+            kept = sorted([*kept, *self._others({one.student for one in kept})], key=lambda one: one.student)
+            reports = Reports(lambda student: self._latest("reports", student), kept)
             finals = agree(reports)
             before = {name: _score(grade) for name, grade in stored_grades(self._out).items()}
         assignment, reused = self._grader.assignment, sum(one.reused for one in kept)
