@@ -64,6 +64,7 @@ class Calls:
         constants: Sequence[str] = (),
         by_name: Sequence[str] = (),
         transposed: Sequence[str] = (),
+        sliced: Sequence[str] = (),
         raises: Raises | None = None,
         kind: str = "",
         counted: Sequence[str] = (),
@@ -90,6 +91,7 @@ class Calls:
         constants   inputs that require a gradient, of which none may reach them: they are constants of the function
         by_name     arguments that are passed by name
         transposed  inputs that come with their last two axes exchanged in memory: the same numbers, not contiguous
+        sliced      inputs that come as every second entry of a larger array
         raises      {name: (arguments instead, words that the message must hold)}: calls that must raise ValueError;
                     what the first call returns is then not judged. No Formula can stand instead
         kind        what must come back: "a NumPy array", "a list", "a number"
@@ -103,7 +105,13 @@ class Calls:
         """
         check_call(dtype, raises or {}, arguments)
         check_options({"rtol": rtol, "atol": atol}, only_gradients=only_gradients, judged=bool(leaves or constants))
-        listed = {"leaves": leaves, "constants": constants, "by_name": by_name, "transposed": transposed}
+        listed = {
+            "leaves": leaves,
+            "constants": constants,
+            "by_name": by_name,
+            "transposed": transposed,
+            "sliced": sliced,
+        }
         lists = {**listed, "gradients_of": gradients_of}
         check_lists({**lists, "counted": counted, "free": free})
         raised = self._raised(case, raises or {})

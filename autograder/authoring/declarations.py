@@ -46,6 +46,7 @@ class Draft:
     zero     why an expected value may be 0 throughout; "" where none may
     infinite why some of what is expected may be infinite; "" where nothing may
     example  a named example: the same numbers whatever the secret
+    hint     what to think about where it fails, if a law knows better than the item
     """
 
     case: str
@@ -59,6 +60,7 @@ class Draft:
     zero: str = ""
     infinite: str = ""
     example: bool = False
+    hint: str = ""
 
 
 class Refusal(FixtureError):  # noqa: N818 (what a build does)

@@ -108,6 +108,7 @@ class Case:
     inputs: Mapping[str, Array]
     expected: tuple[Expectation, ...]
     mistakes: Mapping[str, Observation | Raised]
+    hint: str = ""  # what to think about where it fails, if a law knows better than the item
 
     @functools.cached_property
     def judged_numbers(self) -> Mapping[str, frozenset[float]]:
@@ -183,6 +184,7 @@ def _describe_case(case: Case, tensors: dict[str, Array]) -> dict[str, Any]:
         "item": case.item,
         "function": case.function,
         "title": case.title,
+        **({"hint": case.hint} if case.hint else {}),
         "visibility": case.visibility,
         "probe": case.probe,
         "params": dict(case.params),
@@ -230,6 +232,7 @@ def _case(entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Case:
         inputs={key: tensors[f"{name}/input/{key}"] for key in entry["inputs"]},
         expected=tuple(_expectation(name, expectation, tensors) for expectation in entry["expected"]),
         mistakes={slug: _mistake(f"{name}/mistake/{slug}", seen, tensors) for slug, seen in entry["mistakes"].items()},
+        hint=entry.get("hint", ""),
     )
 
 

@@ -178,5 +178,11 @@ def _check_complete(assignment: Assignment, cases: list[Case], *, hidden: bool) 
 
 
 def _in_order(items: Iterable[Item], cases: list[Case]) -> list[Case]:
-    order = [name for item in items for name in (*item.public, *item.hidden)]
-    return sorted((case for case in cases if case.id in order), key=lambda case: order.index(case.id))
+    """Sort the cases of these items by item; public ones come first, those that an item lists before derived ones."""
+    places = {item.id: place for place, item in enumerate(items)}
+    listed = {name: n for item in items for n, name in enumerate((*item.public, *item.hidden))}
+    of_items = [case for case in cases if case.item in places]
+    return sorted(
+        of_items,
+        key=lambda case: (places[case.item], case.visibility == "hidden", listed.get(case.id, len(listed))),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,8 @@ ASSIGNMENT_KEYS = frozenset(
 )
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
-ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "hints", "public", "hidden", "calls"})
+LISTS = ("public", "hidden", "laws", "draws", "examples", "calls")
+ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "hints", *LISTS})
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,9 @@ class Item:
     calls              graded functions that an answer may call: where they fail, they are where to start
     hints              what to think about where it is one public case that fails first, or one of several values of a
                        case, by its name: said instead of `hint`, and where that would be about something else
+    laws               that it judges; its cases are derived from them, besides those in `public` and `hidden`
+    draws              of the function's declaration that laws judge it over; the usual one if none is said
+    examples           of the declaration: public cases with fixed numbers
     """
 
     id: str
@@ -65,6 +69,9 @@ class Item:
     output_megabytes: float = OUTPUT_MEGABYTES
     calls: tuple[str, ...] = ()
     hints: Mapping[str, str] = field(default_factory=dict, hash=False)
+    laws: tuple[str, ...] = ()
+    draws: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -220,6 +227,7 @@ def _item(entry: Mapping[str, Any]) -> Item:
     name = _text(entry, "id", "an item")
     _refuse_unknown(entry, ITEM_KEYS | BUDGETS, name)
     timeout = _positive({"timeout": TIMEOUT, **entry}, "timeout", name)
+    lists: dict[str, Any] = {key: tuple(_list({key: [], **entry}, key, str, name)) for key in LISTS}
     item = Item(
         id=name,
         function=_text(entry, "function", name),
@@ -227,14 +235,13 @@ def _item(entry: Mapping[str, Any]) -> Item:
         points=_positive(entry, "points", name),
         timeout=timeout,
         hint=_text(entry, "hint", name),
-        public=tuple(_list(entry, "public", str, name)),
-        hidden=tuple(_list({"hidden": [], **entry}, "hidden", str, name)),  # a handout's items have none
+        hints=_hints({"hints": {}, **entry}, name),
+        **lists,  # a handout lists nothing hidden
         **_budgets(entry, timeout, name),
     )
-    if not item.public and not item.hidden:
+    if not item.public and not item.hidden and not item.laws:
         raise ValueError(f"{name} has no case")
-    calls = tuple(_list({"calls": [], **entry}, "calls", str, name))
-    return replace(item, calls=calls, hints=_hints({"hints": {}, **entry}, name))
+    return item
 
 
 def _hints(entry: Mapping[str, Any], where: str) -> dict[str, str]:

@@ -53,6 +53,7 @@ def missing(assignment: Assignment, known: Iterable[str]) -> list[str]:
     text = readme_of(assignment)
     explained = set(known)
     functions = assignment.functions
+    listing = [item for item in assignment.items if not item.laws]
     return [
         *_another_title(assignment, text),
         *(
@@ -61,8 +62,8 @@ def missing(assignment: Assignment, known: Iterable[str]) -> list[str]:
             if name not in explained
         ),
         *(f"The assignment's text does not name {name}." for name in functions if name not in text),
-        *(f"{item.id} has no public case: students cannot check it." for item in assignment.items if not item.public),
-        *(f"{item.id} has no hidden case: its public outputs earn it." for item in assignment.items if not item.hidden),
+        *(f"{item.id} has no public case: students cannot check it." for item in listing if not item.public),
+        *(f"{item.id} has no hidden case: its public outputs earn it." for item in listing if not item.hidden),
         *_first_hints(assignment),
     ]
 

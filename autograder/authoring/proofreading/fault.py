@@ -21,7 +21,7 @@ SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CASE = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
 MISSING = re.compile(r"([\w.]+)\(\) missing \d+ required positional arguments?")
-OWN = ("oracle", "cases", "mistakes", "probes")  # an author's modules
+OWN = ("oracle", "cases", "functions", "mistakes", "probes")  # an author's modules
 R = TypeVar("R")
 
 

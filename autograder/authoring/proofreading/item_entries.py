@@ -105,7 +105,7 @@ def _about_cases(file: ItemsFile, place: int, entry: Mapping[str, Any]) -> Itera
         found += listed
         for case in [one for one in listed if not CASE.fullmatch(one)]:
             yield file.fault(f"the case {case!r} cannot be stored", SLUG_RIGHT, "item", place, key)
-    if not found and all(_is_texts(entry.get(key, [])) for key in ("public", "hidden")):
+    if not found and not entry.get("laws") and all(_is_texts(entry.get(key, [])) for key in ("public", "hidden")):
         yield file.fault(f"the item {entry.get('id', '')} has no case", 'public = ["…"]', "item", place)
 
 

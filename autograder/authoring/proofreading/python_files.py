@@ -38,7 +38,7 @@ class Sources:
     def of(cls, folder: Path) -> Sources:
         """Read and parse them all."""
         found = cls(folder)
-        for name in (*GENERATOR, "probes"):
+        for name in (*generator_modules(folder), "probes"):
             paths = [folder / f"{name}.py", *sorted((folder / name).glob("*.py"))]
             there = [path for path in paths if path.is_file()]
             if not there:
@@ -103,13 +103,19 @@ class Sources:
                     yield Fault(path, node.lineno, f"{node.module} has no {name!r}", likely(name, known))
 
 
+def generator_modules(folder: Path) -> tuple[str, ...]:
+    """The generator's modules: `functions` instead of `cases`, or besides, where functions are declared."""
+    there = [name for name in ("functions", "cases") if (folder / f"{name}.py").is_file() or (folder / name).is_dir()]
+    return ("oracle", *(there or ["cases"]), "mistakes")
+
+
 def imported(assignment: Assignment) -> tuple[dict[str, ModuleType], list[Fault]]:
     """The generator's modules as far as they can be imported, and why the others cannot."""
     package = package_of(assignment)
     folder = assignment.folder
     modules: dict[str, ModuleType] = {}
     faults: list[Fault] = []
-    for name in GENERATOR:
+    for name in generator_modules(folder):
         path = folder / name / "__init__.py" if (folder / name).is_dir() else folder / f"{name}.py"
 
         def call(name: str = name) -> ModuleType:

@@ -139,7 +139,7 @@ def hint_of_failure(
 
 def _of_this(item: Item, case: Case, mismatch: Mismatch) -> str:
     """What the item says of the value that is wrong, or of the case; "" where it says nothing of either."""
-    return item.hints.get(mismatch.expectation.name) or item.hints.get(case.id, "")
+    return item.hints.get(mismatch.expectation.name) or item.hints.get(case.id) or case.hint
 
 
 def hint_of_hidden(item: Item, mismatch: Mismatch | None, simpler: str = "", values: str = TORCH) -> str:

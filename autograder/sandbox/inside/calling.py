@@ -12,6 +12,7 @@ code and judges nothing. torch and NumPy are looked up, never imported: arrays, 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import json
@@ -59,8 +60,10 @@ def call(
     params["aliases"]     {argument: {"of": name}}: the same object; with "times" and "plus", a times it plus b
     params["graphs"]      {input: name}: the same numbers, which carry the graph of the other
     params["transposed"]  inputs whose last two axes are exchanged in memory: the same numbers, not contiguous
+    params["sliced"]      inputs that are every second entry of a larger array along the first axis
     params["formulas"]    {argument: {"of": "x", "is": "x * x - 2"}}: a function, whose calls are counted and traced
     params["stand_ins"]   {name in the student's module: formula}: what the function calls in place of its own
+    params["recording"]   False where the caller records no gradients: what comes back must do without a graph
     params["raises"]      {fact: {argument: value}}: further calls with these arguments instead, which should raise;
                           {"of": name} is another argument, input or object. What is no argument is passed by name
     own                   {name: object}: what the assignment's own code makes for arguments and for `raises`
@@ -84,7 +87,7 @@ def call(
     for fact, replaced in {"": {}, **params.get("raises", {})}.items():  # all from one line: the stack tells none apart
         given = {**named} | {name: _instead(one, named, values, name in inputs) for name, one in replaced.items()}
         more = [name for name in replaced if name not in params["arguments"]]
-        with standing_in([student], with_stand_ins):
+        with standing_in([student], with_stand_ins), _recording(params.get("recording", True)):
             found, error = attempt(functools.partial(called, function, given, params, more, in_place=in_place))
         if fact:
             facts[fact] = described(error)
@@ -93,6 +96,11 @@ def call(
         else:
             returned, facts = _seen(found, inputs, named, params, leaves, {**formulas, **with_stand_ins})
     return returned, facts
+
+
+def _recording(records: bool) -> contextlib.AbstractContextManager[Any]:
+    """The caller's own torch.no_grad() where it records no gradients."""
+    return contextlib.nullcontext() if records else sys.modules[TORCH].no_grad()
 
 
 def _seen(
@@ -126,7 +134,56 @@ def _inputs(inputs: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, A
     for name in params.get("transposed", ()):
         exchanged = found[name].swapaxes(-1, -2)
         found[name] = (exchanged.contiguous() if values == TORCH else exchanged.copy()).swapaxes(-1, -2)
+    for name in params.get("sliced", ()):
+        found[name] = _sliced(found[name], values)
     return {name: _given(array, values) for name, array in found.items()}
+
+
+def _sliced(array: Any, values: str) -> Any:
+    """The same numbers, not contiguous: every second entry of an array that holds each of them twice."""
+    if not array.ndim or values == PYTHON:
+        return array
+    twice = array.repeat_interleave(2, 0) if values == TORCH else array.repeat(2, 0)
+    return twice[::2]
+
+
+def again(
+    student: ModuleType, inputs: Mapping[str, Any], params: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Call one function several times, with other numbers of the same sizes, and say what came back.
+
+    params["calls"]   further calls after the one that `call` has parameters for: {argument: number, or {"input": name}}
+                      replaced in each
+
+    What the k-th call returns is called "<name> <k>". All are looked at after the last call. Each call gets arrays of
+    its own: whether one writes into its arguments is other cases' business.
+    """
+    function, values = getattr(student, params["function"]), params.get("values", TORCH)
+    first = {**params.get("given", {}), **inputs}
+    rounds = [first]
+    for entry in params["calls"]:
+        rounds.append(
+            first | {name: inputs[one["input"]] if isinstance(one, dict) else one for name, one in entry.items()}
+        )
+    found = []
+    for named in rounds:
+        arrays = {
+            name: named[name].clone() if _is_tensor(named[name]) else copy.copy(named[name])
+            for name in params["arguments"]
+        }
+        found.append(
+            called(
+                function,
+                {name: _given(one, values) if name in inputs else one for name, one in arrays.items()},
+                params,
+                in_place=True,
+            )
+        )
+    returned: dict[str, Any] = {}
+    for number, answer in enumerate(found, start=1):
+        parts = parts_of(answer, params["returns"], values, exact=params.get("exact", False))
+        returned |= {f"{name} {number}": part for name, part in parts.items()}
+    return returned, {}
 
 
 def _derived(named: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,160 @@
+"""Declare a graded function: how its arguments are drawn, what is true of it, what it is.
+
+    update_values = Function(
+        "update_values",
+        {"estimates": "float[run action]", "counts": "int[run action]", "actions": "int[run]", "rewards": "float[run]"},
+        {"estimates": "float[run action]", "counts": "int[run action]"},
+        sizes={"run": (1, 5, 12), "action": (1, 3, 6)},
+        draws={"usual": updates, "fresh": first_updates},
+    )
+
+The laws (`autograder.authoring.laws`) derive from it the cases of each item and the trials of a counterexample.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from autograder.authoring.declarations import Misnamed
+
+Arguments = Mapping[str, Any]
+Draw = Callable[..., Arguments]
+SHAPE = re.compile(r"(float|int|bool)\[(.*)\]|float|int|bool|word|function|other")
+USUAL = "usual"
+
+
+@dataclass(frozen=True)
+class Error:
+    """A call that must raise.
+
+    instead   argument → what stands instead: a value, or a function of the usual arguments
+    mentions  words that the message must hold
+    """
+
+    instead: Mapping[str, Any]
+    mentions: Sequence[str] = ()
+    kind: str = "ValueError"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A call with fixed numbers, the same in every set: its title and its arguments."""
+
+    title: str
+    arguments: Arguments
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Function:
+    """What a graded function is.
+
+    name        of the student's function and of the oracle's; the oracle's gradients are those of `<name>_gradient`
+    arguments   in order: "float[batch trial]", "int[run 2]", "bool[...]", "float", "int", "word", "function", "other"
+    returns     shape of what comes back, {name: shape} of several; None where it is compared as it is
+    sizes       axis → its least, public and hidden size; no two public ones and no two hidden ones alike
+    draws       name → function (rng, **sizes) → arguments; "usual" first. One may leave out an optional argument
+    values      what arrays are: "torch", "numpy", "python"
+    kind        what must come back where `kind` is judged: "a NumPy array", "a tuple of 2"
+    dtypes      what floating arguments come in; the first is the usual one
+    leaves      arguments that are differentiated; constants: those that must receive no gradient
+    defaults    optional argument → its default, which the handout states
+    falsy       optional argument → a falsy value that means what it says: {"epsilon": 0.0}
+    words       argument → the words that it may be; others must raise ValueError with the word in the message
+    errors      name → call that must raise ValueError
+    examples    case → fixed numbers
+    fixed       arguments whose values a counterexample may not simplify (whole numbers are never simplified)
+    valid       whether the contract speaks of such arguments (of counterexamples that were made simpler)
+    tolerances  draw → {"rtol": …, "atol": …} where usual ones are too strict
+    options     more that `Calls.case` takes
+    probe       of probes.py that calls it; params: more parameters of that probe
+    off         law → why it does not hold
+    """
+
+    name: str
+    arguments: Mapping[str, str]
+    returns: str | Mapping[str, str] | None
+    sizes: Mapping[str, tuple[int, int, int]]
+    draws: Mapping[str, Draw]
+    values: str = "torch"
+    kind: str = ""
+    dtypes: Sequence[str] = ("float64",)
+    leaves: Sequence[str] = ()
+    constants: Sequence[str] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    falsy: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    errors: Mapping[str, Error] = field(default_factory=dict)
+    examples: Mapping[str, Example] = field(default_factory=dict)
+    fixed: Sequence[str] = ()
+    valid: Callable[[Arguments], bool] = lambda arguments: True
+    tolerances: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    probe: str = "call"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    off: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise Misnamed where a part names what another does not have."""
+        for argument, shape in self.arguments.items():
+            if not SHAPE.fullmatch(shape):
+                right = '"float[batch trial]", "int[run 2]", "float", "word", "function" or "other"'
+                raise Misnamed(f"{self.name}: {argument} is {shape!r}", right)
+            if unknown := [axis for axis in self.axes(argument) if axis not in self.sizes and not axis.isdigit()]:
+                raise Misnamed(f"{self.name}: {argument} has the axis {unknown[0]!r}", "an axis that `sizes` names")
+        for part in ("leaves", "constants", "defaults", "falsy", "words", "fixed"):
+            if unknown := [name for name in getattr(self, part) if name not in self.arguments]:
+                raise Misnamed(f"{part} of {self.name} names {unknown[0]!r}", f"one of {', '.join(self.arguments)}")
+        for place in (1, 2):
+            sizes = [several[place] for several in self.sizes.values()]
+            if len(set(sizes)) < len(sizes):
+                raise Misnamed(f"two axes of {self.name} have one size: {sizes}", "different ones")
+
+    def axes(self, argument: str) -> tuple[str, ...]:
+        """Name the axes of an argument; none of a number or of what is no array."""
+        found = SHAPE.fullmatch(self.arguments[argument])
+        return tuple((found[2] or "").split()) if found else ()
+
+    def is_array(self, argument: str) -> bool:
+        """Tell whether an argument is an array."""
+        return "[" in self.arguments[argument]
+
+    def is_float(self, argument: str) -> bool:
+        """Tell whether an argument is a floating array."""
+        return self.arguments[argument].startswith("float[")
+
+    @cached_property
+    def returned(self) -> str | Mapping[str, str] | None:
+        """Axes of what comes back, as `Calls.case` takes them."""
+        if isinstance(self.returns, Mapping):
+            return {name: _axes_of(shape) for name, shape in self.returns.items()}
+        return None if self.returns is None else _axes_of(self.returns)
+
+    def sized(self, place: Literal[0, 1, 2], **others: int) -> dict[str, int]:
+        """Say all sizes: the least, public or hidden ones, but for `others`."""
+        return {axis: several[place] for axis, several in self.sizes.items()} | others
+
+    def drawn(self, draw: str, rng: np.random.Generator, sizes: Mapping[str, int], dtype: str = "") -> dict[str, Any]:
+        """Draw arguments in the order of the signature; floating arrays come in `dtype`, the first one if none."""
+        found = self.draws[draw](rng, **sizes)
+        dtype = dtype or self.dtypes[0]
+        return {name: self._given(name, found[name], dtype) for name in self.arguments if name in found}
+
+    def _given(self, name: str, argument: Any, dtype: str) -> Any:
+        if not self.is_array(name) or argument is None:
+            return argument.item() if isinstance(argument, np.generic) else argument
+        array = np.asarray(argument)
+        if self.is_float(name):
+            return array.astype(dtype)
+        return array.astype("bool" if self.arguments[name].startswith("bool") else "int64")
+
+
+def _axes_of(shape: str) -> str:
+    found = SHAPE.fullmatch(shape)
+    return (found[2] or "") if found else ""

@@ -1,0 +1,280 @@
+"""Derive from declarations and laws the cases of an assignment's items, and the trials of a counterexample."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from autograder.authoring.calls import Calls
+from autograder.authoring.declarations import Draft, Expectation, Misnamed, generator_for
+from autograder.authoring.drafts.draws import Formula
+from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Function
+from autograder.authoring.laws.errors import ERRORS
+from autograder.authoring.laws.falsy import FALSY
+from autograder.authoring.laws.form import DTYPE, KIND, UNMODIFIED
+from autograder.authoring.laws.gradient import CONSTANTS, GRADIENT
+from autograder.authoring.laws.law import Call, Law, Place
+from autograder.authoring.laws.layout import LAYOUT
+from autograder.authoring.laws.signature import SIGNATURE
+from autograder.authoring.laws.sizes import SIZES
+from autograder.authoring.laws.state import STATE
+from autograder.authoring.laws.values import VALUES
+from autograder.grading.counterexamples.trials import Trial
+from autograder.grading.items import Assignment, Item
+from autograder.vocabulary.report import Visibility
+
+LAWS: Mapping[str, Law] = {
+    law.name: law
+    for law in (
+        VALUES, GRADIENT, CONSTANTS, DTYPE, KIND, UNMODIFIED, SIZES, LAYOUT, STATE, SIGNATURE, FALSY, ERRORS,
+    )
+}  # fmt: skip
+PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}
+STEPS = 20  # trials over which sizes grow from the least to public ones; those after have public ones
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A case to be: its name, the law that adds it, how it is called."""
+
+    case: str
+    visibility: Visibility
+    function: Function
+    law: Law
+    call: Call
+    aspects: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Exam:
+    """What the declarations of an assignment give its items."""
+
+    oracle: ModuleType
+    functions: Mapping[str, Function]
+
+    @classmethod
+    def of(cls, oracle: ModuleType, *functions: Function) -> Exam:
+        """Examine these functions by what the oracle says of them: `EXAM = Exam.of(oracle, …)` in functions.py."""
+        return cls(oracle, {function.name: function for function in functions})
+
+    def planned(self, item: Item) -> list[Planned]:
+        """List the cases of an item, without drawing anything."""
+        if not item.laws:
+            return []
+        function, laws = self._function(item), [_law(name, item) for name in item.laws]
+        laws = [law for law in laws if law.name not in function.off]
+        aspects = frozenset().union(*(law.aspects for law in laws))
+        draws = item.draws or (USUAL,)
+        if unknown := [draw for draw in draws if draw not in function.draws]:
+            raise Misnamed(f"{item.id} names the draw {unknown[0]!r}", f"one of {', '.join(function.draws)}")
+        found: list[Planned] = []
+        for visibility, place in PLACES.items():
+            named: dict[str, Planned] = {}
+            for law in laws:
+                for call in law.calls(function, draws, place) if law.calls else ():
+                    case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
+                    judged = aspects or frozenset({"values"})
+                    named.setdefault(case, Planned(case, visibility, function, law, call, judged))
+            found += named.values()
+        for name in item.examples:
+            example = function.examples[name]
+            call = Call(name, example.title, USUAL, functools.partial(_fixed, example), example.options, example=True)
+            found.insert(0, Planned(name, "public", function, VALUES, call, aspects or frozenset({"values"})))
+        return found
+
+    def expanded(self, assignment: Assignment) -> Assignment:
+        """List the derived cases in the items, after those that they name themselves."""
+        return replace(assignment, items=tuple(self._expanded(item) for item in assignment.items))
+
+    def _expanded(self, item: Item) -> Item:
+        planned = self.planned(item)
+        names = {kind: tuple(one.case for one in planned if one.visibility == kind) for kind in PLACES}
+        return replace(item, public=item.public + names["public"], hidden=item.hidden + names["hidden"])
+
+    def drafts(self, assignment: Assignment, secret: str, draw: Any) -> Iterator[Draft]:
+        """Draw every derived case."""
+        for item in assignment.items:
+            for planned in self.planned(item):
+                yield self.draft(planned, secret, draw)
+
+    def draft(self, planned: Planned, secret: str, draw: Any) -> Draft:
+        """Draw one case."""
+        call = planned.call
+
+        def anew(number: int = 0) -> Draft:
+            key = f"{planned.case} {number}" if number else planned.case
+            return self._called(planned, call.arguments(generator_for(secret, key)), secret, draw)
+
+        made = anew()
+        return made if call.finish is None else call.finish(made, anew)
+
+    def _called(self, planned: Planned, arguments: Mapping[str, Any], secret: str, draw: Any) -> Draft:
+        function, call, aspects = planned.function, planned.call, planned.aspects
+        calls = Calls(secret, draw, self.oracle, function.values)  # type: ignore[arg-type]
+        options = {**function.options, **call.options}
+        kinds = {name: kind for name, (_, _, kind) in options.get("raises", {}).items()}
+        if kinds:
+            raised = options["raises"].items()
+            options["raises"] = {name: (_resolved(instead, arguments), words) for name, (instead, words, _) in raised}
+        differentiated: dict[str, Any] = {
+            "leaves": [name for name in function.leaves if name in arguments] if "gradient" in aspects else [],
+            "constants": [name for name in function.constants if name in arguments] if "constants" in aspects else [],
+        }
+        more = {**function.tolerances.get(call.draw, {}), **({} if "raises" in options else differentiated), **options}
+        draft = calls.case(
+            planned.case,
+            call.title,
+            function.name,
+            arguments,
+            function.returned,
+            kind=function.kind,
+            free=[*arguments],
+            square="sizes are the law's",
+            zero="values are the draw's",
+            example=call.example,
+            **more,
+        )
+        answer = functools.partial(_judged, draft.answer, aspects, kinds)
+        params = {**draft.params, **function.params, **call.params}
+        return replace(draft, probe=function.probe, answer=answer, params=params, hint=planned.law.hint)
+
+    def _function(self, item: Item) -> Function:
+        if item.function not in self.functions:
+            raise Misnamed(
+                f"{item.id} is judged by laws, and functions.py declares no {item.function}", "a Function of that name"
+            )
+        return self.functions[item.function]
+
+    # Counterexamples
+
+    def chased(self, items: Sequence[Item]) -> dict[str, Callable[[np.random.Generator, int], Trial]]:
+        """Say of each item that judges values, gradients or errors how its trials are drawn."""
+        wanted = {"values", "gradient", "constants", "errors", "falsy"}
+        return {item.id: functools.partial(self._trial, item) for item in items if wanted & {*item.laws}}
+
+    def _trial(self, item: Item, rng: np.random.Generator, number: int) -> Trial:
+        function = self._function(item)
+        draws = item.draws or (USUAL,)
+        share = min(number, STEPS) / STEPS
+        sizes = {axis: round(least + share * (public - least)) for axis, (least, public, _) in function.sizes.items()}
+        laws = [LAWS[name] for name in item.laws if name not in function.off]
+        aspects = frozenset().union(*(law.aspects for law in laws)) or frozenset({"values"})
+        draw = draws[number % len(draws)]
+        call = Call("", "", draw, lambda rng: function.drawn(draw, rng, sizes))
+        others = [
+            one
+            for law in laws
+            if law in (FALSY, ERRORS) and law.calls
+            for place in PLACES.values()
+            for one in law.calls(function, draws, place)
+        ]
+        if others and (number % 2 or "values" not in item.laws):
+            call = others[number // 2 % len(others)]
+        draft = self._called(Planned("", "public", function, VALUES, call, aspects), call.arguments(rng), "", None)
+        axes = {name: " ".join(function.axes(name)) for name in draft.inputs}
+        least = {axis: several[0] for axis, several in function.sizes.items()}
+        counts = {axis: int(axis) for names in axes.values() for axis in names.split() if axis.isdigit()}
+        fixed = tuple(name for name in draft.inputs if not function.is_float(name) or name in function.fixed)
+        return Trial(
+            draft.probe,
+            draft.inputs,
+            draft.params,
+            draft.answer,
+            shown(draft),
+            axes,
+            least | counts,
+            fixed,
+            function.valid,
+        )
+
+
+def _fixed(example: Example, rng: np.random.Generator) -> Arguments:
+    return example.arguments
+
+
+def _law(name: str, item: Item) -> Law:
+    if name not in LAWS:
+        raise Misnamed(f"{item.id} names the law {name!r}", f"one of {', '.join(LAWS)}")
+    return LAWS[name]
+
+
+def _resolved(instead: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Compute what stands instead of an argument where that depends on the usual arguments."""
+    return {
+        name: value(arguments) if callable(value) and not isinstance(value, Formula) else value
+        for name, value in instead.items()
+    }
+
+
+def _judged(
+    answer: Callable[..., Sequence[Expectation]],
+    aspects: frozenset[str],
+    kinds: Mapping[str, str],
+    inputs: Any,
+    params: Any,
+) -> list[Expectation]:
+    """Keep of what holds of a call what the item's laws look at."""
+    found = [kept for one in answer(inputs, params) if (kept := _kept(one, aspects)) is not None]
+    return [replace(one, value={**one.value, "type": kinds[one.name]}) if one.name in kinds else one for one in found]
+
+
+def _kept(one: Expectation, aspects: frozenset[str]) -> Expectation | None:
+    """Leave out an expectation that no law of the item looks at, or forgive it what none does."""
+    if one.kind == "unchanged":
+        return one if "unmodified" in aspects else None
+    if one.kind == "gradient":
+        return one if "gradient" in aspects else None
+    if one.kind == "fact" and one.name == "kind":
+        return one if "kind" in aspects else None
+    if one.kind == "fact" and one.name.startswith("pull of "):
+        return one if "constants" in aspects else None
+    if one.kind == "value":
+        forgiven = tuple(what for what in ("values", "dtype") if what not in aspects)
+        return replace(one, forgiven=forgiven, attached=one.attached if "gradient" in aspects else None)
+    return one
+
+
+def shown(draft: Draft) -> dict[str, str]:
+    """Write the call of a draft as a student may type it, for each thing that is looked at."""
+    params = draft.params
+    words = {name: f"{{{name}}}" for name in draft.inputs} | {
+        name: repr(one) for name, one in params.get("given", {}).items()
+    }
+    formulas = {
+        name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in params.get("formulas", {}).items()
+    }
+    words |= formulas
+
+    def call(**instead: str) -> str:
+        said = words | instead
+        names = [*params["arguments"], *(name for name in instead if name not in params["arguments"])]
+        arguments = [
+            f"{name}={said[name]}"
+            if name in params.get("by_name", ()) or name not in params["arguments"]
+            else said[name]
+            for name in names
+        ]
+        return f"{params['function']}({', '.join(arguments)})"
+
+    texts = {"": call()}
+    if len(params["returns"]) > 1:
+        texts |= {name: f"{call()}[{place}]" for place, name in enumerate(params["returns"])}
+    for name in draft.inputs:
+        texts[f"{name} afterwards"] = f"{name} = {{{name}}}\n{call(**{name: name})}\n{name}"
+    for name in (*params.get("leaves", ()), *params.get("constants", ())):
+        told = f"{name} = {{{name}}}.requires_grad_()\n{call(**{name: name})}.sum().backward()\n{name}.grad"
+        texts |= {f"gradient {name}": told, f"pull of {name}": told}
+    for name, instead in params.get("raises", {}).items():
+        texts[name] = call(**{argument: _typed(value, params) for argument, value in instead.items()})
+    return texts
+
+
+def _typed(value: Any, params: Mapping[str, Any]) -> str:
+    if isinstance(value, list) and params.get("values", "torch") != "python":
+        return f"{'np.array' if params['values'] == 'numpy' else 'torch.tensor'}({value})"
+    return repr(value)

@@ -1,0 +1,39 @@
+"""What comes back has the dtype and kind that the handout says, and arguments are left as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autograder.authoring.laws.declaration import USUAL, Function
+from autograder.authoring.laws.law import Call, Law, Place, shown_sizes, usual_call
+from autograder.authoring.laws.values import calls as usual_calls
+
+
+def in_each_dtype(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
+    """Call each draw in each dtype, those of one draw in turn: what is public in one is hidden in the other."""
+    sizes = function.sized(place)
+    for number, draw in enumerate(draws):
+        dtypes = [*function.dtypes]
+        for dtype in dtypes if len(draws) == 1 else [dtypes[(number + place) % len(dtypes)]]:
+            title = f"{dtype} stays {dtype}: {shown_sizes(sizes)}"
+            label = dtype if draw == USUAL else f"{draw}-{dtype}"
+            yield usual_call(function, draw, label, title, sizes, dtype=dtype)
+
+
+DTYPE = Law(
+    "dtype",
+    "What comes back has the dtype of the numbers that go in.",
+    "Which dtype goes in, which comes out, and which does each step in between have?",
+    in_each_dtype,
+    frozenset({"dtype"}),
+)
+KIND = Law(
+    "kind", "What comes back is of the kind that the docstring says.", "", usual_calls, frozenset({"kind", "dtype"})
+)
+UNMODIFIED = Law(
+    "unmodified",
+    "No function changes its arguments.",
+    "What do the caller's arguments hold after the call?",
+    usual_calls,
+    frozenset({"unmodified"}),
+)

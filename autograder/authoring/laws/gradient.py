@@ -1,0 +1,54 @@
+"""Gradients reach what they should, are right, and are cut where something is a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autograder.authoring.laws.declaration import Function
+from autograder.authoring.laws.law import Call, Law, Place, usual_call
+from autograder.authoring.laws.values import calls as usual_calls
+
+
+def gradient_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
+    """Make usual calls, whose gradients are looked at, and one for a caller who records none."""
+    yield from usual_calls(function, draws, place)
+    sizes, params = function.sized(place), {"recording": False}
+    yield usual_call(function, draws[0], "no-grad", "under torch.no_grad()", sizes, params=params, leaves=[])
+
+
+def constants_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
+    """Let each constant require a gradient, be the very tensor that is differentiated, and carry its graph."""
+    yield from usual_calls(function, draws, place)
+    sizes = function.sized(place)
+    for constant in function.constants:
+        label = constant.replace("_", "-")
+        for leaf in function.leaves:
+
+            def shared(arguments: dict[str, object], leaf: str = leaf, constant: str = constant) -> dict[str, object]:
+                return arguments | ({constant: arguments[leaf]} if constant in arguments else {})
+
+            if function.axes(leaf) == function.axes(constant):
+                title = f"{constant} is the same tensor as {leaf}"
+                alias = {"aliases": {constant: {"of": leaf}}}
+                yield usual_call(
+                    function, draws[0], f"{label}-shared", title, sizes, change=shared, params=alias, constants=[]
+                )
+            title = f"{constant} carries the graph of {leaf}"
+            graph = {"graphs": {constant: leaf}}
+            yield usual_call(function, draws[0], f"{label}-graph", title, sizes, params=graph, constants=[])
+
+
+GRADIENT = Law(
+    "gradient",
+    "A result can be differentiated with respect to what depends on the weights.",
+    "Is what you return still connected to the tensor that it should be differentiated by, and is no step cut?",
+    gradient_calls,
+    frozenset({"gradient"}),
+)
+CONSTANTS = Law(
+    "constants",
+    "What the docstring calls a constant receives no gradient.",
+    "Which arguments are constants, and which step keeps a gradient from reaching them?",
+    constants_calls,
+    frozenset({"constants", "gradient"}),
+)

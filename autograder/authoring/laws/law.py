@@ -1,0 +1,74 @@
+"""What a law is: the calls that it adds to an item, and what it looks at in every call of that item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from autograder.authoring.declarations import Draft
+from autograder.authoring.laws.declaration import Function
+
+Place = Literal[1, 2]  # of the sizes: public, hidden
+
+
+@dataclass(frozen=True)
+class Call:
+    """A planned case: the end of its name, its title, and how its arguments are drawn.
+
+    draw      the name of the draw whose tolerances count
+    arguments (rng) → arguments
+    options   of `Calls.case`: transposed, by_name, raises
+    params    more parameters of the probe: aliases, graphs, recording
+    finish    makes another draft of the one that was made, such as several calls of one: (draft, draft anew) → draft
+    examples  whether the numbers are the same in every set
+    """
+
+    label: str
+    title: str
+    draw: str
+    arguments: Callable[[np.random.Generator], Mapping[str, Any]]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    finish: Callable[[Draft, Callable[[int], Draft]], Draft] | None = None
+    example: bool = False
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law that holds for every function whose declaration does not switch it off.
+
+    sentence  what students are told, once, at the top of their module
+    hint      what a student is asked whose answer breaks it; "" where the item's own hint says more
+    calls     the calls that it adds: (function, draws of the item, place) → calls
+    aspects   what it looks at in all calls of an item: "values", "dtype", "kind", "unmodified", "gradient", "constants"
+    """
+
+    name: str
+    sentence: str
+    hint: str = ""
+    calls: Callable[[Function, Sequence[str], Place], Iterator[Call]] | None = None
+    aspects: frozenset[str] = frozenset()
+
+
+def usual_call(
+    function: Function,
+    draw: str,
+    label: str,
+    title: str,
+    sizes: Mapping[str, int],
+    *,
+    dtype: str = "",
+    change: Callable[[dict[str, Any]], Mapping[str, Any]] = lambda arguments: arguments,
+    params: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Call:
+    """Plan a call with arguments of that draw and those sizes, after `change`."""
+    return Call(label, title, draw, lambda rng: change(function.drawn(draw, rng, sizes, dtype)), options, params or {})
+
+
+def shown_sizes(sizes: Mapping[str, int]) -> str:
+    """Say the sizes of a call: `run 5, action 3`."""
+    return ", ".join(f"{axis} {size}" for axis, size in sizes.items())

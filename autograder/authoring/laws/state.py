@@ -1,0 +1,73 @@
+"""A call depends on its arguments alone, and what it returned stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autograder.authoring.declarations import Draft, Expectation, Refusal
+from autograder.authoring.laws.declaration import Function
+from autograder.authoring.laws.law import Call, Law, Place, shown_sizes
+from autograder.sandbox.observation import Array
+
+DRAWS = 8  # among which the other call is looked for whose answers all differ from the first
+
+
+def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
+    """Call with one draw's arguments, then with one of them at a time from another draw, then with all of them."""
+    sizes = {axis: size + 1 for axis, size in function.sized(place).items()}  # of no other case: a cache is empty
+
+    def drawn(rng: Any) -> Mapping[str, Any]:
+        return function.drawn(draws[0], rng, sizes)
+
+    yield Call("again", f"one call after another, each of {shown_sizes(sizes)}", draws[0], drawn, finish=together)
+
+
+def together(first: Draft, anew: Callable[[int], Draft]) -> Draft:
+    """Make one case of the calls; raises Refusal where no draw tells the calls apart."""
+    for number in range(1, DRAWS):
+        found = _several(first, anew(number))
+        if _tells(found):
+            return found
+    raise Refusal(f"{first.case}: no draw gives each further call another answer than the first.", first.case)
+
+
+def _several(draft: Draft, other: Draft) -> Draft:
+    inputs = {**draft.inputs, **{f"other {name}": array for name, array in other.inputs.items()}}
+    given, elsewhere = draft.params.get("given", {}), other.params.get("given", {})
+    instead: dict[str, Any] = {name: {"input": f"other {name}"} for name in draft.inputs}
+    instead |= {name: elsewhere[name] for name, number in given.items() if number != elsewhere.get(name, number)}
+    entries = [*({name: instead[name]} for name in draft.params["arguments"] if name in instead), instead]
+
+    def answer(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
+        found: list[Expectation] = []
+        for number, entry in enumerate([{}, *params["calls"]], start=1):
+            named = {name: inputs[name] for name in draft.inputs}
+            named |= {name: inputs[one["input"]] for name, one in entry.items() if isinstance(one, dict)}
+            numbers = {**params.get("given", {}), **{name: entry[name] for name in entry if name not in named}}
+            found += [
+                replace(one, name=f"{one.name} {number}", what=f"{one.what} of call {number}")
+                for one in draft.answer(named, {**params, "given": numbers})
+                if one.kind == "value"
+            ]
+        return found
+
+    params = {**draft.params, "calls": entries}
+    return replace(draft, probe="again", inputs=inputs, answer=answer, params=params, free=(*draft.free, *inputs))
+
+
+def _tells(draft: Draft) -> bool:
+    found = [one.array.tobytes() for one in draft.answer(draft.inputs, draft.params) if one.array is not None]
+    parts = len(draft.params["returns"])
+    rounds = [found[start : start + parts] for start in range(0, len(found), parts)]
+    return all(one != rounds[0] for one in rounds[1:])
+
+
+STATE = Law(
+    "state",
+    "A call depends on its arguments alone, and what it returned stays as it was.",
+    "Try each of these calls by itself, in a fresh Python. Where it is right there, what do you keep from one call to "
+    "the next, and who writes into it?",
+    calls,
+)
