@@ -1,4 +1,4 @@
-"""What the docstring forbids raises an exception of its type, ValueError as a rule, and the message names what is wrong."""
+"""What the docstring forbids raises, ValueError as a rule, and the message names what is wrong."""
 
 from __future__ import annotations
 
