@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -18,7 +19,7 @@ from autograder.authoring.laws.errors import ERRORS
 from autograder.authoring.laws.falsy import FALSY
 from autograder.authoring.laws.form import DTYPE, KIND, UNMODIFIED
 from autograder.authoring.laws.gradient import CONSTANTS, GRADIENT
-from autograder.authoring.laws.law import Call, Law, Place
+from autograder.authoring.laws.law import Call, Law, Place, shown_sizes, usual_call
 from autograder.authoring.laws.layout import LAYOUT
 from autograder.authoring.laws.signature import SIGNATURE
 from autograder.authoring.laws.sizes import SIZES
@@ -62,10 +63,19 @@ class Exam:
         """Examine these functions by what the oracle says of them: `EXAM = Exam.of(oracle, …)` in functions.py."""
         return cls(oracle, {function.name: function for function in functions})
 
-    def planned(self, item: Item) -> list[Planned]:
-        """List the cases of an item, without drawing anything."""
-        if not item.laws:
-            return []
+    def planned(self, assignment: Assignment) -> dict[str, list[Planned]]:
+        """List the cases of each item, without drawing anything.
+
+        No two cases of a function have the same sizes, so that what one leaves behind shows in the law of state alone.
+        """
+        taken: dict[str, set[tuple[int, ...]]] = {}
+        found = {}
+        for item in assignment.items:
+            planned = self._planned(item) if item.laws else []
+            found[item.id] = [_with_sizes_of_its_own(one, taken.setdefault(item.function, set())) for one in planned]
+        return found
+
+    def _planned(self, item: Item) -> list[Planned]:
         function, laws = self._function(item), [_law(name, item) for name in item.laws]
         laws = [law for law in laws if law.name not in function.off]
         aspects = frozenset().union(*(law.aspects for law in laws))
@@ -83,23 +93,24 @@ class Exam:
             found += named.values()
         for name in item.examples:
             example = function.examples[name]
-            call = Call(name, example.title, USUAL, functools.partial(_fixed, example), example.options, example=True)
+            call = Call(
+                name, example.title, USUAL, functools.partial(_fixed, example), options=example.options, example=True
+            )
             found.insert(0, Planned(name, "public", function, VALUES, call, aspects or frozenset({"values"})))
         return found
 
     def expanded(self, assignment: Assignment) -> Assignment:
         """List the derived cases in the items, after those that they name themselves."""
-        return replace(assignment, items=tuple(self._expanded(item) for item in assignment.items))
-
-    def _expanded(self, item: Item) -> Item:
-        planned = self.planned(item)
-        names = {kind: tuple(one.case for one in planned if one.visibility == kind) for kind in PLACES}
-        return replace(item, public=item.public + names["public"], hidden=item.hidden + names["hidden"])
+        items = []
+        for item, planned in zip(assignment.items, self.planned(assignment).values(), strict=True):
+            names = {kind: tuple(one.case for one in planned if one.visibility == kind) for kind in PLACES}
+            items.append(replace(item, public=item.public + names["public"], hidden=item.hidden + names["hidden"]))
+        return replace(assignment, items=tuple(items))
 
     def drafts(self, assignment: Assignment, secret: str, draw: Any) -> Iterator[Draft]:
         """Draw every derived case."""
-        for item in assignment.items:
-            for planned in self.planned(item):
+        for several in self.planned(assignment).values():
+            for planned in several:
                 yield self.draft(planned, secret, draw)
 
     def draft(self, planned: Planned, secret: str, draw: Any) -> Draft:
@@ -108,7 +119,7 @@ class Exam:
 
         def anew(number: int = 0) -> Draft:
             key = f"{planned.case} {number}" if number else planned.case
-            return self._called(planned, call.arguments(generator_for(secret, key)), secret, draw)
+            return self._called(planned, call.arguments(generator_for(secret, key), call.sizes), secret, draw)
 
         made = anew()
         return made if call.finish is None else call.finish(made, anew)
@@ -165,7 +176,7 @@ class Exam:
         laws = [LAWS[name] for name in item.laws if name not in function.off]
         aspects = frozenset().union(*(law.aspects for law in laws)) or frozenset({"values"})
         draw = draws[number % len(draws)]
-        call = Call("", "", draw, lambda rng: function.drawn(draw, rng, sizes))
+        call = usual_call(function, draw, "", "", sizes)
         others = [
             one
             for law in laws
@@ -175,7 +186,9 @@ class Exam:
         ]
         if others and (number % 2 or "values" not in item.laws):
             call = others[number // 2 % len(others)]
-        draft = self._called(Planned("", "public", function, VALUES, call, aspects), call.arguments(rng), "", None)
+        draft = self._called(
+            Planned("", "public", function, VALUES, call, aspects), call.arguments(rng, call.sizes), "", None
+        )
         axes = {name: " ".join(function.axes(name)) for name in draft.inputs}
         least = {axis: several[0] for axis, several in function.sizes.items()}
         counts = {axis: int(axis) for names in axes.values() for axis in names.split() if axis.isdigit()}
@@ -193,7 +206,29 @@ class Exam:
         )
 
 
-def _fixed(example: Example, rng: np.random.Generator) -> Arguments:
+def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Planned:
+    """Make usual sizes larger, as little as it takes, until no case of the function before has the same; say them."""
+    call, usual = planned.call, planned.function.sized(PLACES[planned.visibility])
+    free = [axis for axis, size in call.sizes.items() if size == usual[axis]]
+    for several in _steps(len(free)):
+        sizes = {**call.sizes, **{axis: usual[axis] + step for axis, step in zip(free, several, strict=True)}}
+        differ = len(set(sizes.values())) == len(sizes) or len(set(call.sizes.values())) < len(sizes)
+        key = (*sizes.values(),)[-2:]  # what is kept by size is kept by run and action as a rule, whatever the steps
+        if differ and key not in taken:
+            break
+    taken.add(key)
+    title = ": ".join(filter(None, (call.title, shown_sizes(sizes)))) if sizes else call.title
+    return replace(planned, call=replace(call, title=title, sizes=sizes))
+
+
+@functools.lru_cache
+def _steps(axes: int) -> list[tuple[int, ...]]:
+    """List by how much each of so many axes may be larger, the least in all first."""
+    most = {1: 40, 2: 10}.get(axes, 5)
+    return sorted(itertools.product(range(most), repeat=axes), key=lambda several: (sum(several), several))
+
+
+def _fixed(example: Example, rng: np.random.Generator, sizes: Mapping[str, int]) -> Arguments:
     return example.arguments
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autograder.authoring.laws.declaration import USUAL, Function
-from autograder.authoring.laws.law import Call, Law, Place, shown_sizes, usual_call
+from autograder.authoring.laws.law import Call, Law, Place, usual_call
 from autograder.authoring.laws.values import calls as usual_calls
 
 
@@ -15,7 +15,7 @@ def in_each_dtype(function: Function, draws: Sequence[str], place: Place) -> Ite
     for number, draw in enumerate(draws):
         dtypes = [*function.dtypes]
         for dtype in dtypes if len(draws) == 1 else [dtypes[(number + place) % len(dtypes)]]:
-            title = f"{dtype} stays {dtype}: {shown_sizes(sizes)}"
+            title = f"{dtype} stays {dtype}"
             label = dtype if draw == USUAL else f"{draw}-{dtype}"
             yield usual_call(function, draw, label, title, sizes, dtype=dtype)
 

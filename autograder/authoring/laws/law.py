@@ -19,7 +19,8 @@ class Call:
     """A planned case: the end of its name, its title, and how its arguments are drawn.
 
     draw      the name of the draw whose tolerances count
-    arguments (rng) → arguments
+    arguments (rng, sizes) → arguments
+    sizes     of the axes; those that are the function's usual ones may be made larger, so that no two cases agree
     options   of `Calls.case`: transposed, by_name, raises
     params    more parameters of the probe: aliases, graphs, recording
     finish    makes another draft of the one that was made, such as several calls of one: (draft, draft anew) → draft
@@ -29,7 +30,8 @@ class Call:
     label: str
     title: str
     draw: str
-    arguments: Callable[[np.random.Generator], Mapping[str, Any]]
+    arguments: Callable[[np.random.Generator, Mapping[str, int]], Mapping[str, Any]]
+    sizes: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     finish: Callable[[Draft, Callable[[int], Draft]], Draft] | None = None
@@ -66,7 +68,11 @@ def usual_call(
     **options: Any,
 ) -> Call:
     """Plan a call with arguments of that draw and those sizes, after `change`."""
-    return Call(label, title, draw, lambda rng: change(function.drawn(draw, rng, sizes, dtype)), options, params or {})
+
+    def arguments(rng: np.random.Generator, sizes: Mapping[str, int]) -> Mapping[str, Any]:
+        return change(function.drawn(draw, rng, sizes, dtype))
+
+    return Call(label, title, draw, arguments, sizes, options, params or {})
 
 
 def shown_sizes(sizes: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from autograder.authoring.declarations import Draft, Expectation, Refusal
 from autograder.authoring.laws.declaration import Function
-from autograder.authoring.laws.law import Call, Law, Place, shown_sizes
+from autograder.authoring.laws.law import Call, Law, Place, usual_call
 from autograder.sandbox.observation import Array
 
 DRAWS = 8  # among which the other call is looked for whose answers all differ from the first
@@ -16,12 +16,8 @@ DRAWS = 8  # among which the other call is looked for whose answers all differ f
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Call with one draw's arguments, then with one of them at a time from another draw, then with all of them."""
-    sizes = {axis: size + 1 for axis, size in function.sized(place).items()}  # of no other case: a cache is empty
-
-    def drawn(rng: Any) -> Mapping[str, Any]:
-        return function.drawn(draws[0], rng, sizes)
-
-    yield Call("again", f"one call after another, each of {shown_sizes(sizes)}", draws[0], drawn, finish=together)
+    call = usual_call(function, draws[0], "again", "one call after another, each of one size", function.sized(place))
+    yield replace(call, finish=together)
 
 
 def together(first: Draft, anew: Callable[[int], Draft]) -> Draft:
