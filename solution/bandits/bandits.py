@@ -1,9 +1,8 @@
-"""Bandits with NumPy alone. You complete the five functions; each computes many independent runs at once.
+"""Bandits with NumPy alone: five functions, each of which computes many independent runs at once.
 
-Nothing here draws random numbers: what decides by chance is given uniform numbers, so that every answer is determined.
-No function changes its arguments. A call depends on its arguments alone, and what it returned stays as it was. What
-comes back are arrays, floats as float64, whole numbers in any integer dtype. Rounding is forgiven: about a millionth of
-each value.
+House rules, for all of them: names, order and defaults of arguments as given; no argument changed; any sizes, 1 too;
+a call depends on its arguments alone, and what it returned stays as it was. What comes back are arrays, floats as
+float64, whole numbers in any integer dtype. Rounding is forgiven: about a millionth of each value.
 """
 
 import numpy as np
@@ -17,8 +16,8 @@ def epsilon_greedy(estimates: np.ndarray, epsilon: float, uniforms: np.ndarray) 
     the greatest estimate; of equal ones the first.
 
     estimates   float[run action]
-    epsilon     float               from 0 to 1
-    uniforms    float[run 2]        from [0, 1)
+    epsilon     float
+    uniforms    float[run 2]        in [0, 1)
     returns     int[run]
     """
     ### BEGIN SOLUTION
@@ -37,14 +36,14 @@ def update_values(
 
         Q' = Q + (reward - Q) / N'
 
-    where N' counts this time as well. All other actions keep theirs, also an estimate that no reward has made: the
-    first reward of an action takes its place.
+    where N' counts this time as well. All other actions keep theirs. The first reward of an action takes the place of
+    its estimate.
 
-    estimates   float[run action]   finite, and not far larger than the rewards
+    estimates   float[run action]
     counts      int[run action]     how often each action was taken before
     actions     int[run]
     rewards     float[run]
-    returns     two new arrays: float[run action] and int[run action]
+    returns     float[run action], int[run action]
     """
     ### BEGIN SOLUTION
     runs = np.arange(len(actions))  # equivalent: rewards have seven digits in float32, and six are graded
@@ -61,11 +60,11 @@ def ucb(estimates: np.ndarray, counts: np.ndarray, c: float) -> np.ndarray:
         Q + c sqrt(ln t / N)
 
     where t is the number of the step: one more than all actions of the run so far. An action that was never taken
-    comes before all others, the first of them before the rest. No choice hangs on how a bound is rounded.
+    comes before all others, the first of them before the rest.
 
     estimates   float[run action]   Q
     counts      int[run action]     N
-    c           float               above 0
+    c           float
     returns     int[run]
     """
     ### BEGIN SOLUTION
@@ -91,8 +90,8 @@ def gradient_update(
     actions       int[run]
     rewards       float[run]
     baselines     float[run]
-    step_size     float               above 0
-    returns       float[run action]   a new array
+    step_size     float
+    returns       float[run action]
     """
     ### BEGIN SOLUTION
     weights = np.exp(preferences - preferences.max(axis=1, keepdims=True))
@@ -106,12 +105,12 @@ def epsilon_greedy_run(rewards: np.ndarray, epsilon: float, uniforms: np.ndarray
     """Return the actions that runs of the epsilon-greedy method take, and their estimates at the end.
 
     All estimates begin at 0. At each step a run takes an action as `epsilon_greedy` says, gets the reward of this
-    action at this step, and updates its estimates as `update_values` says. No choice hangs on how a mean is rounded.
+    action at this step, and updates its estimates as `update_values` says.
 
-    rewards     float[step run action]   what each action would earn, at one step or more
-    epsilon     float                    from 0 to 1
-    uniforms    float[step run 2]        from [0, 1)
-    returns     int[run step] and float[run action]
+    rewards     float[step run action]   what each action would earn
+    epsilon     float
+    uniforms    float[step run 2]        in [0, 1)
+    returns     int[run step], float[run action]
     """
     ### BEGIN SOLUTION
     runs = np.arange(rewards.shape[1])  # equivalent: epsilon to seven digits is an item of epsilon_greedy
