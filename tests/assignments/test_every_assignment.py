@@ -6,7 +6,6 @@ That its mistakes are caught, its right answers accepted and its handout empty i
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
 import re
 import subprocess
@@ -26,9 +25,6 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
 from autograder.sandbox.observation import Observation
 
-SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-PARTS = ("oracle", "cases", "mistakes")
-
 
 def text_of(assignment: Assignment) -> str:
     return (assignment.solution / "README.md").read_text(encoding="utf-8")
@@ -38,21 +34,7 @@ def mistakes_of(assignment: Assignment) -> Sequence[Any]:
     return generator_of(assignment.name)["mistakes"].MISTAKES
 
 
-@functools.cache
-def signatures(source: str) -> dict[str, str]:
-    """Name of each function at the top of a module → its parameters."""
-    return {node.name: ast.unparse(node.args) for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
-
-
 # The catalogue
-
-
-@each_assignment
-def test_no_two_mistakes_have_a_slug_in_common(assignment: Assignment) -> None:
-    mistakes = mistakes_of(assignment)
-    slugs = [mistake.slug for mistake in mistakes]
-    assert sorted({slug for slug in slugs if slugs.count(slug) > 1}) == []
-    assert [mistake.slug for mistake in mistakes if not SLUG.fullmatch(mistake.slug)] == []
 
 
 @each_assignment
@@ -72,20 +54,6 @@ def seen_in(case: Case, slug: str) -> object:
         return stored and stored.types
     arrays = {name: None if one.array is None else one.array.round(6).tolist() for name, one in stored.returned.items()}
     return arrays, stored.facts
-
-
-@each_assignment
-def test_of_every_function_some_mistake_is_known(assignment: Assignment) -> None:
-    known = {mistake.function for mistake in mistakes_of(assignment)}
-    assert known == set(assignment.functions)
-
-
-@each_assignment
-def test_a_mistake_keeps_the_signature_unless_it_is_about_parameters(assignment: Assignment) -> None:
-    right = signatures(solution_source(assignment))
-    for mistake in mistakes_of(assignment):
-        same = signatures(mistake.source)[mistake.function] == right[mistake.function]
-        assert same == ("-parameters-" not in mistake.slug), mistake.slug
 
 
 @each_assignment
@@ -146,18 +114,6 @@ def test_what_makes_expected_values_loads_neither_torch_nor_the_solution(assignm
     loaded = {name.partition(".")[0] for name in ran.stdout.split()}
     assert "numpy" in loaded
     assert loaded.isdisjoint({"torch", "einops", *(path.stem for path in assignment.solution.glob("*.py"))})
-
-
-@each_assignment
-def test_the_generator_imports_of_the_kit_only_what_is_there_for_authors(
-    assignment: Assignment,
-) -> None:
-    for path in (path for part in PARTS for path in modules_of(assignment, part)):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        assert ast.get_docstring(tree), path
-        taken = {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0}
-        ours = {name for name in taken if name.partition(".")[0] == "autograder"}
-        assert all(name.startswith("autograder.authoring.") for name in ours), path
 
 
 # The text

@@ -110,19 +110,3 @@ def test_code_that_makes_tensors_on_the_cpu_is_found_out(name: str) -> None:
         found = answer(x, mask)
     assert places.fault == fault
     assert fault or places.of(found) == CPU
-
-
-def test_arguments_tell_of_a_gpu_meanwhile_and_of_the_cpu_afterwards() -> None:
-    x, mask = given()
-    with another_device(x, mask):
-        assert (x.device, mask.device, x.is_cuda, x.is_cpu) == (GPU, GPU, True, False)
-        assert torch.zeros(1).device == CPU
-    assert (x.device, x.is_cuda, x.is_cpu) == (CPU, False, True)
-
-
-def test_gradients_flow_as_ever() -> None:
-    x, mask = given()
-    with another_device(x, mask):
-        loss = (x.square() * mask.to(x.dtype)).sum()
-        (slope,) = torch.autograd.grad(loss, x)
-    torch.testing.assert_close(slope, 2 * x.detach())

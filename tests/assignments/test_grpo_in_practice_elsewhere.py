@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 import torch
-from grpo_in_practice import importance_weights, kl_penalty, policy_loss, rewards_with_kl
+from grpo_in_practice import importance_weights, kl_penalty, policy_loss
 
-SEEDS = pytest.mark.parametrize("seed", range(8))
+SEEDS = pytest.mark.parametrize("seed", range(3))
 LOW, HIGH, DUAL, MAX_LENGTH = 0.2, 0.28, 3.0, 11
 TRL_TYPES = {"token_mean": "bnpo", "sequence_mean": "grpo", "constant_length": "dr_grpo"}
 VERL_MODES = {
@@ -131,17 +131,6 @@ def test_the_penalty_is_verls(seed: int, estimator: str) -> None:
     given = drawn(seed)
     mine = kl_penalty(given["log_probs"], given["old_log_probs"], given["mask"], estimator)
     theirs = algorithms.kl_penalty_forward(given["log_probs"], given["old_log_probs"], estimator) * given["mask"]
-    torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-6)
-
-
-@SEEDS
-def test_rewards_with_kl_are_the_sum_of_verls(seed: int) -> None:
-    algorithms = imported("verl.trainer.ppo.core_algos")
-    given = drawn(seed)
-    scores = given["advantages"][:, None] * (torch.arange(given["mask"].shape[1]) == 0)
-    arguments = (given["log_probs"].detach(), given["old_log_probs"])
-    theirs = (algorithms.compute_rewards(scores, *arguments, 0.3) * given["mask"]).sum(dim=-1)
-    mine = rewards_with_kl(given["advantages"], *arguments, given["mask"], 0.3)
     torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-6)
 
 

@@ -14,8 +14,7 @@ import pytest
 import torch
 from places import KIT
 from practice_loop import Settings, train
-from practice_task import sample_rollout
-from real_model import INSTRUCTION, Sizes, memory, ready
+from real_model import INSTRUCTION, Sizes, ready
 
 from autograder.grading.assignments import find_assignment
 
@@ -74,52 +73,6 @@ def test_the_loop_trains_it_with_its_own_chat_template(model: Any, tokenizer: An
     run = train(model, tokenizer, Settings(**{**vars(SMALL), "num_steps": 12}), sevens)
     earned = run.curve("reward")
     assert sum(earned[-3:]) > 2 * sum(earned[:3])
-
-
-def test_padded_prompts_are_scored_as_they_were_sampled(model: Any, tokenizer: Any) -> None:
-    """Two prompts of different lengths, padded at the left: a bfloat16 sampler alone leaves a gap."""
-    ready(model, tokenizer)
-    exact = train(model, tokenizer, SMALL, sevens)
-    rounded = train(model, tokenizer, Settings(**{**vars(SMALL), "sampler_dtype": "bfloat16"}), sevens)
-    assert max(exact.curve("sampler_gap")) == 0
-    assert 0 < max(rounded.curve("sampler_gap")) < 0.1
-
-
-def test_settings_for_chatting_do_not_reach_the_sampler(tokenizer: Any) -> None:
-    model = small_model("Qwen2")
-    model.generation_config.repetition_penalty = 1e9  # no token would come twice
-    model.generation_config.top_k = 1
-    ready(model, tokenizer)
-    torch.manual_seed(0)
-    rollout = sample_rollout(model, tokenizer, ["1+1"], 32, 12)
-    ids = rollout.input_ids[:, rollout.prompt_length :].tolist()
-    assert any(len(set(row)) < len(row) for row in ids)
-    assert len({tuple(row) for row in ids}) > 20
-
-
-def test_recomputing_activations_changes_nothing_but_the_memory(tokenizer: Any) -> None:
-    runs = []
-    for checkpointing in (False, True):
-        model = ready(small_model("Llama"), tokenizer, gradient_checkpointing=checkpointing)
-        assert model.training == checkpointing
-        runs.append(train(model, tokenizer, SMALL, sevens))
-        assert model.training == checkpointing
-    torch.testing.assert_close(weights_of(runs[0].model), weights_of(runs[1].model), rtol=1e-4, atol=1e-5)
-    assert runs[0].curve("reward") == runs[1].curve("reward")
-
-
-def test_passes_in_bfloat16_leave_weights_and_their_gradients_in_float32(tokenizer: Any) -> None:
-    model = ready(small_model("Qwen2"), tokenizer)
-    run = train(model, tokenizer, Settings(**{**vars(SMALL), "autocast": "bfloat16", "num_parts": 2}), sevens)
-    assert {parameter.dtype for parameter in run.model.parameters()} == {torch.float32}
-    assert {parameter.grad.dtype for parameter in run.model.parameters()} == {torch.float32}
-    assert bool(weights_of(run.model).isfinite().all())
-
-
-def test_what_autocast_does_is_a_gap_between_model_and_sampler(tokenizer: Any) -> None:
-    model = ready(small_model("Qwen2"), tokenizer)
-    run = train(model, tokenizer, Settings(**{**vars(SMALL), "autocast": "bfloat16"}), sevens)
-    assert 0 < max(run.curve("sampler_gap")) < 0.1
 
 
 # The command, with a folder as one that was downloaded
@@ -203,33 +156,3 @@ def test_the_formula_counts_the_parameters_of_transformers(family: str) -> None:
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(config)
     assert sum(parameter.numel() for parameter in model.parameters()) == sizes.parameters
-
-
-@pytest.mark.parametrize("checkpointing", [False, True])
-def test_the_formula_is_near_what_autograd_keeps(tokenizer: Any, checkpointing: bool) -> None:
-    """Of two models that differ in one layer, so that what is kept once drops out."""
-    sizes = {"hidden_size": 64, "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 1}
-    ids = torch.randint(4, 20, (4, 64), generator=torch.Generator().manual_seed(0))
-    kept = []
-    for layers in (2, 3):
-        model = small_model("Qwen2", num_hidden_layers=layers, **sizes)
-        ready(model, tokenizer, gradient_checkpointing=checkpointing)
-        parameters = {parameter.data_ptr() for parameter in model.parameters()}
-        seen: dict[int, int] = {}
-
-        def keep(tensor: torch.Tensor, seen: dict[int, int] = seen, own: set[int] = parameters) -> torch.Tensor:
-            if tensor.data_ptr() not in own:
-                seen[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
-            return tensor
-
-        with (
-            torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
-            torch.autocast("cpu", dtype=torch.bfloat16),
-        ):
-            logits = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
-        kept.append(sum(seen.values()))
-        assert logits.requires_grad
-    formula = [memory(Sizes(layers, 64, 16, 256, 20), 4, 64, checkpointing=checkpointing) for layers in (2, 3)]
-    names = ("activations",) if checkpointing else ("activations", "weights in bfloat16")  # cast anew where recomputed
-    expected = sum(formula[1][name] - formula[0][name] for name in names)
-    assert kept[1] - kept[0] == pytest.approx(expected, rel=0.1)

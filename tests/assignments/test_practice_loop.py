@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from grpo_in_practice import accumulate_gradients, policy_loss, verify
+from grpo_in_practice import verify
 from language_model import CausalLM
 from places import KIT
-from practice_loop import Batch, Sampler, Settings, is_right, loss_of, prepared, tagged_reward, train, update
+from practice_loop import Batch, Sampler, Settings, is_right, prepared, tagged_reward, train, update
 from practice_task import CONFIG, PracticeTokenizer, Rollout, answer_of, sample_rollout
 
 from autograder.grading.assignments import find_assignment
@@ -64,16 +64,7 @@ def test_the_reward_is_what_the_verifier_says(response: str) -> None:
     assert is_right("7+5-9", response) == (right == 1)
 
 
-def test_a_right_answer_in_its_tag_earns_more_than_one_without_and_that_more_than_a_wrong_one() -> None:
-    earned = [tagged_reward("7+5-9", text) for text in ("12>3\\boxed{3}", "12>3", "\\boxed{4}", "5")]
-    assert earned == sorted(set(earned), reverse=True)
-
-
 # The sampler
-
-
-def test_the_sampler_is_the_model_itself_where_nothing_sets_them_apart(model: CausalLM) -> None:
-    assert Sampler(model, 0, torch.float32).model is model
 
 
 @pytest.mark.parametrize("lag", [1, 3])
@@ -88,25 +79,7 @@ def test_the_sampler_has_the_weights_of_so_many_steps_ago(model: CausalLM, lag: 
         history.append(weights_of(model))
 
 
-def test_a_sampler_in_bfloat16_follows_the_model_at_once(model: CausalLM) -> None:
-    sampler = Sampler(model, 0, torch.bfloat16)
-    with torch.no_grad():
-        model.head.weight += 1.0
-    sampler.learn_from(model)
-    assert sampler.model.head.weight.dtype is torch.bfloat16
-    assert torch.equal(weights_of(sampler.model), weights_of(model).bfloat16())
-    assert model.head.weight.dtype is torch.float32
-
-
 # What a step learns from
-
-
-def test_without_options_everything_is_kept_and_the_gap_is_0(prepare: Prepare, rollout: Rollout) -> None:
-    batch = prepare()
-    assert batch.rollout.responses == rollout.responses
-    assert torch.equal(batch.mask, rollout.mask)
-    assert (batch.weights, batch.ref_log_probs) == (None, None)
-    assert batch.sampler_gap == 0
 
 
 def test_dynamic_sampling_leaves_out_groups_without_spread(prepare: Prepare, rollout: Rollout) -> None:
@@ -122,13 +95,6 @@ def test_imitation_takes_the_best_response_of_a_group_that_has_a_right_one(prepa
     assert prepare(advantage="best", rewards=torch.zeros(3, 4)) is None
 
 
-def test_the_loss_of_imitation_is_the_mean_of_minus_the_log_probs(prepare: Prepare) -> None:
-    batch = prepare(advantage="best")
-    settings = replace(SMALL, advantage="best")
-    chosen = batch.old_log_probs[batch.mask == 1]
-    torch.testing.assert_close(loss_of(batch.old_log_probs, batch, settings), -chosen.mean())
-
-
 def test_truncated_responses_are_masked_or_punished_as_the_settings_say(prepare: Prepare, rollout: Rollout) -> None:
     truncated = rollout.truncated
     assert 0 < int(truncated.sum()) < len(truncated)
@@ -142,12 +108,6 @@ def test_truncated_responses_are_masked_or_punished_as_the_settings_say(prepare:
         rows = slice(4 * group, 4 * group + 4)
         if 0 < int(truncated[rows].sum()) < 4:
             assert punished[rows][truncated[rows]].max() < punished[rows][~truncated[rows]].max()
-
-
-@pytest.mark.parametrize("advantage", ["mean", "mean_std", "reinforce", "batch_mean", "rloo"])
-def test_every_baseline_gives_a_right_response_more_than_a_wrong_one(prepare: Prepare, advantage: str) -> None:
-    advantages = prepare(advantage=advantage).advantages.reshape(3, 4)
-    assert bool((advantages[0, [0, 3]] > advantages[0, [1, 2]]).all())
 
 
 def test_another_sampler_leaves_a_gap_which_each_correction_treats_in_its_way(
@@ -167,21 +127,6 @@ def test_another_sampler_leaves_a_gap_which_each_correction_treats_in_its_way(
     apart = (token.old_log_probs - ratio.old_log_probs).exp().clamp(max=2.0)
     torch.testing.assert_close(token.weights[counted], apart[counted])
     assert not torch.equal(sequence.weights, token.weights)
-
-
-def test_the_penalty_stands_in_the_loss_or_in_the_reward(prepare: Prepare, model: CausalLM) -> None:
-    reference = copy.deepcopy(model)
-    with torch.no_grad():
-        reference.head.weight *= 1.5
-    free = prepare()
-    in_loss, in_reward = (prepare(reference=reference, kl_in=place, kl_coefficient=0.1) for place in ("loss", "reward"))
-    assert torch.equal(in_loss.advantages, free.advantages)
-    assert not torch.equal(in_reward.advantages, free.advantages)
-    log_probs = free.old_log_probs
-    without = loss_of(log_probs, in_loss, SMALL)
-    penalised = loss_of(log_probs, in_loss, replace(SMALL, kl_in="loss", kl_coefficient=0.1))
-    x = (in_loss.ref_log_probs - log_probs)[in_loss.mask == 1]
-    torch.testing.assert_close(penalised - without, 0.1 * (x.exp() - x - 1).mean(), rtol=1e-4, atol=1e-6)
 
 
 # Updates
@@ -222,22 +167,6 @@ def test_micro_batches_make_the_update_of_the_whole_batch(
         torch.testing.assert_close(found[1][0], found[num_parts][0], rtol=0, atol=1e-6)
         assert found[1][1] == pytest.approx(found[num_parts][1], rel=1e-4, abs=1e-6)
     assert (found[1][0] - weights_of(moved)).abs().max() > 1e-3
-
-
-def test_what_accumulate_gradients_calls_is_put_back_after_an_update(model: CausalLM, prepare: Prepare) -> None:
-    settings = replace(SMALL, num_parts=2, objective="cispo")
-    update(model, torch.optim.SGD(model.parameters(), lr=0.1), prepare(num_parts=2), settings)
-    assert accumulate_gradients.__globals__["policy_loss"] is policy_loss
-
-
-def test_at_the_first_update_nothing_is_clipped_and_no_response_outweighs_another(
-    model: CausalLM, prepare: Prepare
-) -> None:
-    diagnostics = update(model, torch.optim.SGD(model.parameters(), lr=0.1), prepare(), SMALL)
-    assert diagnostics["clip_fraction_low"] == diagnostics["clip_fraction_high"] == 0
-    assert diagnostics["approx_kl_old"] == pytest.approx(0, abs=1e-6)
-    assert diagnostics["effective_sample_size"] == pytest.approx(12, rel=1e-4)
-    assert 0 < diagnostics["entropy"] <= torch.tensor(float(len(TOKENIZER))).log()
 
 
 @pytest.mark.parametrize(

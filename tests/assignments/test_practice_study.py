@@ -65,17 +65,6 @@ def test_a_paired_difference_has_the_standard_error_of_its_mean(experiments: Mod
     assert found.standard_error == pytest.approx(1.0 / math.sqrt(3))
 
 
-def test_what_all_seeds_share_drops_out_of_a_paired_difference(experiments: ModuleType) -> None:
-    hard = {"0": 0.1, "1": 0.5, "2": 0.9}
-    better = {seed: share + 0.05 for seed, share in hard.items()}
-    assert experiments.paired_difference(better, hard).standard_error == pytest.approx(0.0, abs=1e-12)
-
-
-def test_one_seed_has_no_standard_error(experiments: ModuleType) -> None:
-    with pytest.raises(ValueError, match="two seeds"):
-        experiments.paired_difference({"0": 1.0, "1": 2.0}, {"1": 1.0, "2": 2.0})
-
-
 def test_a_table_has_a_row_for_each_arm_and_differences_from_the_first(experiments: ModuleType) -> None:
     table = experiments.table_of(results_of({"a": [0.2, 0.4], "b": [0.3, 0.3]}, [9.0, *[1.0] * 10]), ["entropy"])
     assert table.splitlines() == [
@@ -95,19 +84,6 @@ def test_equal_settings_are_run_once(experiments: ModuleType, capsys: pytest.Cap
     assert result["arms"]["a"]["seeds"] == result["arms"]["b"]["seeds"]
     assert result["budget"] == "1 steps of 2 responses, 2 updates each"
     assert len(result["arms"]["a"]["seeds"]["0"]["curves"]["reward"]) == 1
-
-
-def test_results_come_back_as_they_were_written(experiments: ModuleType, tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "study.json"
-    assert experiments.read_results(path) == {"studies": {}, "wrong": {}}
-    experiments.write_results(RESULTS, path)
-    assert experiments.read_results(path) == RESULTS
-
-
-def test_a_verifier_that_looks_anywhere_can_be_had_without_an_answer(experiments: ModuleType) -> None:
-    assert experiments.answer_occurs("7+5-9", "1>2>3>4>5\\boxed{9}") == 1
-    assert experiments.tagged_reward("7+5-9", "1>2>3>4>5\\boxed{9}") == pytest.approx(0.1)
-    assert experiments.answer_occurs("7+5-9", "13>33>-3") == 0
 
 
 # Figures
@@ -140,19 +116,6 @@ def test_every_figure_is_drawn_from_the_stored_results_and_is_small(drawn: tuple
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < 70_000
         assert f"({path.name})" in TEXT
-
-
-def test_arms_and_seeds_are_told_apart_by_dashes_and_markers_and_every_axis_is_named(
-    drawn: tuple[Path, list[Figure]],
-) -> None:
-    _, figures = drawn
-    panels = [panel for figure in figures for panel in figure.axes]
-    assert len(figures) == len(RESULTS["studies"])
-    for panel in panels:
-        styles = [(line.get_linestyle(), line.get_marker()) for line in panel.get_lines()]
-        assert len(set(styles)) == len(styles) > 1
-        assert panel.get_xlabel()
-        assert panel.get_ylabel()
 
 
 # What the text says
@@ -247,12 +210,6 @@ def test_claims_about_the_runs_gone_wrong_are_what_the_curves_say() -> None:
     assert [phrase for phrase in phrases if phrase not in " ".join(TEXT.split())] == []
 
 
-def test_every_run_gone_wrong_is_one_of_the_commands(experiments: ModuleType) -> None:
-    assert list(RESULTS["wrong"]) == list(experiments.WRONG)
-    for name, result in RESULTS["wrong"].items():
-        assert {arm: found["settings"] for arm, found in result["arms"].items()} == experiments.WRONG[name].arms
-
-
 def test_the_table_of_memory_in_the_text_is_the_commands() -> None:
     assert memory_table(Sizes(), [(8, False), (8, True), (2, True)], 512) in TEXT
     assert Sizes().parameters == 494_032_768  # of Qwen2.5-0.5B
@@ -273,11 +230,3 @@ def test_the_cells_of_the_notebook_run_with_the_functions_that_stand_above_them(
     source = (FOLDER / "grpo_in_practice.py").read_text(encoding="utf-8")
     exec(compile("\n".join([source, *code]).replace('"num_steps": 8', '"num_steps": 1'), "notebook", "exec"), namespace)
     assert sys.modules["practice_loop"].policy_loss is namespace["policy_loss"]
-
-
-@pytest.mark.long
-def test_a_stored_run_comes_again(experiments: ModuleType) -> None:
-    """On the machine that stored it to the last digit; on others nearly, until a sample differs: the first steps."""
-    outcome = experiments.outcome_of(Settings(num_steps=4))
-    stored = RESULTS["studies"]["length"]["arms"]["token_mean"]["seeds"]["0"]["curves"]["response_length"]
-    assert outcome.curves["response_length"][:1] == pytest.approx(stored[:1], rel=0.02)

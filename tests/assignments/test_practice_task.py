@@ -8,26 +8,21 @@ import random
 import pytest
 import torch
 from language_model import EOS, CausalLM
-from make_checkpoint import next_token_loss, pretrain, running_totals, worked, written_answer
+from make_checkpoint import next_token_loss, running_totals, worked, written_answer
 from places import KIT
 from practice_task import (
-    CLOSE,
     CONFIG,
-    NUM_HELD_OUT,
-    OPEN,
     TERMS,
     PracticeTokenizer,
     Rollout,
     answer_of,
     chosen_log_probs,
     draw_problem,
-    group_advantages,
     held_out_problems,
     problem_batches,
     prompt_text,
     response_logits,
     sample_rollout,
-    score_rollout,
     take_responses,
     terms_of,
 )
@@ -63,13 +58,6 @@ def test_the_answer_is_what_the_problem_says_in_python(difficulty: str) -> None:
         assert answer_of(problem) == eval(problem)
 
 
-@pytest.mark.parametrize("difficulty", TERMS)
-def test_held_out_problems_are_many_distinct_and_always_the_same(difficulty: str) -> None:
-    problems = held_out_problems(difficulty)
-    assert len(set(problems)) == len(problems) == NUM_HELD_OUT
-    assert problems == held_out_problems(difficulty)
-
-
 def test_training_poses_both_difficulties_alike_and_nothing_that_is_held_out() -> None:
     left_out = {problem for difficulty in TERMS for problem in held_out_problems(difficulty)}
     batches = list(problem_batches(30, 8, seed=0, difficulties=("easy", "hard")))
@@ -77,11 +65,6 @@ def test_training_poses_both_difficulties_alike_and_nothing_that_is_held_out() -
     assert [len(batch) for batch in batches] == [8] * 30
     assert not left_out & set(posed)
     assert sum(len(terms_of(problem)) == TERMS["easy"] for problem in posed) == len(posed) / 2
-
-
-def test_the_seed_alone_decides_which_problems_are_posed() -> None:
-    first, again, other = (list(problem_batches(3, 4, seed, ("hard",))) for seed in (0, 0, 1))
-    assert first == again != other
 
 
 # Tokens
@@ -94,19 +77,6 @@ def test_every_text_that_the_model_reads_comes_back_from_its_tokens() -> None:
         text = written_answer(problem, rng)
         assert TOKENIZER.batch_decode([TOKENIZER(text).input_ids]) == [text]
         assert prompt_text(TOKENIZER, problem) == f"<user>{problem}<assistant>"
-
-
-def test_the_tag_is_one_token_at_either_end() -> None:
-    assert len(TOKENIZER(f"{OPEN}-3{CLOSE}").input_ids) == 4
-
-
-def test_a_text_with_a_character_that_has_no_token_is_refused() -> None:
-    with pytest.raises(ValueError, match="'x'"):
-        TOKENIZER("7x5")
-
-
-def test_an_instruction_is_said_around_the_problem() -> None:
-    assert prompt_text(TOKENIZER, "1+2", "+{problem}+").startswith("<user>+1+2+<")
 
 
 # Rollouts
@@ -147,19 +117,6 @@ def test_some_responses_taken_from_a_rollout_keep_their_problems(rollout: Rollou
     assert again.problems == ["1-2+3-4+5-6", "7+5-9"]
 
 
-def test_rewards_stand_in_a_row_per_problem(rollout: Rollout) -> None:
-    scores = score_rollout(rollout, lambda problem, response: float(problem == "7+5-9"))
-    assert scores.shape == (2, 24)
-    assert scores.mean(dim=1).tolist() == [1.0, 0.0]
-
-
-def test_advantages_of_a_group_sum_to_0_and_std_makes_their_spread_1() -> None:
-    rewards = torch.tensor([[1.0, 0.0, 0.0, 1.0], [0.1, 0.1, 1.1, 0.1]])
-    for mode in ("mean", "mean_std"):
-        assert group_advantages(rewards, mode).sum(dim=1).abs().max() < 1e-5
-    torch.testing.assert_close(group_advantages(rewards).std(dim=1), torch.ones(2), rtol=1e-3, atol=0.0)
-
-
 # What the model has read, and the checkpoint
 
 
@@ -171,12 +128,6 @@ def test_without_slips_the_last_running_total_is_the_answer(monkeypatch: pytest.
         problem = draw_problem("hard", rng)
         working, answer = worked(problem, rng)
         assert answer == answer_of(problem) == int(working.rsplit(">")[-1])
-
-
-def test_one_seed_makes_one_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
-    one, again, other = (list(pretrain(1, seed).parameters()) for seed in (0, 0, 1))
-    assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
-    assert not all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def test_the_loss_of_pretraining_counts_answers_and_their_ends_alone(tiny: CausalLM) -> None:

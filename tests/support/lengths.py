@@ -10,9 +10,9 @@ import pytest
 LONGEST = (  # by processor time, in short first: a file begun last would keep a core busy alone
     "test_exam", "test_ten_minutes", "test_attacks", "test_browser", "test_counterexamples", "test_grader",
     "test_sandbox", "test_new", "test_terms", "test_without_torch", "test_namespaces", "test_main",
-    "test_similarity", "test_isolation", "test_mistakes", "test_trial", "test_scripts", "test_submission",
+    "test_similarity", "test_isolation", "test_trial", "test_scripts", "test_submission",
     "test_batch", "test_bundles", "test_machines", "test_student_pages", "test_postponed",
-    "test_every_assignment", "test_oracle", "test_contract", "test_serving_browser", "test_cli_exports",
+    "test_every_assignment", "test_contract", "test_serving_browser", "test_cli_exports",
     "test_export_nbgrader", "test_exam_mutants", "test_cluster", "test_generator", "test_honest", "test_live",
     "test_reasons", "test_golden", "test_interpreter", "test_cases", "test_frames", "test_pages", "test_unearned",
     "test_clues", "test_practice_study", "test_hidden_cases", "test_source_notebook", "test_check", "test_release",
