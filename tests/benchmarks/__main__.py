@@ -25,14 +25,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:1] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
 
-from autograder.grading.assignments import find_assignment, find_assignments  # noqa: E402
+from autograder.grading.assignments import find_assignment  # noqa: E402
 from autograder.grading.fixtures import read_fixtures  # noqa: E402
 from autograder.grading.items import Assignment  # noqa: E402
 from autograder.sandbox.sandbox import layers_for  # noqa: E402
 from benchmarks import tables  # noqa: E402
 from benchmarks.comparison import compare_all, ratios  # noqa: E402
 from benchmarks.contenders import Workshop, contenders  # noqa: E402
-from benchmarks.counterexamples import counterexample_costs  # noqa: E402
 from benchmarks.overhead import isolation_costs, whole_over_floor  # noqa: E402
 from benchmarks.sizes import cost_by_size  # noqa: E402
 from benchmarks.student import waiting_times  # noqa: E402
@@ -43,7 +42,6 @@ SAYING = {
     "floor": "a submission over its floor",
     "sizes": "classes as they grow",
     "student": "what a student waits for",
-    "counterexamples": "what counterexamples cost",
 }
 TABLES = tuple(SAYING)
 PACKAGES = ("torch", "numpy", "pytest", "nbgrader", "otter-grader")
@@ -59,7 +57,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=_numbers, default=[1, 2], help="how many at a time (default 1,2)")
     parser.add_argument("--times", type=int, default=40, help="repetitions in the table of overheads (default 40)")
     parser.add_argument("--sizes", type=_numbers, default=[10, 100, 1000], help="sizes of class (default 10,100,1000)")
-    parser.add_argument("--answers", type=int, default=12, help="wrong answers of each assignment (default 12)")
     parser.add_argument("--only", type=_tables, default=list(TABLES), help=f"of {','.join(TABLES)}")
     parser.add_argument("--submission", default="ada", help="whose of the sample class is copied; it must be right")
     parser.add_argument("--against", type=_words, default=["pytest", "nbgrader", "otter"], help="whom to compare with")
@@ -86,13 +83,10 @@ def main() -> None:
             if name != "sizes":  # its rows were shown as they came
                 show(tables.part(name, result[name]))
             keep(asked.json, result)
-    if aims := tables.aims(result):
-        show(aims)
 
 
 def measured(name: str, asked: argparse.Namespace, workshop: Workshop, level: str) -> dict[str, Any]:
     """One table's figures."""
-    few = max(3, asked.times // 8)
     match name:
         case "comparison":
             return comparison(asked, workshop)
@@ -106,16 +100,13 @@ def measured(name: str, asked: argparse.Namespace, workshop: Workshop, level: st
             rows = cost_by_size(workshop, asked.sizes, level, jobs, lambda row: show(tables.sizes_row(row), end="\n"))
             show("", end="\n")
             return {"isolation": level, "jobs": jobs, "rows": rows}
-        case "student":
-            return waiting_times(workshop, few)
-    return counterexample_costs(find_assignments(ROOT), few, asked.answers)
+    return waiting_times(workshop, max(3, asked.times // 8))
 
 
 def keep(path: Path | None, result: dict[str, Any]) -> None:
     """Write what is known so far, if a file was asked for: a run that is broken off leaves what it measured."""
     if path is not None:
-        whole = {**result, "targets": tables.targets(result)}
-        path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def show(text: str, end: str = "\n\n") -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
-import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -26,13 +24,11 @@ from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 from benchmarks import comparison, tables
-from benchmarks.contenders import Contender, Nbgrader, Otter, Workshop, write_notebook
-from benchmarks.counterexamples import counterexample_costs
+from benchmarks.contenders import Contender, Nbgrader, Otter, Workshop
 from benchmarks.floor import Floor
-from benchmarks.measure import CommandFailed, Measured, run, side_by_side
+from benchmarks.measure import CommandFailed, Measured, run
 from benchmarks.overhead import interleaved
-from benchmarks.sizes import HANG_BEFORE, HANGING, catalogue_of, cost_by_size, mixed
-from benchmarks.student import WATCH, waiting_times
+from benchmarks.sizes import catalogue_of, mixed
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 RIGHT, WRONG = "ada", "emeka"
@@ -139,47 +135,10 @@ def test_the_floor_makes_the_calls_that_grading_makes(
             assert (compare(case.expected, seen) is None) == (kit[case.id] == "passed"), case.id
 
 
-@pytest.mark.usefixtures("own_modules")
-def test_the_floor_tells_what_loading_and_calling_take(fixtures: Fixtures) -> None:
-    cases = [case for case in fixtures.cases if case.item == "deltas-centered"]
-    took = Floor(ASSIGNMENT, cases).seconds(source_of(RIGHT))
-    assert set(took) == {"load", "calls", "curves"}
-    assert took["load"] > 0
-    assert took["calls"] > took["curves"] >= 0
-
-
-def test_a_notebook_of_the_benchmark_holds_the_answer_and_a_locked_cell_for_each_item(workshop: Workshop) -> None:
-    path = workshop.folder / "ps1.ipynb"
-    write_notebook(path, workshop, workshop.handed_in(7))
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
-    locked = {mark["grade_id"]: mark["points"] for mark in marks if mark.get("grade")}
-    assert locked == workshop.points
-    assert all(mark["locked"] and not mark["solution"] for mark in marks if mark.get("grade"))
-    assert "".join(cells[1]["source"]) == workshop.handed_in(7)
-
-
 def test_no_two_students_hand_in_the_same_bytes(workshop: Workshop) -> None:
     catalogue = catalogue_of(workshop)
     for made in (workshop.handed_in, lambda number: mixed(workshop, catalogue, number)):
         assert len({made(number) for number in range(200)}) == 200
-
-
-@pytest.mark.long
-def test_the_growing_class_is_of_mixed_quality(workshop: Workshop, fixtures: Fixtures) -> None:
-    catalogue, verdicts = catalogue_of(workshop), {}
-    with Sandbox(isolation="none") as sandbox:
-        for kind, number in {"right": 0, "mistaken": 4, "unfinished": 8, "hangs": HANGING}.items():
-            submission = Submission("nobody", "nobody", "", mixed(workshop, catalogue, number))
-            report = Grader.of(ASSIGNMENT, fixtures, counterexamples=False).grade(submission, sandbox)
-            verdicts[kind] = {case.verdict for item in report.items for case in item.cases}
-    assert verdicts["right"] == {"passed"}
-    assert "missing" in verdicts["unfinished"]
-    assert "timed_out" in verdicts["hangs"]
-    assert "while True" in mixed(workshop, catalogue, HANG_BEFORE - 100 + HANGING)
-    assert "while True" not in mixed(workshop, catalogue, HANG_BEFORE + HANGING)
-    assert "passed" in verdicts["mistaken"]
-    assert verdicts["mistaken"] & {"failed", "raised"}
 
 
 # Tools that are not there, or do not do their work
@@ -225,14 +184,6 @@ def test_a_row_says_why_a_tool_has_no_figures(workshop: Workshop) -> None:
     ]
 
 
-def test_the_start_of_a_tool_counts_in_the_whole_and_not_in_what_each_further_submission_takes(
-    workshop: Workshop,
-) -> None:
-    one, two = comparison.compare_all(workshop, [Pretended("tool")], 8, 1, [1, 2])
-    assert (one["whole"], one["further"]) == (7 / 8, 0.5)
-    assert (two["whole"], two["further"]) == (5 / 8, 0.25)
-
-
 # Measuring
 
 
@@ -248,12 +199,6 @@ def test_a_command_is_measured_with_the_memory_of_all_its_processes(tmp_path: Pa
 def test_a_command_that_fails_is_no_measurement(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"(?s)ended with 4.*last words"):
         run([sys.executable, "-c", "print('last words'); raise SystemExit(4)"], tmp_path)
-
-
-def test_what_ran_side_by_side_adds_up() -> None:
-    each = [Measured(1.0, peak, peak / 2, name) for peak, name in ((10.0, "a"), (30.0, "b"), (20.0, "c"))]
-    together = side_by_side([lambda one=one: one for one in each], 2)
-    assert (together.peak_tree, together.peak_main, together.output) == (50.0, 15.0, "abc")
 
 
 def test_interleaved_measures_take_turns_after_warming() -> None:
@@ -327,89 +272,3 @@ def test_the_text_holds_machine_versions_and_all_three_tables() -> None:
     assert f"{'graded, strict':<32}    0.130     0.100      1.30" in text
     assert "       1,000       100.0      0.1000      0.1000          60         700" in text
     assert max(map(len, text.splitlines())) <= 120
-
-
-def test_every_aim_that_holds_is_said_to_hold() -> None:
-    assert [target["holds"] for target in tables.targets(result())] == [True] * 9
-    assert "NOT REACHED" not in tables.text(result())
-
-
-@pytest.mark.parametrize(
-    ("changed", "place"),
-    [
-        ({"strict": 0.13, "further": 0.13}, 0),
-        ({"further": 0.071}, 2),
-        ({"strict": 0.13}, 3),
-        ({"added": 10.1}, 4),
-        ({"over_floor": 1.36}, 6),
-        ({"last": 63.0}, 8),
-    ],
-)
-def test_an_aim_that_is_missed_is_said_to_be_missed(changed: dict[str, float], place: int) -> None:
-    held = [target["holds"] for target in tables.targets(result(**changed))]
-    assert held[place] is False
-    assert "NOT REACHED" in tables.text(result(**changed))
-
-
-def test_a_row_of_the_sizes_reads_the_same_alone_and_in_its_table() -> None:
-    sizes = result()["sizes"]
-    rows = [tables.sizes_head(sizes["isolation"], sizes["jobs"]), *map(tables.sizes_row, sizes["rows"])]
-    assert tables.part("sizes", sizes) == "\n".join(rows)
-    assert "\n".join(rows) in tables.text(result())
-
-
-def test_a_part_that_was_not_measured_has_no_table_and_no_aim() -> None:
-    assert tables.targets({"machine": MACHINE}) == []
-    text = tables.text({"machine": MACHINE})
-    assert "Isolation" not in text
-    assert "aim" not in text
-
-
-@pytest.mark.long
-def test_each_class_is_told_before_the_next_one_is_graded(tmp_path: Path) -> None:
-    told: list[dict[str, Any]] = []
-    workshop = Workshop(tmp_path, ASSIGNMENT, source_of(RIGHT), sys.executable)
-    rows = cost_by_size(workshop, [2, 1, 3], "best", 1, lambda row: told.append({**row, "told": len(told)}))
-    assert told == [{**row, "told": place} for place, row in enumerate(rows)]
-    assert ["each_further" in row for row in rows] == [False, False, True]
-
-
-@pytest.mark.long
-def test_the_command_explains_itself() -> None:
-    done = subprocess.run(
-        [sys.executable, "tests/benchmarks", "--help"], cwd=KIT, capture_output=True, text=True, check=True
-    )
-    assert "--sizes" in done.stdout
-
-
-@pytest.mark.long
-def test_what_a_student_waits_for_is_timed_on_the_handout_and_held_against_its_aims(tmp_path: Path) -> None:
-    found = waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(RIGHT), sys.executable), times=1)
-    assert {tables.CHECK, tables.IMPORT, tables.WATCH} <= set(found["rows"])
-    assert 0 < found["rows"][WATCH] < found["rows"]["autograder check, all items"]
-    slow = {**found, "rows": {**found["rows"], WATCH: 1.5}}
-    assert [target["holds"] for target in tables.targets({"student": slow})][1:] == [False]
-
-
-@pytest.mark.long
-def test_a_wrong_submission_is_no_measure_of_a_students_wait(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed):
-        waiting_times(Workshop(tmp_path, ASSIGNMENT, source_of(WRONG), sys.executable), times=1)
-
-
-# Counterexamples
-
-
-def test_looking_for_counterexamples_is_timed_beside_the_same_gradings_without() -> None:
-    bandits = find_assignment(KIT, "bandits")
-    row = counterexample_costs([bandits], times=1, most=2)["rows"]["bandits"]
-    assert row["answers"] == row["found"] == 2
-    assert row["unseen"] >= row["answers"]
-    assert row["seconds"] > 0
-    assert row["most added"] >= row["added"]
-
-
-def test_the_table_of_counterexamples_has_a_line_for_each_assignment() -> None:
-    row = {"answers": 12, "seconds": 0.5, "added": 0.25, "most added": 0.75, "ratio": 1.5, "found": 11}
-    text = tables.text({"machine": MACHINE, "counterexamples": {"times": 5, "rows": {"bandits": row}}})
-    assert f"{'bandits':<32}       12       0.50     0.25     0.75    1.50      11" in text

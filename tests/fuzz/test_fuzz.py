@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -37,13 +34,6 @@ def test_each_target_meets_both_what_is_read_and_what_is_refused() -> None:
 def test_a_finding_is_told_with_its_place_and_is_the_same_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TARGETS, "frames", lambda source, folder: 1 // source.randrange(1))
     assert attempt("frames", 3) == attempt("frames", 3) == "ZeroDivisionError: integer division or modulo by zero "
-
-
-def test_the_command_counts_what_it_tried() -> None:
-    command = [sys.executable, str(Path(__file__).parent), "--tries", "2", "--from", "7", "--target", "time-stamps"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"2 tries, 0 kinds of finding\n", done.stdout)
 
 
 # What was found
