@@ -7,7 +7,6 @@ import os
 import shutil
 import struct
 import tracemalloc
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -43,22 +42,6 @@ def test_the_name_of_a_file_says_which_assignment_it_is(tmp_path: Path, name: st
     assert assignment_of_submissions(KIT, [tmp_path / "class"]).name == name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_members_of_a_zip_say_it_as_well(tmp_path: Path, name: str) -> None:
-    with zipfile.ZipFile(tmp_path / "noor.zip", "w") as archive:
-        archive.writestr(f"work/{name}.py", "")
-    assert assignment_of_submissions(KIT, [tmp_path]).name == name
-    assert assignment_of_submissions(KIT, [tmp_path / "noor.zip"]).name == name
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", ["lovelaceada_1001_77_{0}.py", "lovelaceada_LATE_1001_77_{0}-2.ipynb", "my_{0}.py"])
-def test_a_name_that_a_platform_has_put_more_to_says_it_too(tmp_path: Path, name: str, shape: str) -> None:
-    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
-        archive.writestr(shape.format(name), "")
-    assert assignment_of_submissions(KIT, [tmp_path / "submissions.zip"]).name == name
-
-
 @pytest.mark.parametrize("assignment", ALL, ids=NAMES)
 def test_a_file_named_for_its_student_says_it_by_what_it_defines(tmp_path: Path, assignment) -> None:
     put(tmp_path / "goran.py", f"def {assignment.functions[-1]}():\n    pass\n")
@@ -88,29 +71,6 @@ def test_a_stray_or_empty_file_of_another_assignment_stops_no_class(tmp_path: Pa
     put(tmp_path / "two" / "eve" / f"{second}.py")
     with pytest.raises(UsageError, match="submissions of several assignments"):
         assignment_of_submissions(KIT, [tmp_path / "two"])
-
-
-MANY = {
-    "folders": lambda eve: [put(eve / f"{number}" / f"{NAMES[1]}.py") for number in range(30)],
-    "a zip": lambda eve: put_zip(eve.with_suffix(".zip"), [f"{number}/{NAMES[1]}.py" for number in range(300)]),
-    "a long zip": lambda eve: put_zip(eve.with_suffix(".zip"), [f"{number}/{NAMES[1]}.py" for number in range(9_000)]),
-    "names and functions": lambda eve: put(eve / f"{NAMES[1]}.py", f"def {ALL[1].functions[0]}(): pass"),
-}
-
-
-def put_zip(path: Path, names: list[str]) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name in names:
-            archive.writestr(name, "x")
-
-
-@pytest.mark.parametrize("shape", ["{}/{}.py", "sub/{}/{}.py", "{}_1_{}.py", "{}/my work.py"])
-@pytest.mark.parametrize("hand_in", MANY.values(), ids=MANY)
-def test_a_submission_has_one_vote(tmp_path: Path, hand_in, shape: str) -> None:
-    for student in "abcdf":
-        put(tmp_path / shape.format(student, NAMES[0]), f"def {ALL[0].functions[0]}(): pass")
-    hand_in(tmp_path / ("sub" if "sub" in shape else "") / "eve")
-    assert assignment_of_submissions(KIT, [tmp_path]).name == NAMES[0]
 
 
 def test_an_assignment_that_cannot_be_read_is_named_before_another_is_taken(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from autograder.grading.compare import (
     compare,
     error_holds,
 )
-from autograder.grading.known_mistakes import is_mistake, matching_mistakes, same_trace
+from autograder.grading.known_mistakes import is_mistake, matching_mistakes
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.0]])
@@ -90,20 +90,6 @@ def test_each_rung_of_the_ladder_is_reported_by_name(out: Returned | None, first
     assert rung(value(attached=True), seen(out)) == first_broken
 
 
-@pytest.mark.parametrize(
-    ("out", "first_broken"),
-    [
-        (Returned("other", type="ndarray", dtype="float32", shape=(1,)), "tensor"),
-        (tensor(np.full(7, np.nan, dtype=np.float32)), "dtype"),
-        (tensor(np.full((3, 2), np.nan)), "shape"),
-        (tensor(changed((0, 0)) * np.where(WANTED == 8, np.inf, 1)), "finite"),
-        (tensor(changed((0, 0))), "values"),
-    ],
-)
-def test_the_lowest_broken_rung_is_the_one_reported(out: Returned, first_broken: str) -> None:
-    assert rung(value(attached=True), seen(out)) == first_broken
-
-
 def test_a_tensor_whose_values_were_not_sent_is_no_match() -> None:
     assert rung(value(), seen(replace(tensor(WANTED), array=None))) == "tensor"
 
@@ -151,10 +137,6 @@ def test_equal_values_of_another_dtype_do_not_match(dtype: str) -> None:
     out = seen(np.ones((2, 3), dtype=dtype))
     assert rung(value(np.ones((2, 3))), out) == "dtype"
     assert rung(gradient(np.ones((2, 3))), out) == "dtype"
-
-
-def test_an_empty_tensor_matches_an_empty_one() -> None:
-    assert rung(value(np.zeros((2, 0))), seen(np.zeros((2, 0)))) is None
 
 
 def test_float32_is_held_against_what_float64_knows() -> None:
@@ -289,11 +271,6 @@ def test_the_first_three_places_are_shown_and_all_are_counted() -> None:
     assert (SHOWN, found.differing, found.total) == (3, 6, 6)
 
 
-def test_a_scalar_differs_at_no_index() -> None:
-    found = mismatch(value(np.array(3.0)), seen(np.array(4.0)))
-    assert (found.first, found.differing, found.total) == ((Difference((), 4.0, 3.0),), 1, 1)
-
-
 @pytest.mark.parametrize(
     ("places", "shared"),
     [
@@ -310,26 +287,9 @@ def test_an_index_that_all_differing_places_share_is_named(
     assert mismatch(value(), seen(changed(*places))).shared == shared
 
 
-def test_an_axis_of_one_is_not_a_shared_index() -> None:
-    assert mismatch(value(WANTED[:1]), seen(WANTED[:1] + 1)).shared is None
-
-
 def test_the_greatest_relative_difference_is_that_of_the_worst_place() -> None:
     found = mismatch(value(np.array([2.0, 4.0])), seen(np.array([2.5, 4.5])))
     assert found.relative == 0.25
-
-
-def test_next_to_a_great_value_a_tiny_one_does_not_set_the_relative_difference() -> None:
-    found = mismatch(value(np.array([1000.0, 0.0])), seen(np.array([1000.0, 0.001])))
-    assert found.relative == pytest.approx(0.001)
-
-
-def test_where_only_zeros_are_expected_differences_are_relative_to_a_thousandth() -> None:
-    assert mismatch(value(np.zeros(2)), seen(np.array([0.0, 0.0005]))).relative == 0.5
-
-
-def test_where_a_value_is_not_finite_there_is_no_relative_difference() -> None:
-    assert mismatch(value(), seen(np.where(WANTED == 8, np.nan, WANTED + 1))).relative is None
 
 
 # Graphs and gradients
@@ -346,10 +306,6 @@ def test_a_graph_is_wanted_refused_or_of_no_matter(attached: bool | None, requir
 def test_a_gradient_that_is_missing_is_found(out: Returned | None) -> None:
     found = mismatch(gradient(), seen(out))
     assert (found.rung, found.first, found.total) == ("gradient", (), 0)
-
-
-def test_a_gradient_of_another_shape_is_not_called_missing() -> None:
-    assert rung(gradient(), seen(WANTED.T)) == "shape"
 
 
 def test_a_gradient_whose_values_were_not_sent_is_no_match() -> None:
@@ -545,29 +501,10 @@ def test_a_right_answer_is_no_mistake() -> None:
     assert not fits(Observation({}, {"calls": 2}), seen(WANTED, calls=1))
 
 
-def test_what_a_mistake_does_not_mention_must_be_right() -> None:
-    assert not fits(SLIP, seen(WANTED + 1, calls=2))
-    assert not fits(Observation({}, {"calls": 2}), seen(WANTED + 1, calls=2))
-    assert fits(Observation({}, {"calls": 2}), seen(WANTED, calls=2))
-
-
 def test_a_mistake_that_passes_a_case_is_met_by_a_right_answer_alone() -> None:
     assert fits(None, seen(WANTED, calls=1))
     assert not fits(None, seen(WANTED + 1, calls=1))
     assert not fits(None, KEY_ERROR)
-
-
-def test_exceptions_are_the_same_where_their_types_are() -> None:
-    assert fits(KEY_ERROR, Raised(("KeyError", "LookupError"), "another text", 7, "x[0]"))
-    assert not fits(KEY_ERROR, Raised(("LookupError",), "", None, ""))
-    assert not fits(KEY_ERROR, seen(WANTED + 1, calls=1))
-    assert not fits(SLIP, KEY_ERROR)
-
-
-def test_next_to_a_mistake_s_great_values_rounding_may_be_greater_too() -> None:
-    great = np.array([[1e6, 0.0, 1.0], [1.0, 1.0, 1.0]])
-    assert fits(seen(great), seen(great + np.array([0.0, 0.009, 0.0]), calls=1))
-    assert not fits(seen(great), seen(great + np.array([0.0, 0.02, 0.0]), calls=1))
 
 
 @pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
@@ -595,13 +532,6 @@ def test_a_mistake_is_met_in_form_as_well_as_in_values(other: Returned) -> None:
     assert fits(seen(other), seen(other, calls=1))
 
 
-def test_two_answers_without_values_are_the_same_where_their_forms_are() -> None:
-    unsent = Returned("tensor", "Tensor", "bfloat16", (2, 3))
-    assert fits(seen(unsent), seen(unsent, calls=1))
-    assert not fits(seen(unsent), seen(replace(unsent, shape=(3, 2)), calls=1))
-    assert not fits(seen(replace(tensor(WANTED + 1), array=None)), seen(WANTED + 1, calls=1))
-
-
 def named(*cases: tuple[Mapping[str, Observation | Raised], Observation | Raised]) -> list[str]:
     return matching_mistakes([([value(), CALLS], known, observation) for known, observation in cases])
 
@@ -613,26 +543,8 @@ def test_a_mistake_must_fit_every_case() -> None:
     assert named((known, seen(WANTED + 2, calls=1))) == []
 
 
-def test_a_mistake_that_a_case_does_not_list_must_pass_it() -> None:
-    wrong, right = seen(WANTED + 1, calls=1), seen(WANTED, calls=1)
-    assert named(({"slip": SLIP}, wrong), ({}, right)) == ["slip"]
-    assert named(({"slip": SLIP}, wrong), ({}, wrong)) == []
-    assert named(({"slip": SLIP}, right), ({}, right)) == []
-
-
-def test_mistakes_that_no_case_tells_apart_come_all_in_the_order_of_their_names() -> None:
-    known = {"slip": SLIP, "another-slip": SLIP}
-    assert named((known, seen(WANTED + 1, calls=1))) == ["another-slip", "slip"]
-
-
 def test_an_exception_alone_names_no_mistake() -> None:
     assert named(({"raises": KEY_ERROR, "slip": SLIP}, KEY_ERROR)) == []
-
-
-def test_a_mistake_that_raises_beside_wrong_values_is_met_by_the_same_exception() -> None:
-    known = {"slip": SLIP, "other": SLIP}
-    raising = {"slip": KEY_ERROR, "other": Raised(("ValueError",), "", None, "")}
-    assert named((known, seen(WANTED + 1, calls=1)), (raising, KEY_ERROR)) == ["slip"]
 
 
 def test_a_mistake_that_fits_what_is_wrong_and_not_what_is_right_is_no_name() -> None:
@@ -650,27 +562,6 @@ def test_a_trace_tells_apart_mistakes_that_return_the_same_numbers() -> None:
     assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=3))]) == ["plain"]
 
 
-def test_where_no_trace_agrees_the_numbers_decide() -> None:
-    known = {"once": seen(WANTED + 1, samples=1), "often": seen(WANTED + 1, samples=9)}
-    assert matching_mistakes([(TRACED, known, seen(WANTED + 1, samples=5))]) == ["often", "once"]
-
-
-def test_a_trace_must_agree_in_every_case_that_has_one() -> None:
-    known = {"often": seen(WANTED + 1, samples=9), "other": seen(WANTED + 1, samples=1)}
-    later = {"often": seen(WANTED + 1, samples=8), "other": seen(WANTED + 1, samples=9)}
-    first = (TRACED, known, seen(WANTED + 1, samples=9))
-    assert matching_mistakes([first, (TRACED, later, seen(WANTED + 1, samples=8))]) == ["often"]
-    assert matching_mistakes([first, (TRACED, later, seen(WANTED + 1, samples=9))]) == ["often", "other"]
-
-
-def test_an_exception_or_a_case_that_a_mistake_passes_has_no_trace_to_disagree() -> None:
-    observation = seen(WANTED, samples=5)
-    assert same_trace(TRACED, None, observation)
-    assert same_trace(TRACED, KEY_ERROR, observation)
-    assert same_trace(TRACED, seen(samples=1), KEY_ERROR)
-    assert not same_trace(TRACED, seen(samples=1), observation)
-
-
 # What another case judges
 
 
@@ -684,19 +575,6 @@ def test_no_other_axis_is_forgiven() -> None:
     assert rung(value(forgiven=("axes",)), seen(tensor(WANTED.T))) == "shape"
     assert rung(value(forgiven=("axes",)), seen(tensor(WANTED.reshape(6)))) == "shape"
     assert rung(value(forgiven=("axes",)), seen(tensor((WANTED + 1)[None]))) == "values"
-
-
-def test_errors_of_one_type_are_the_same_mistake_whatever_their_words() -> None:
-    wanted = Expectation("error", "error", "a call", value={"type": "ValueError", "mentions": ["median"]})
-
-    def raised(kind: str, message: str) -> Observation:
-        return Observation({}, {"error": {"types": [kind, "Exception"], "message": message}})
-
-    assert is_mistake([wanted], raised("KeyError", "'median'"), raised("KeyError", "no such thing"))
-    assert is_mistake([wanted], raised("ValueError", "unknown"), raised("ValueError", "one of two names"))
-    assert not is_mistake([wanted], raised("ValueError", "unknown"), raised("ValueError", "unknown: median"))
-    assert not is_mistake([wanted], raised("KeyError", ""), raised("AssertionError", ""))
-    assert not is_mistake([wanted], Observation({}, {"error": None}), raised("KeyError", ""))
 
 
 @pytest.mark.parametrize(

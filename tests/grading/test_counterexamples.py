@@ -5,20 +5,17 @@ from __future__ import annotations
 import ast
 import json
 import pickle
-import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 import torch
 from all_assignments import ASSIGNMENTS, handout_of
 from graded_folder import without_times
-from places import KIT, SCHEMAS
+from places import KIT
 
 from autograder.authoring.exam.exam import right_answer_paths
 from autograder.authoring.fixtures.agreement import program_of, solution_source
@@ -45,9 +42,8 @@ from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.errors import GraderFault
-from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_json, read_report, to_json
-from autograder.vocabulary.report_text import NOTHING_SMALL, SMALLER, item_lines, report_text
+from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, read_report, to_json
+from autograder.vocabulary.report_text import SMALLER, item_lines, report_text
 
 
 def drawing_of(assignment: Assignment) -> Drawing:
@@ -115,15 +111,6 @@ def drawn_items(assignment: Assignment) -> list[Item]:
 
 
 # What is drawn
-
-
-@each_assignment
-def test_every_item_is_drawn_for_or_left_out_for_a_reason(assignment: Assignment) -> None:
-    left_out = DRAWINGS[assignment.name].left_out
-    drawn = DRAWINGS[assignment.name].items()
-    assert drawn | set(left_out) == {item.id for item in assignment.items}
-    assert not drawn & set(left_out)
-    assert all(left_out.values())
 
 
 @each_assignment
@@ -195,13 +182,6 @@ def test_right_answers_have_no_counterexample(assignment: Assignment, sandbox: S
     check_right(assignment, sources, sandbox, every=DRAWN)
 
 
-@pytest.mark.long
-@each_assignment
-def test_no_right_answer_has_a_counterexample(assignment: Assignment, sandbox: Sandbox) -> None:
-    sources = [path.read_text(encoding="utf-8") for path in right_answer_paths(assignment)]
-    check_right(assignment, [solution_source(assignment), *sources], sandbox, every=1)
-
-
 def check_right(assignment: Assignment, sources: Sequence[str], sandbox: Sandbox, every: int) -> None:
     chosen = np.random.default_rng(0)
     asked: list[tuple[Item, Trial, Case]] = []
@@ -226,23 +206,6 @@ def way_down(trial: Trial, chosen: np.random.Generator) -> list[Trial]:
     while len(way) < 3 and (steps := simpler(way[-1] if way else trial)):
         way.append(steps[int(chosen.integers(len(steps)))])
     return way
-
-
-@each_assignment
-def test_most_trials_have_an_answer(assignment: Assignment) -> None:
-    for item in drawn_items(assignment):
-        answered = [trial for trial in trials_of(assignment, item) if trial.as_case(item) is not None]
-        assert len(answered) > DRAWN * 2 // 3, item.id
-
-
-def test_an_oracle_that_fails_at_a_trial_costs_the_example_and_nothing_else() -> None:
-    def failing(inputs: Any, params: Any) -> Any:
-        raise TypeError("an argument is missing")
-
-    item = next(iter(drawn_items(ASSIGNMENT)))
-    trial = replace(next(iter(trials_of(ASSIGNMENT, item))), answer=failing)
-    with pytest.raises(GraderFault, match="fails at a drawn call of compute_reward: an argument is missing"):
-        trial.as_case(item)
 
 
 # What is pasted
@@ -314,78 +277,7 @@ def test_a_tensor_is_written_so_that_it_can_be_read_back() -> None:
     assert literal(np.array([-0.0])) == "torch.tensor([0.0], dtype=torch.float64)"
 
 
-# Shrinking
-
-
-def a_trial(**more: Any) -> Trial:
-    inputs = {"a": np.array([[2.5, 7.25, -3.0], [0.5, 1.0, 4.0]]), "b": np.array([[1.0], [2.0]])}
-    settings: dict[str, Any] = {"axes": {"a": "batch trial", "b": "batch one"}, **more}
-    return Trial("probe", inputs, {}, lambda inputs, params: [], {"": "f({a}, {b})"}, **settings)
-
-
-def test_every_step_costs_less() -> None:
-    trial = a_trial()
-    assert simpler(trial)
-    assert all(step.cost < trial.cost for step in simpler(trial))
-    while steps := simpler(trial):
-        trial = steps[0]
-    assert literal(trial.inputs["a"]) == "torch.tensor([[0.0]])"
-
-
-def test_an_axis_gets_shorter_in_all_inputs_at_once_and_not_below_its_least() -> None:
-    for step in simpler(a_trial(least={"trial": 3})):
-        assert step.inputs["a"].shape[1] == 3
-        assert step.inputs["a"].shape[0] == step.inputs["b"].shape[0]
-    assert {step.inputs["a"].shape for step in simpler(a_trial())} == {(2, 3), (1, 3), (2, 2), (2, 1)}
-
-
-def test_what_is_fixed_keeps_its_values() -> None:
-    for step in simpler(a_trial(fixed=("b",), axes={})):
-        assert np.array_equal(step.inputs["b"], np.array([[1.0], [2.0]]))
-
-
 # The search
-
-
-def test_ties_shrink_to_two_equal_rewards(sandbox: Sandbox) -> None:
-    found = search(altered(FIRST_OF_TIES), sandbox).counterexamples([MAX])
-    assert found["deltas-max"] == (
-        'compute_deltas(torch.tensor([[1.0, 1.0]]), "max_rewards")\n  yours     [[1.0, 0.0]]\n  expected  [[1.0, 1.0]]'
-    )
-
-
-def test_a_near_maximum_stays_near(sandbox: Sandbox) -> None:
-    snippet, yours, expected = search(altered(NEARLY_BEST), sandbox).counterexamples([MAX])["deltas-max"].splitlines()
-    (near,) = eval(snippet.removeprefix("compute_deltas(").removesuffix(', "max_rewards")'), {"torch": torch}).tolist()
-    assert len(near) == 2
-    assert near[0] != near[1]
-    assert near[0] == pytest.approx(near[1], rel=1e-4)
-    assert yours != expected.replace("expected", "yours   ")
-
-
-def test_an_exception_is_told_with_its_text(sandbox: Sandbox) -> None:
-    text = search(altered(RAISES), sandbox).counterexamples([MAX])["deltas-max"]
-    assert "KeyError: " in text
-    assert re.search(r"Line \d+ of your file: raise KeyError", text)
-    assert "<script>alert(1)</script> max_rewards" in text
-    assert "\x1b" not in text
-
-
-@pytest.mark.long
-def test_the_same_is_found_again_in_whatever_company(sandbox: Sandbox) -> None:
-    """With other items, in another order, in another sandbox that is cold: an item's text is the same."""
-    items = [item for item in ASSIGNMENT.items if item.function == "compute_deltas"]
-    first = search(altered(RAISES), sandbox).counterexamples(items)
-    assert len(first) > 4
-    assert search(altered(RAISES), sandbox).counterexamples(items[::-1]) == first
-    with Sandbox() as other:
-        assert search(altered(RAISES), other).counterexamples([MAX])["deltas-max"] == first["deltas-max"]
-
-
-def test_another_submission_gets_another_draw(sandbox: Sandbox) -> None:
-    wide = altered("def compute_deltas(rewards, mode):\n    return rewards + rewards.abs().max() + 0.37")
-    texts = {search(wide, sandbox, key=key).counterexamples([MAX])["deltas-max"] for key in ("ada", "ben")}
-    assert texts  # both are found; each is as simple as it gets, so they may agree
 
 
 def test_the_budget_holds_where_everything_is_wrong(sandbox: Sandbox) -> None:
@@ -406,28 +298,6 @@ def test_a_call_that_never_ends_ends_the_search(sandbox: Sandbox) -> None:
     one = search(altered(HANGS), counted)
     assert one.counterexamples([quick]) == {}
     assert len(counted.runs) == 1
-
-
-SLOW = """
-import time
-def compute_deltas(rewards, mode):
-    time.sleep(0.4)
-    return solved_deltas(rewards, mode) + 1
-"""
-
-
-def test_calls_that_each_wait_as_long_as_they_may_take_no_longer_together_than_the_submission_may(
-    sandbox: Sandbox,
-) -> None:
-    """None of them is lost: 600 of nearly 5 s would take most of an hour."""
-    slow = altered(SLOW)
-    items = [item for item in ASSIGNMENT.items if item.function == "compute_deltas"]
-    found = search(slow, counted := Counted(sandbox))
-    found.program = replace(found.program, until=time.perf_counter() + 2.0)
-    assert found.counterexamples(items) == {}
-    assert sum(counted.runs) > DRAWN
-    assert counted.answered <= 2.0 / 0.4 + 1
-    assert search(slow.replace("0.4", "0.0"), sandbox).counterexamples(items[:1])
 
 
 def test_an_answer_that_depends_on_earlier_calls_is_not_shown(sandbox: Sandbox) -> None:
@@ -501,34 +371,6 @@ def test_a_student_sees_a_call_to_paste_and_no_command_that_passes(sandbox: Sand
     assert "Again: " not in text
 
 
-def test_where_none_is_found_the_report_says_what_is_known(sandbox: Sandbox) -> None:
-    without = Unseen.of(MAX, "deltas-max-walkthrough", counterexamples=False)
-    (item,) = without.report(altered(FIRST_OF_TIES), sandbox).items
-    assert not item.counterexample
-    assert f"  {NOTHING_SMALL}" in item_lines(item)
-    assert "Again: " not in "\n".join(item_lines(item))
-
-
-def test_it_costs_nothing_where_nothing_fails_unseen(sandbox: Sandbox) -> None:
-    for source in (SOLUTION, altered(RAISES)):
-        counted = Counted(sandbox)
-        (item,) = WALKTHROUGH.report(source, counted).items
-        assert len(counted.runs) == 1
-        assert not item.counterexample
-
-
-def test_a_report_holds_it_only_where_there_is_one(sandbox: Sandbox) -> None:
-    schema = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "report.json").read_text(encoding="utf-8")))
-    found = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox)
-    right = WALKTHROUGH.report(SOLUTION, sandbox)
-    for report in (found, right):
-        written = json.loads(json.dumps(to_json(report)))
-        schema.validate(written)
-        assert from_json(written) == report
-    assert "counterexample" in to_json(found)["items"][0]
-    assert "counterexample" not in to_json(right)["items"][0]
-
-
 @pytest.mark.parametrize("fault", ["raise ImportError", "DRAWS = {'deltas-max': None}", "DRAWS ="])
 def test_a_fault_of_what_draws_costs_no_points(fault: str, sandbox: Sandbox) -> None:
     sources = {**drawing_of(ASSIGNMENT).sources, "counterexamples": fault}
@@ -537,12 +379,6 @@ def test_a_fault_of_what_draws_costs_no_points(fault: str, sandbox: Sandbox) -> 
     (usual,) = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox).items
     assert item.points == usual.points
     assert not item.counterexample
-
-
-def test_two_runs_give_the_same_report(sandbox: Sandbox) -> None:
-    once, again = (without_times(WALKTHROUGH.report(altered(NEARLY_BEST), sandbox)) for _ in range(2))
-    assert once == again
-    assert once.items[0].counterexample
 
 
 @pytest.mark.long
@@ -597,13 +433,6 @@ def test_every_way_of_reading_a_report_shows_it_escaped_and_cut(where: str) -> N
     assert len(show(a_report("x" * 100_000))) < len(show(a_report("x"))) + 5_000
 
 
-@pytest.mark.parametrize("where", SHOWN_BY)
-def test_where_there_is_none_every_way_says_that_a_hidden_case_fails(where: str) -> None:
-    shown = SHOWN_BY[where](a_report(""))
-    assert NOTHING_SMALL in shown
-    assert "Again" not in shown
-
-
 # In a student's folder
 
 
@@ -643,36 +472,6 @@ def test_check_shows_the_row_of_a_public_case_that_is_wrong(folder: Folder, sand
     assert "Again: " in item_lines(item)[-1]
 
 
-def test_check_shows_the_row_of_an_assignment_in_numpy(tmp_path: Path, sandbox: Sandbox) -> None:
-    folder = Folder.of(handout_of("bandits", tmp_path))
-    source = (KIT / "solution" / "bandits" / "bandits.py").read_text(encoding="utf-8")
-    wrong_one = source.replace("np.where(counts == 0, np.inf, estimates + bonus)", "(estimates + bonus)")
-    assert wrong_one != source
-    item = folder.item(wrong_one, "ucb-untried", sandbox)
-    assert re.match(r"ucb\(np\.array\(\[\[.*\]\]\), np\.array\(\[\[.*\]\]\), \d\.\d+\)\n  yours ", item.counterexample)
-
-
-def test_check_cuts_no_case_whose_answer_is_not_by_rows(folder: Folder, sandbox: Sandbox) -> None:
-    half = "right = compute_loss\ndef compute_loss(*given, **named):\n    return right(*given, **named) / 2"
-    item = folder.item(f"{SOLUTION}\n\n{half}", "loss-naive", sandbox)
-    assert item.verdict == "failed"
-    assert not item.counterexample
-
-
-def test_what_is_wrong_beside_other_rows_alone_is_not_shown_by_itself(folder: Folder, sandbox: Sandbox) -> None:
-    across = altered("def compute_deltas(rewards, mode):\n    return solved_deltas(rewards, mode) + len(rewards) - 1")
-    item = folder.item(across, "deltas-max", sandbox)
-    assert item.verdict == "failed"
-    assert not item.counterexample
-
-
-def test_a_row_that_goes_wrong_otherwise_than_its_case_is_not_called_the_same(folder: Folder, sandbox: Sandbox) -> None:
-    no_axis = "def compute_deltas(rewards, mode):\n    return (rewards - rewards.mean(1)) / rewards.std(1)"
-    item = folder.item(altered(no_axis), "deltas-normalized", sandbox)
-    assert item.verdict == "raised"
-    assert not item.counterexample
-
-
 @pytest.mark.parametrize("assignment", [one for one in ASSIGNMENTS if read_rows(one)], ids=lambda one: one.name)
 def test_a_row_by_itself_gives_what_is_stored_of_it(assignment: Assignment, sandbox: Sandbox) -> None:
     """For every case that is cut, hidden ones too, as the solution answers."""
@@ -688,12 +487,6 @@ def test_a_row_by_itself_gives_what_is_stored_of_it(assignment: Assignment, sand
     program = Program(assignment.module, solution_source(assignment), given, probes, assignment.needs_torch)
     outcomes = sandbox.run(program, [cut.request(item) for item, cut in asked], load_timeout=assignment.load_timeout)
     assert [wrong(cut, outcome) for (_, cut), outcome in zip(asked, outcomes, strict=True)] == [None] * len(asked)
-
-
-def test_what_a_probe_of_its_own_makes_of_a_functions_answer_is_not_cut_by_the_functions_rows() -> None:
-    declared, cases = read_rows(ASSIGNMENT), {case.id: case for case in read_fixtures(ASSIGNMENT).cases}
-    assert rows_of_case(cases["deltas-centered-small"], declared)
-    assert rows_of_case(cases["deltas-centered-one"], declared) == []  # rewards minus deltas: no answer to paste
 
 
 @pytest.mark.parametrize(

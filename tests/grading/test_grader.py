@@ -18,7 +18,6 @@ from graded_folder import without_times
 from lengths import in_short
 from places import KIT
 
-from autograder.authoring.exam.exam import right_answer_paths
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading import judging
 from autograder.grading.assignments import find_assignment
@@ -27,7 +26,6 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Item
 from autograder.grading.judging import COUNTS_ONCE, NOTHING_READ
-from autograder.sandbox.observation import Observation
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
@@ -41,8 +39,6 @@ FIXTURES = fixtures_of(ASSIGNMENT.name)
 CASES = {case.id: case for case in FIXTURES.cases}
 SOLUTION = solution_source(ASSIGNMENT)
 BY_SLUG = {mistake.slug: mistake for mistake in MISTAKES}
-LOOP = next(correct for correct in CORRECT if correct.function == "run_policy_gradient")
-RIGHT_ANSWERS = right_answer_paths(ASSIGNMENT)
 
 
 def submission(source: str, *, problem: str = "", fault: str = "") -> Submission:
@@ -92,10 +88,6 @@ def lost_functions(report: Report) -> set[str]:
     return {item.function for item in lost(report)}
 
 
-def items_of(report: Report, function: str) -> list[ItemResult]:
-    return [item for item in report.items if item.function == function]
-
-
 # Right answers
 
 
@@ -106,44 +98,6 @@ def test_the_solution_earns_everything(grade: Callable[[str], Report]) -> None:
     for item in report.items:
         assert (item.verdict, item.mistakes, item.message, item.hint) == ("passed", (), "", "")
         assert {(case.verdict, case.message) for case in item.cases} == {("passed", "")}
-
-
-def test_the_solution_earns_everything_as_a_notebook_cell_by_cell(
-    tmp_path: Path, grade: Callable[[str], Report]
-) -> None:
-    pieces = re.split(r"^(?=def )", SOLUTION.replace("from __future__ import annotations\n", ""), flags=re.MULTILINE)
-    cells = [nbformat.v4.new_markdown_cell("# My answers"), *map(nbformat.v4.new_code_cell, pieces)]
-    cells.append(nbformat.v4.new_code_cell("%matplotlib inline\nrun = run_policy_gradient()\nrun.records[-1]"))
-    path = tmp_path / "ada.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    (candidate,) = find([path], ASSIGNMENT.module)
-    submission = read(candidate, ASSIGNMENT.module, ASSIGNMENT.untouched_source())
-    assert len(pieces) > len(ASSIGNMENT.functions)
-    assert "run.records" not in submission.source
-    assert grade(submission.source).points == 100
-
-
-@pytest.mark.long
-def test_a_fresh_interpreter_grades_as_the_forked_one_does(grade: Callable[[str], Report]) -> None:
-    source = RIGHT_ANSWERS[0].read_text()
-    with Sandbox(fork=False) as fresh:
-        report = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(source), fresh)
-    assert without_times(report) == replace(without_times(grade(source)), isolation=report.isolation)
-
-
-@pytest.mark.parametrize("correct", CORRECT, ids=lambda correct: correct.function)
-def test_the_text_that_mistakes_depart_from_earns_everything(correct: Correct, grade: Callable[[str], Report]) -> None:
-    assert grade(with_more(correct.source)).points == 100
-
-
-def test_a_reference_built_anew_that_draws_nothing_and_loaded_earns_everything(grade: Callable[[str], Report]) -> None:
-    anew = (
-        "with torch.random.fork_rng():\n"
-        "                ref_model = Model(int(tokens.max()) + 1, EMBEDDING_DIM, tokens.shape[1], tokens.shape[1])\n"
-        "            ref_model.load_state_dict(model.state_dict())"
-    )
-    built = LOOP.but("reference-built-anew", "", ("ref_model = copy.deepcopy(model).requires_grad_(False)", anew))
-    assert grade(with_more(built.source)).points == 100
 
 
 # An untouched handout
@@ -217,17 +171,6 @@ def test_one_function_done_earns_its_own_points(function: str, grade: Callable[[
     assert report.points == sum(item.points for item in ASSIGNMENT.items if item.function == function)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("function", ASSIGNMENT.functions)
-def test_a_function_that_is_not_there_is_missing_and_the_others_are_graded(
-    function: str, grade: Callable[[str], Report]
-) -> None:
-    report = grade(with_more(f"del {function}"))
-    missing = ("missing", f"{function} is not defined.")
-    assert {(item.verdict, item.message) for item in items_of(report, function)} == {missing}
-    assert lost_functions(report) == {function}
-
-
 # Every mistake of the catalogue
 
 
@@ -236,67 +179,6 @@ def each(mistakes: list[Mistake] | tuple[Mistake, ...]) -> pytest.MarkDecorator:
 
 
 # Mistakes whose every answer is the same are named together.
-ALIKE = (
-    ("scored-without-graph", "log-probs-detached", "rebuilt-from-numbers"),
-    ("copied-model-scored", "logits-made-leaves"),
-    ("reference-is-the-model", "reference-scores-from-model", "penalty-against-old-policy"),
-    ("optimizer-of-another-model", "gradients-cleared-before-update"),
-    ("reference-every-epoch", "live-state-dict"),
-    ("reference-never-refreshed", "reference-reset-to-initial"),
-)
-
-
-def names_for(mistake: Mistake) -> tuple[str, ...]:
-    """The names that an answer like this gets: none, where it only ever raises, as an exception names nothing."""
-    wrong = [case.mistakes[mistake.slug] for case in CASES.values() if mistake.slug in case.mistakes]
-    if not any(isinstance(one, Observation) for one in wrong):
-        return ()
-    group = next((group for group in ALIKE if mistake.slug in group), (mistake.slug,))
-    return tuple(sorted(group))
-
-
-@pytest.mark.long  # selfcheck holds that each is caught and named; this, that every name is exact
-@each(MISTAKES)
-def test_a_mistake_is_named_wherever_it_costs_points(
-    mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
-) -> None:
-    report = grade_mistake(mistake)
-    assert report.status == "graded"
-    assert {item.mistakes for item in wrong(report)} == {names_for(mistake)}
-
-
-@pytest.mark.long
-@each([mistake for mistake in MISTAKES if names_for(mistake) == (mistake.slug,)])
-def test_a_mistake_that_is_named_alone_brings_its_own_hint(
-    mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
-) -> None:
-    assert {item.hint for item in wrong(grade_mistake(mistake))} == {mistake.hint}
-
-
-def test_mistakes_that_answer_alike_bring_the_hints_of_two(grade: Callable[[str], Report]) -> None:
-    items = lost(grade(with_more(BY_SLUG["minimum-before-delta"].source)))
-    hints = [FIXTURES.hints[slug] for slug in names_for(BY_SLUG["minimum-before-delta"])]
-    assert {item.hint for item in items} == {" Or: ".join(hints)}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "slug",
-    [
-        "reference-is-the-model",
-        "reference-every-epoch",
-        "reference-scores-from-model",
-        "shallow-copy",
-        "live-state-dict",
-        "penalty-against-old-policy",
-    ],
-)
-def test_a_reference_that_is_always_the_epochs_first_policy_is_told_by_its_trace(
-    slug: str, grade: Callable[[str], Report]
-) -> None:
-    messages = [item.message for item in lost(grade(with_more(BY_SLUG[slug].source)))]
-    told = "the reference should hold the policy at the start of epoch [0, 0, 2, 2, 4]; yours: [0, 1, 2, 3, 4]."
-    assert [message for message in messages if told in message]
 
 
 def test_mistakes_in_two_functions_are_named_each_in_its_own(grade: Callable[[str], Report]) -> None:
@@ -319,25 +201,6 @@ def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_hint_of_the_simple
     assert not {ASSIGNMENT.item(item.item).hint for item in others} & {item.hint for item in others}
 
 
-def test_a_wrong_default_is_told_where_a_case_leaves_it_and_nowhere_else(grade: Callable[[str], Report]) -> None:
-    source = SOLUTION.replace("epsilon: float = 0.2", "epsilon: float = 0.3", 1)
-    told = "By default epsilon is 0.2 in the handout; in your first line of compute_loss it is 0.3."
-    items = lost(grade(source))
-    assert lost_functions(grade(source)) == {"compute_loss"}
-    assert {item.hint for item in items} == {told}
-
-
-def test_a_name_that_fits_one_item_and_not_the_function_is_not_told(grade: Callable[[str], Report]) -> None:
-    (mistake,) = [one for one in MISTAKES if one.slug == "deltas-tiled"]
-    source = f"right = compute_loss\n{mistake.source}\nwrong = compute_loss\n" + (
-        "def compute_loss(log_probs, deltas, mode, old_log_probs=None, epsilon=0.2):\n"
-        "    return (wrong if mode == 'naive' else right)(log_probs, deltas, mode, old_log_probs, epsilon)\n"
-    )
-    found = {item.item: item for item in lost(grade(with_more(source)))}
-    assert "loss-naive" in found
-    assert {item.mistakes for item in found.values()} == {()}
-
-
 def test_an_exception_is_told_with_its_message_and_gets_no_name(grade: Callable[[str], Report]) -> None:
     (mistake,) = [one for one in MISTAKES if one.slug == "deltas-not-aligned"]
     items = lost(grade(with_more(mistake.source)))
@@ -348,7 +211,7 @@ def test_an_exception_is_told_with_its_message_and_gets_no_name(grade: Callable[
 # Points
 
 
-@pytest.mark.parametrize("mistake", in_short(MISTAKES[::4], 12), ids=lambda mistake: mistake.slug)
+@pytest.mark.parametrize("mistake", in_short(MISTAKES[::12], 12), ids=lambda mistake: mistake.slug)
 def test_points_are_the_share_of_cases_that_passed(
     mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
 ) -> None:
@@ -358,15 +221,6 @@ def test_points_are_the_share_of_cases_that_passed(
         assert item.points == round(item.max_points * len(passed) / len(item.cases), 2)
         assert (item.verdict == "passed") == (len(passed) == len(item.cases))
     assert report.points == pytest.approx(sum(item.points or 0 for item in report.items))
-
-
-def test_a_part_of_the_cases_earns_a_part_of_the_points(grade: Callable[[str], Report]) -> None:
-    item = next(
-        item for item in grade(with_more(BY_SLUG["first-maximum-only"].source)).items if item.item == "deltas-max"
-    )
-    passed = sum(case.verdict == "passed" for case in item.cases)
-    assert 0 < passed < len(item.cases)
-    assert item.points == round(item.max_points * passed / len(item.cases), 2)
 
 
 # What students may see
@@ -381,7 +235,7 @@ def told(message: str, case: Case) -> set[str]:
     return numbers & {f"{value:.{digits}g}" for value in values for digits in range(3, 8)}
 
 
-@pytest.mark.parametrize("mistake", in_short(MISTAKES[::4], 20), ids=lambda mistake: mistake.slug)
+@pytest.mark.parametrize("mistake", in_short(MISTAKES[::12], 8), ids=lambda mistake: mistake.slug)
 def test_no_message_on_a_hidden_case_tells_an_expected_value(
     mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
 ) -> None:
@@ -448,23 +302,6 @@ def test_a_hang_costs_its_own_function_only(sandbox: Sandbox) -> None:
         )
 
 
-def test_a_hang_in_one_mode_costs_the_items_of_that_mode(sandbox: Sandbox) -> None:
-    hang = """
-import time
-right = compute_deltas
-def compute_deltas(rewards, mode):
-    while mode == "max_rewards":
-        time.sleep(0.1)
-    return right(rewards, mode)
-"""
-    report = grader_with(0.5, "compute_deltas").grade(submission(with_more(hang)), sandbox)
-    assert [(item.item, item.verdict) for item in lost(report)] == [
-        ("deltas-max", "timed_out"),
-        ("deltas-dtype", "timed_out"),
-        ("deltas-errors", "timed_out"),
-    ]
-
-
 def test_a_process_that_ends_costs_its_own_function_only(grade: Callable[[str], Report]) -> None:
     end = "import os\ndef compute_log_probs(prompts, responses, model):\n    os._exit(7)"
     report = grade(with_more(end))
@@ -515,12 +352,6 @@ def test_a_module_that_does_not_load_earns_nothing_and_is_told_why(
     assert {(item.mistakes, item.hint) for item in report.items} == {((), "")}
     assert {case.message for item in report.items for case in item.cases} == {NOT_REACHED}
     assert says in report.cause
-
-
-def test_a_module_that_raises_not_implemented_when_imported_is_not_called_missing(
-    grade: Callable[[str], Report],
-) -> None:
-    assert {item.verdict for item in grade("raise NotImplementedError\n").items} == {"raised"}
 
 
 def test_a_module_that_never_finishes_importing_is_told_so(sandbox: Sandbox) -> None:
@@ -636,19 +467,6 @@ def test_a_report_says_what_was_graded_with_what(sandbox: Sandbox, grade: Callab
     assert report.isolation == sandbox.layers
     assert [case.case for item in report.items for case in item.cases] == list(CASES)
     assert all(CASES[case.case].visibility == case.visibility for item in report.items for case in item.cases)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "slug", ["first-maximum-only", "old-log-probs-not-frozen", "rebuilt-from-numbers", "reference-is-the-model"]
-)
-def test_grading_twice_gives_one_report_but_for_the_times(
-    slug: str, sandbox: Sandbox, grade: Callable[[str], Report]
-) -> None:
-    source = with_more(BY_SLUG[slug].source)
-    again = Grader.of(ASSIGNMENT, FIXTURES).grade(submission(source), sandbox)
-    assert without_times(again) == without_times(grade(source))
-    assert again.items[0].seconds > 0
 
 
 @pytest.mark.parametrize(

@@ -68,22 +68,6 @@ def test_the_lines_make_the_call_of_the_case(values: str) -> None:
     assert call_lines(one)[-1].endswith("side='left')")
 
 
-@pytest.mark.parametrize(("values", "library"), [("numpy", "np"), ("python", "math"), ("torch", "math")])
-def test_functions_of_a_formula_are_said_with_their_library(values: str, library: str) -> None:
-    one = case(values, arguments={"f": Formula("x, e", "sin(pi * x) + exp(-e) * e")})
-    assert call_lines(one)[0] == f"f = lambda x, e: {library}.sin({library}.pi * x) + {library}.exp(-e) * e"
-    assert pasted(one)["f"](0.5, 0.0) == 1.0
-
-
-def test_what_has_a_gradient_says_so_and_a_matrix_that_is_wide_stands_row_below_row() -> None:
-    one = case(arguments={"x": Drawn("row column", (3, 6))}, leaves=["x"])
-    lines = call_lines(one)
-    assert len(lines) == 4
-    assert lines[2].endswith("]], dtype=torch.float64, requires_grad=True)")
-    assert {line.index("[", 16) for line in lines[1:3]} == {lines[0].index("[[") + 1}
-    assert pasted(one)["x"].requires_grad
-
-
 def test_what_is_long_or_hidden_or_another_probes_or_made_of_other_arguments_is_not_shown() -> None:
     assert short_call(case())
     assert short_call(case(visibility="hidden")) == ""
