@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -57,11 +56,6 @@ def test_an_exception_comes_back_with_its_type_its_text_and_the_place_it_came_fr
 def test_a_process_that_ends_early_is_a_sentence_that_names_the_function() -> None:
     with pytest.raises(FixtureError, match=r"The process that ran _exit ended before it was done\."):
         apart(os._exit, 3)
-
-
-def test_a_result_that_cannot_be_sent_is_an_exception_and_no_hang() -> None:
-    with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
-        apart(open, os.devnull)
 
 
 def test_ctrl_c_ends_both_processes_at_once_and_says_nothing(tmp_path: Path) -> None:

@@ -23,16 +23,6 @@ JSON = st.recursive(
 HEADERS = st.dictionaries(st.text(), JSON, max_size=5)
 
 
-class Trickle(io.BytesIO):
-    """A stream that gives and takes a few bytes at a time, as a pipe may."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        return super().read(min(size or 0, 3))
-
-    def write(self, data: Any, /) -> int:
-        return super().write(bytes(data)[:3])
-
-
 class Prefix:
     """A stream that holds the beginning of a frame and counts how much is asked for after it."""
 
@@ -67,20 +57,6 @@ def test_frames_come_out_as_they_went_in_and_in_order(sent: list[tuple[dict[str,
     assert frames.read(stream) is None
 
 
-@given(HEADERS, st.binary(max_size=200))
-def test_a_stream_that_moves_a_few_bytes_at_a_time_loses_none(header: dict[str, Any], blob: bytes) -> None:
-    stream = Trickle()
-    frames.write(stream, header, blob)
-    stream.seek(0)
-    assert frames.read(stream) == (header, blob)
-    assert frames.read(stream) is None
-
-
-def test_a_blob_of_many_chunks_arrives_whole() -> None:
-    blob = random.Random(0).randbytes(3 * 2**20 + 1)
-    assert read(written({"op": "run"}, blob)) == ({"op": "run"}, blob)
-
-
 def test_a_header_at_its_cap_passes_and_one_byte_more_is_refused_on_both_sides() -> None:
     at_cap = {"x": "a" * (frames.MAX_HEADER - len('{"x": ""}'))}
     over = {"x": at_cap["x"] + "a"}
@@ -98,13 +74,6 @@ def test_a_blob_at_its_cap_passes_and_one_byte_more_is_refused_on_both_sides(mon
         written({}, b"x" * 1001)
     with pytest.raises(FrameError, match="over the cap"):
         read(framed(b"{}", b"x" * 1001))
-
-
-def test_nothing_is_written_of_a_frame_that_is_over_the_cap() -> None:
-    stream = io.BytesIO()
-    with pytest.raises(FrameError):
-        frames.write(stream, {"x": "a" * frames.MAX_HEADER})
-    assert stream.getvalue() == b""
 
 
 @pytest.mark.parametrize(
@@ -134,12 +103,6 @@ def test_a_frame_cut_at_any_byte_is_an_error_and_an_empty_stream_is_the_end() ->
     assert read(whole) is not None
 
 
-@pytest.mark.parametrize("magic", [b"PGF2", b"pgf1", b"\0\0\0\0", b"HTTP"])
-def test_another_magic_is_not_a_frame(magic: bytes) -> None:
-    with pytest.raises(FrameError, match="not a frame"):
-        read(magic + written({"op": "loaded"})[4:])
-
-
 @pytest.mark.parametrize(
     "header",
     [
@@ -163,12 +126,6 @@ def test_another_magic_is_not_a_frame(magic: bytes) -> None:
 )
 def test_a_header_that_is_not_json_is_an_error(header: bytes) -> None:
     with pytest.raises(FrameError, match="is not JSON"):
-        read(framed(header))
-
-
-@pytest.mark.parametrize("header", [b"[]", b'"op"', b"1", b"null", b"true", b"[{}]"])
-def test_a_header_that_is_no_object_is_an_error(header: bytes) -> None:
-    with pytest.raises(FrameError, match="not a JSON object"):
         read(framed(header))
 
 

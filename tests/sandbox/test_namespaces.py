@@ -13,14 +13,11 @@ from typing import Any
 
 import pytest
 import safetensors.numpy
-from places import KIT
 
 from autograder.sandbox.around import cgroup
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.inside.isolation import AROUND, LAYERS
-from autograder.sandbox.inside.kernel import namespaces
 from autograder.sandbox.layers import probe
-from autograder.sandbox.sandbox import Sandbox, layers_for
+from autograder.sandbox.sandbox import Sandbox
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them")
 SLOW = 120.0  # seconds: what an emulated machine takes that does other things besides
@@ -56,13 +53,6 @@ def alone() -> Iterator[Sandbox]:
     with sandbox:
         assert sandbox.layers == ("process", "namespaces")
         yield sandbox
-
-
-@linux
-def test_a_worker_is_watched_under_the_number_that_it_has_outside(alone: Sandbox) -> None:
-    source = "def fill():\n    held = b'x' * 2**30\n    while True: pass\n"
-    outcome = run(alone, source, "fill", memory_megabytes=64.0)[0]
-    assert (outcome.status, outcome.exceeded) == ("out_of_memory", "used more than 64 MiB of memory")
 
 
 @linux
@@ -160,30 +150,6 @@ def test_nothing_is_left_of_a_server_in_namespaces(alone: Sandbox) -> None:
     assert mounts() == before
 
 
-def test_the_new_root_is_put_where_it_hides_nothing() -> None:
-    places = [place for place in namespaces.PLACES if Path(place).is_dir() and not Path(place).is_symlink()]
-    assert namespaces.place_for(("/usr/lib",)) == places[0]
-    assert namespaces.place_for((f"{places[0]}/python",)) == places[1]
-    with pytest.raises(OSError, match="needs one of the folders"):
-        namespaces.place_for(tuple(f"{place}/python" for place in namespaces.PLACES))
-
-
-def test_layers_round_the_server_are_never_asked_for_by_strict() -> None:
-    holds = dict.fromkeys((*LAYERS, *AROUND), "")
-    assert layers_for("strict", holds) == layers_for("best", holds) == (*LAYERS, *AROUND)
-    without = {**holds, **dict.fromkeys(AROUND, "not allowed here")}
-    assert layers_for("strict", without) == LAYERS
-    assert layers_for("none", holds) == ()
-
-
-@linux
-def test_the_same_machine_always_names_the_same_layers() -> None:
-    code = "from autograder.sandbox.layers import probe; print(probe())"
-    command, folder = [sys.executable, "-c", code], KIT
-    said = {subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout for _ in range(3)}
-    assert len(said) == 1
-
-
 # Control groups
 
 
@@ -269,43 +235,6 @@ def test_a_process_that_has_a_group_to_itself_moves_into_a_leaf_and_makes_its_gr
     (own_group.parents[2] / "membership").write_text("0::/user.slice/run-r1.scope/grader\n")
     (own_group / "cgroup.subtree_control").write_text("memory pids\n")
     assert cgroup.parents(mounted) == [own_group]
-
-
-def test_a_process_that_shares_its_group_moves_nobody_and_says_what_to_do(own_group: Path) -> None:
-    (own_group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
-    assert "systemd-run --user --scope -p Delegate=yes" in cgroup.probe(own_group.parents[1])
-    assert not (own_group / "grader").exists()
-    assert (own_group / "cgroup.subtree_control").read_text() == "cpu\n"
-
-
-def test_in_version_1_groups_are_made_below_those_that_the_process_is_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
-    made = Hierarchies(tmp_path, 1, "user.slice")
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(cgroup, "MEMBERSHIP", tmp_path / "membership")
-    (tmp_path / "membership").write_text("12:pids:/user.slice\n4:cpu,memory:/user.slice\n0::/\n")
-    assert cgroup.parents(tmp_path) == made.parents
-    (tmp_path / "membership").write_text("12:pids:/user.slice\n0::/\n")
-    assert cgroup.probe(tmp_path) == "this process is in no control group of memory"
-
-
-def test_root_has_no_group_of_its_own_in_version_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert cgroup.probe(tmp_path) == "no group is set aside for it in AUTOGRADER_CGROUP"
-
-
-def test_an_empty_name_asks_for_no_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cgroup.VARIABLE, "")
-    assert cgroup.probe(tmp_path) == "no group is set aside for it in AUTOGRADER_CGROUP"
-
-
-def test_a_folder_that_is_no_control_group_does_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cgroup.VARIABLE, "staff/autograder")
-    Hierarchies(tmp_path, 2)
-    assert cgroup.probe(tmp_path) != ""
 
 
 @pytest.fixture

@@ -46,20 +46,6 @@ def received(pipes: Pipes) -> Answer | Ended | None:
     return pipes.receive(20.0)
 
 
-def test_questions_arrive_and_answers_come_back_in_order(both: tuple[Pipes, Other]) -> None:
-    pipes, worker = both
-    for number in range(3):
-        pipes.send(frames.encode({"n": number}, b"x" * number))
-    assert pipes.receive(0.2) is None
-    assert [frames.read(worker.requests) for _ in range(3)] == [({"n": k}, b"x" * k) for k in range(3)]
-    for number in range(3):
-        frames.write(worker.answers, {"n": number}, b"y" * number)
-    found = [received(pipes) for _ in range(3)]
-    assert [(one.header, one.blob) for one in found if isinstance(one, Answer)] == [
-        ({"n": k}, b"y" * k) for k in range(3)
-    ]
-
-
 def test_an_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
     pipes, worker = both
     frame = frames.encode(HEADER, b"blob")
@@ -92,21 +78,6 @@ def test_what_is_printed_is_counted_and_its_end_is_kept(both: tuple[Pipes, Other
     assert pipes.written == 30_007
     assert pipes.tail.endswith(b"aaa" + b"the end")
     assert len(pipes.tail) < 30_007
-
-
-def test_polled_pipes_count_what_was_printed_before_an_answer_with_it() -> None:
-    requests, answers, output = os.pipe(), os.pipe(), os.pipe()
-    pipes = Polled(os.fdopen(requests[1], "wb"), os.fdopen(answers[0], "rb"), os.fdopen(output[0], "rb"))
-    with os.fdopen(answers[1], "wb") as said:
-        for number in range(1, 4):
-            os.write(output[1], b"x" * 20_000)
-            frames.write(said, {"n": number})
-            answer = received(pipes)
-            assert isinstance(answer, Answer)
-            assert answer.written == 20_000 * number
-    pipes.close()
-    for descriptor in (requests[0], output[1]):
-        os.close(descriptor)
 
 
 def test_output_without_end_keeps_nobody_waiting_longer_than_asked(both: tuple[Pipes, Other]) -> None:

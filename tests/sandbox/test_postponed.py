@@ -70,30 +70,3 @@ def test_what_asks_for_the_compiler_gets_it(asked: str) -> None:
     step = "\nweight = torch.nn.Parameter(torch.ones(2))\nweight.sum().backward()\ntorch.optim.Adam([weight]).step()\n"
     code = f"import sys, torch{step}{asked}{step}print(weight.tolist())"
     assert output_of(POSTPONED + code) == output_of(code)
-
-
-REFUSED = (
-    "torch.autograd.grad(weight * 2, weight, torch.ones(2, 2))",  # torch holds shapes against each other
-    "shapes.sym_eq((2, 3), 'no shape')",
-    "shapes.expect_true(1)",
-)
-EACH_APART = f"""
-import os, torch, {SHAPES} as shapes
-weight = torch.ones(2, requires_grad=True)
-for asked in {REFUSED!r}:
-    print(asked, flush=True)
-    child = os.fork()  # so that none is the first to ask for what it needs because another did
-    if not child:
-        try:
-            exec(asked)
-        except Exception as error:
-            print(type(error), error, flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
-"""
-
-
-def test_what_is_refused_is_refused_in_the_same_words() -> None:
-    refused = output_of(EACH_APART)
-    assert refused.count("\n<class ") == len(REFUSED)
-    assert output_of(POSTPONED + EACH_APART) == refused

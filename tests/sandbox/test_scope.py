@@ -65,24 +65,11 @@ def test_in_a_session_that_may_end_before_the_grader_nothing_is_asked(
     assert ask_for_scope(membership)
 
 
-def test_root_asks_the_systems_manager(membership: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = manager(tmp_path, monkeypatch, moves(membership))
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    membership.write_text("0::/system.slice/cron.service\n")
-    assert ask_for_scope(membership)
-    assert calls.read_text().startswith("--system call ")
-
-
 @pytest.mark.parametrize("then", ["exit 1", "true", "sleep 20"], ids=("refused", "not moved", "no answer"))
 def test_a_manager_that_does_not_do_it_is_no_scope(
     membership: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
     manager(tmp_path, monkeypatch, then)
-    assert not ask_for_scope(membership)
-
-
-def test_without_systemd_there_is_no_scope(membership: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
     assert not ask_for_scope(membership)
 
 

@@ -114,13 +114,6 @@ def test_another_function_of_the_same_text_is_left_alone() -> None:
         assert student.loop() == "given"
 
 
-def test_a_value_that_is_no_function_is_replaced_by_its_name_alone() -> None:
-    student = module("student", "SIZE = 3\nother = 3\ndef loop(size=3):\n    return SIZE, other, size")
-    with standing_in([student], {"SIZE": 4}):
-        assert student.loop() == (4, 3, 3)
-    assert student.loop() == (3, 3, 3)
-
-
 def test_tables_that_hold_themselves_and_long_ones_are_no_obstacle() -> None:
     given = module("given", GIVEN)
     source = "LOOP = []\nLOOP += [LOOP, globals(), *range(100_000)]\ndef loop():\n    return sample()"
