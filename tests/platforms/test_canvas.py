@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from canvas_importer import Course, imported
 from places import DOWNLOADS
-from sample_reports import item, not_graded, report
+from sample_reports import item, report
 
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.canvas import canvas_csv
@@ -56,21 +55,6 @@ def test_the_sample_class_changes_its_own_grades_and_nothing_else() -> None:
     assert {student for student, _ in found.changes} == {str(number) for number in range(1001, 1016)} - {"1007"}
     assert {after for _, after in found.changes.values()} == {"100"}
     assert made.kept == ("Horvat, Goran", "Absent, Otto", "Student, Test")
-
-
-def test_an_export_without_grades_of_ours_changes_nothing() -> None:
-    gradebook = read_table(GRADEBOOK)
-    made = canvas_csv([not_graded("ada")], replace(gradebook, rows=gradebook.rows), COLUMN, scale=True)
-    assert imported(made.text.encode(), course_of(gradebook)).changes == {}
-    assert made.graded == 0
-
-
-@pytest.mark.parametrize("cell", ["3.5", "", "EX", "ex", "MI", "0"])
-@pytest.mark.parametrize("reports", [[points("somebody", 1.0)], [not_graded("Okoro, Ben")]])
-def test_a_student_without_a_grade_of_ours_keeps_the_cell(cell: str, reports: list[Report]) -> None:
-    gradebook = table((*BEN[:5], cell), possible=str(int(reports[0].max_points)))
-    rows = list(csv.reader(io.StringIO(canvas_csv(reports, gradebook, COLUMN).text)))
-    assert rows[2] == [*BEN[:5], cell]
 
 
 def test_an_excused_student_stays_excused() -> None:
@@ -121,12 +105,6 @@ def test_the_roster_decides_where_the_gradebook_lacks_the_id(identity: str, row:
     assert row in next((line for line in made.text.splitlines()[2:] if line.endswith(",2.5")), "")
 
 
-def test_a_student_is_found_through_the_roster() -> None:
-    roster = Roster((Person("the Marchioness", "", keys_of(["the Marchioness", "ANA01"])),))
-    made = canvas_csv([points("the Marchioness", 2.5)], table(ANA, BEN), COLUMN, roster)
-    assert (made.graded, made.unknown) == (1, ())
-
-
 def test_a_student_whom_canvas_does_not_know_is_reported_and_not_written() -> None:
     made = canvas_csv([points("zoe", 1.0), points("ana01", 1.0)], table(ANA), COLUMN)
     assert made.unknown == ("zoe",)
@@ -142,12 +120,6 @@ def test_a_name_that_two_students_share_is_nobodys() -> None:
 def test_two_reports_for_one_student_are_both_reported() -> None:
     made = canvas_csv([points("Diaz, Ana", 1.0), points("ana01", 4.0)], table(ANA), COLUMN)
     assert (made.graded, made.unknown) == (0, ("Diaz, Ana", "ana01"))
-
-
-def test_only_the_columns_that_the_importer_needs_are_written() -> None:
-    extra = ("HW6 (99)", "Current Score", "Final Grade", "Unposted Final Score", "Notes")
-    made = canvas_csv([points("ana01", 1.0)], table(ANA, extra=extra), COLUMN)
-    assert made.text.splitlines()[0] == f"Student,ID,SIS User ID,SIS Login ID,Section,{COLUMN}"
 
 
 @pytest.mark.parametrize(
@@ -216,10 +188,6 @@ def test_a_gradebook_that_is_worth_other_points_is_refused_unless_points_are_to_
         canvas_csv([points("ana01", 1.0)], table(ANA, possible="40"), COLUMN)
     made = canvas_csv([points("ana01", 2.5)], table(ANA, possible="40"), COLUMN, scale=True)
     assert made.text.splitlines()[1:] == ["    Points Possible,,,,,40", '"Diaz, Ana",1001,U1,ana01,CS336-01,25']
-
-
-def test_an_assignment_without_points_in_canvas_gets_those_of_the_kit() -> None:
-    assert "    Points Possible,,,,,4\n" in canvas_csv([points("ana01", 1.0)], table(ANA, possible=""), COLUMN).text
 
 
 def test_reports_of_two_versions_of_the_assignment_are_not_mixed() -> None:

@@ -28,8 +28,8 @@ from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.gradescope import results as gradescope
-from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import CaseResult, from_json
+from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.report import CaseResult
 from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import INVISIBLE
 
@@ -64,17 +64,7 @@ def test_the_sample_class_gives_the_golden_export_to_the_byte(made: dict[str, st
     assert same, f"{RENEW}\n{in_short(golden.decode(), made[name])}"
 
 
-def test_there_is_a_golden_file_for_each_export_and_no_other(made: dict[str, str]) -> None:
-    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(made)
-
-
 # The folder of grades
-
-
-def test_the_reports_of_a_folder_come_in_the_order_of_the_students(tmp_path: Path) -> None:
-    write_grades(tmp_path, report("zoe"), report("Ada"), report("ben"))
-    assert [one.student for one in read_grades(tmp_path)] == ["Ada", "ben", "zoe"]
-    assert read_grades(tmp_path / "reports") == read_grades(tmp_path)
 
 
 def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
@@ -101,13 +91,6 @@ def test_a_final_grade_that_is_no_number_stops_the_export(tmp_path: Path) -> Non
         read_grades(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "reports", "nowhere"])
-def test_a_folder_without_reports_is_the_callers_mistake(tmp_path: Path, name: str) -> None:
-    (tmp_path / "reports").mkdir()
-    with pytest.raises(UsageError, match="holds no reports"):
-        read_grades(tmp_path / name)
-
-
 def test_a_damaged_report_stops_the_export(tmp_path: Path) -> None:
     path = write_grades(tmp_path, report("ada"), report("ben")) / "reports" / "ben.json"
     path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
@@ -128,15 +111,6 @@ def test_a_student_of_the_roster_without_a_report_is_absent_and_has_no_points() 
     ]
 
 
-def test_each_line_of_json_lines_is_a_report() -> None:
-    names = ["\u2028line separator", "two\nlines", "\ud800"]
-    text = plain.json_lines([report(name) for name in names])
-    assert text.isascii()
-    assert [from_json(json.loads(line)).student for line in text.splitlines()] == names
-    for line in text.splitlines():
-        validate(json.loads(line), "report")
-
-
 # Gradescope
 
 
@@ -144,15 +118,6 @@ def test_gradescopes_results_are_as_it_documents_them(made: dict[str, str]) -> N
     for name in ("gradescope.jsonl", "gradescope-hidden-later.jsonl"):
         for line in made[name].splitlines():
             validate(json.loads(line)["result"], "gradescope-results")
-
-
-@pytest.mark.parametrize("hidden_cases", gradescope.VISIBILITIES)
-def test_the_tests_of_gradescope_add_up_to_the_report(hidden_cases: gradescope.Visibility) -> None:
-    for one in sample_class():
-        tests = gradescope.results(one, (), hidden_cases)["tests"]
-        assert math.isclose(sum(test["score"] for test in tests), one.points or 0, abs_tol=1e-9)
-        assert math.isclose(sum(test["max_score"] for test in tests), one.max_points, abs_tol=1e-9)
-        assert all(0 <= test["score"] <= test["max_score"] for test in tests)
 
 
 def test_all_tests_are_visible_unless_asked_for_since_a_hidden_one_hides_the_total() -> None:
@@ -177,14 +142,6 @@ def test_what_hidden_cases_did_stands_in_hidden_tests_alone() -> None:
     assert (hidden["visibility"], hidden["score"], hidden["max_score"]) == ("after_published", 0.0, 2.0)
     assert "SECRET" not in json.dumps([public, {**found, "tests": []}])
     assert "SECRET MESSAGE" in hidden["output"]
-
-
-def test_a_public_case_that_failed_shows_its_message_and_the_hint() -> None:
-    cases = (CaseResult("p", "public", "failed", "wrong sign"), CaseResult("h", "hidden", "failed", "also wrong"))
-    one = report("ada", item("a", 0.0, 4.0, "failed", cases, "wrong sign", "Which way?"))
-    public, hidden = gradescope.results(one, (), "hidden")["tests"]
-    assert public["output"] == "```text\nwrong sign\n```\n\nWhich way?\n"
-    assert hidden["output"] == "```text\nalso wrong\n```\n"
 
 
 def test_a_report_that_is_not_graded_has_no_result_for_gradescope() -> None:

@@ -18,17 +18,6 @@ nbconvert = pytest.importorskip("nbconvert", reason="the extra nbgrader is not i
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-HARMLESS = [
-    "The ratio is 1: $r = \\frac{a}{b}$, see [the paper](https://arxiv.org/abs/1707.06347#page=3).",
-    "We plot the data: it rises. `javascript:alert(1)` is code, and javascript: a word.",
-    "![a curve](attachment:curve.png)",
-    "<b>bold</b> and a [mail](mailto:a@b.edu), a [place](#here), a <https://x.org>",
-    "| a | b |\n|---|--:|\n| 1 | 2 |\n\n```python\nx = '<script>'\n```",
-    "# Why 1 < 2\n\n1. a\n2. ~~b~~\n\n3) c\n\n> q\n\n---\n\n- [x] done\n- [ ] not\n\nterm\n: what it means  \nmore",
-    "a <!-- to be written --> b\n\n<!-- over\ntwo lines -->\n\n<details><summary>more</summary>\n\n**b**\n\n</details>",
-    '<center><font color="red" size=4>x</font><br></center>\n\n<img src="attachment:curve.png" width="300"/>',
-    "$a<b$ and $$x>y$$ and 1 < 2, a<b",
-]
 LIVE = [
     "[x](javascript:alert(1))",
     "[x](JaVaScRiPt:alert(1))",
@@ -92,30 +81,12 @@ def tags_of(page: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("text", HARMLESS)
-def test_an_honest_answer_stays_as_it_is(text: str) -> None:
-    assert harmless(text, {"curve.png": {"image/png": PNG}}) == text
-
-
 @pytest.mark.parametrize("text", [*LIVE, *WHERE_PARSERS_DIFFER, *OF_THE_PAGE, *STOPS_AT])
 def test_an_answer_with_a_live_address_is_shown_as_it_was_written(text: str) -> None:
     shown = harmless(text, {})
     assert shown.startswith(NOTE)
     assert as_written(shown) == text
     assert not {"a", "img", "iframe", "script"} & tags_of(rendered(shown, {}))
-
-
-@pytest.mark.parametrize("text", WHERE_PARSERS_DIFFER)
-def test_what_python_takes_for_text_would_act_in_a_browser(text: str) -> None:
-    """html5lib reads as browsers do, scripts switched on: so these tests can fail."""
-    html5lib = pytest.importorskip("bleach._vendor.html5lib")
-
-    def acts(page: str) -> bool:
-        tree = html5lib.parse(page, namespaceHTMLElements=False, scripting=True)
-        return any("onerror" in one.attrib for one in tree.iter())
-
-    assert acts(rendered(text, {}))
-    assert not acts(rendered(harmless(text, {}), {}))
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000, "a" + " " * 20_000 + "b"], ids=["brackets", "spaces"])

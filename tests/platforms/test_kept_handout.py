@@ -44,8 +44,3 @@ def test_a_handout_that_was_made_stays_and_nothing_is_left_beside_it(
     assert (toy.handout / "toy.ipynb").read_text() == "another"
     assert [path.name for path in (kit / "handout").iterdir()] == ["toy"]
     assert capsys.readouterr().err == ""
-
-
-def test_no_other_command_copies_anything(kit: Path) -> None:
-    keeping([toy_assignment(kit)], ["autograde", "toy"])
-    assert [path.name for path in (kit / "handout").iterdir()] == ["toy"]

@@ -73,10 +73,6 @@ def test_the_version_that_counts_in_submitty_is_graded(tmp_path: Path) -> None:
     assert (found.ignored, found.refused) == ((), ())
 
 
-def test_the_folder_of_submittys_students_is_read_alike(tmp_path: Path) -> None:
-    assert sources(put(tmp_path, ALL) / "submissions") == sources(tmp_path)
-
-
 @pytest.mark.parametrize("top", ["", "hw01/"])
 @pytest.mark.parametrize("beside", [{}, RESULTS])
 def test_submittys_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, top: str, beside: dict[str, str]) -> None:
@@ -84,12 +80,6 @@ def test_submittys_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, top: s
     assert sources(path, class_zip=True) == {"ada": "x = 'ada 1'\n", "ben": "x = 'ben 1'\n"}
     with pytest.raises(UsageError, match=r"looks like a whole class.*--class-zip"):
         gather(path)
-
-
-def test_submitty_says_when_a_version_was_handed_in(tmp_path: Path) -> None:
-    read_ = gather(put(tmp_path, ALL), deadline=datetime(2027, 3, 3, 0, 0, tzinfo=UTC))[1]
-    assert "handed in late" not in " ".join(read_["ada"].notes)
-    assert read_["ben"].notes == ("handed in late, at 2027-03-03 14:00 UTC",)
 
 
 def test_of_a_hand_in_by_git_what_submitty_pulled_is_graded(tmp_path: Path) -> None:
@@ -102,15 +92,6 @@ def test_of_a_hand_in_by_git_what_submitty_pulled_is_graded(tmp_path: Path) -> N
         f"submissions/ben/{SETTINGS}": settings(1, "2027-03-01 22:10:11-0500"),
     }
     assert sources(put(tmp_path, by_git)) == {"ada": "x = 'pulled'\n", "ben": "x = 'uploaded'\n"}
-
-
-def test_where_the_version_that_counts_was_downloaded_alone_there_is_nothing_to_choose(tmp_path: Path) -> None:
-    active = {
-        "submissions/ada/.submit.VCS_CHECKOUT": "",
-        f"checkout/ada/{PY}": "x = 1\n",
-        f"submissions/ben/{PY}": "y = 1\n",
-    }
-    assert sources(put(tmp_path, active)) == {"ada": "x = 1\n", "ben": "y = 1\n"}
 
 
 # On Submitty's server
@@ -135,18 +116,6 @@ def test_a_gradeables_folder_on_the_server_is_read_with_the_one_beside_it(tmp_pa
     assert (
         gather(place, deadline=datetime(2027, 3, 2, 12, 0, tzinfo=UTC))[1]["ada"].notes[0].startswith("handed in late")
     )
-
-
-def test_a_gradeables_folder_is_the_same_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(put(tmp_path, COURSE) / "submissions" / "hw1")
-    assert sources(Path()) == PULLED
-
-
-def test_of_several_gradeables_none_is_taken_for_a_student(tmp_path: Path) -> None:
-    other = {name.replace("hw1", "hw2"): text for name, text in COURSE.items()}
-    with pytest.raises(UsageError, match=r"hw1 is one of several gradeables of Submitty's: give the folder of one\."):
-        gather(put(tmp_path, COURSE | other))
-    assert sources(tmp_path / "checkout" / "hw2") == PULLED
 
 
 def test_what_submitty_did_not_pull_is_nobodys_zero(tmp_path: Path) -> None:
@@ -195,14 +164,6 @@ def test_a_version_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert found.refused == ("ben is not graded: version 7, which counts in Submitty, is not there.",)
 
 
-@pytest.mark.parametrize(
-    "history", ["x", 3, [3], [{"version": [1]}], [{"version": 1, "time": 3}], [{"version": 1, "time": "x" * 9999}]]
-)
-def test_a_history_that_is_none_is_no_time(tmp_path: Path, history: Any) -> None:
-    text = json.dumps({"active_version": 1, "history": history})
-    assert set(sources(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": text}))) == {"ada", "ben"}
-
-
 def test_settings_and_versions_that_are_links_lead_nowhere(tmp_path: Path) -> None:
     put(tmp_path / "class", ALL)
     put(tmp_path / "elsewhere", {PY: "x = 'stolen'\n", SETTINGS: settings(1)})
@@ -221,14 +182,6 @@ def test_one_students_settings_make_no_class_submittys(tmp_path: Path) -> None:
     put(tmp_path, {f"ada/{PY}": "x = 1\n", f"ben/{PY}": "x = 2\n"})
     put(tmp_path / "eve", {PY: "x = 3\n", f"9/{PY}": "x = 4\n", SETTINGS: settings(9)})
     assert sources(tmp_path) == {"ada": "x = 1\n", "ben": "x = 2\n", "eve": "x = 3\n"}
-
-
-def test_a_file_that_cannot_be_unpacked_costs_its_student_alone_in_submittys_zip(tmp_path: Path) -> None:
-    deep = f"submissions/eve/1/{'x/' * 13}{PY}"
-    eve = {"submissions/eve/1/notes.txt": "", deep: "x = 1\n", f"submissions/eve/{SETTINGS}": settings(1)}
-    read_ = gather(zipped(tmp_path / "c.zip", ALL | RESULTS | eve), class_zip=True)[1]
-    assert "more than 12 folders deep" in read_["eve"].fault
-    assert [read_[name].fault for name in ("ada", "ben")] == ["", ""]
 
 
 # CodeGrade
@@ -258,13 +211,6 @@ def test_two_folders_of_one_name_in_codegrade_are_refused(tmp_path: Path, when: 
     assert set(sources(tmp_path, roster=roster)) == {"Cleo"}
 
 
-def test_a_zone_in_the_name_of_a_folder_of_codegrade_counts(tmp_path: Path) -> None:
-    put(tmp_path, {f"Ana - 2027-03-02T23:58:01+02:00/{PY}": "x = 1\n", f"Ben - 2027-03-02T23:58:01Z/{PY}": "x = 2\n"})
-    read_ = gather(tmp_path, deadline=datetime(2027, 3, 2, 22, 0, tzinfo=UTC))[1]
-    assert read_["Ana"].notes == ()
-    assert read_["Ben"].notes == ("handed in late, at 2027-03-02 23:58 UTC",)
-
-
 @pytest.mark.parametrize("name", ["Eve", 'Group "red"', "Group _red_"])
 def test_no_file_in_a_folder_of_codegrade_says_whose_it_is(tmp_path: Path, name: str) -> None:
     put(tmp_path, {f"{name} - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Ana - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
@@ -284,11 +230,6 @@ def test_a_folder_named_like_codegrades_makes_no_class_codegrades(tmp_path: Path
     assert set(sources(tmp_path)) == {"ada", "ben", "Ana - 2027-03-02 23:58:01"}
 
 
-def test_a_moment_that_is_none_orders_nothing_and_loses_nobody(tmp_path: Path) -> None:
-    put(tmp_path, {f"Ana - 2027-13-45 99:99:99/{PY}": "x = 1\n", f"Ben - 9999-01-01 00:00:00/{PY}": "x = 2\n"})
-    assert set(sources(tmp_path)) == {"Ana", "Ben"}
-
-
 # Classroom 50
 
 
@@ -306,10 +247,6 @@ def test_classroom_50_says_in_the_folders_name_where_usernames_begin(tmp_path: P
     found, read_ = gather(folder)
     assert set(read_) == {"ann-lee", "ann-kim"}
     assert found.ignored == ("scores.csv",)
-
-
-def test_a_classroom_of_one_is_known_by_the_folders_name(tmp_path: Path) -> None:
-    assert set(sources(clones(tmp_path / DOWNLOAD, "cs336-grpo-ada"))) == {"ada"}
 
 
 def test_a_group_of_classroom_50_is_shared_by_the_roster(tmp_path: Path) -> None:

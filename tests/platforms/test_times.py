@@ -11,7 +11,6 @@ from places import KIT
 
 from autograder.gradebook.hand_in_times import keep_seen, times_of
 from autograder.gradebook.hand_in_times import read_times as kept_times
-from autograder.gradebook.roster import read_roster
 from autograder.grading.assignments import find_assignment
 from autograder.platforms.dates_in_words import moments
 from autograder.platforms.layouts import gathered
@@ -44,11 +43,6 @@ IN_WORDS = {
     "Chinese": ("2027年03月12日 星期五 23:59", "2027年03月13日 星期六 00:05"),
     "Korean": ("2027년 3월 12일 금요일 오후 11:59", "2027년 3월 13일 토요일 오전 12:05"),
 }
-
-
-@pytest.mark.parametrize("texts", IN_WORDS.values(), ids=IN_WORDS)
-def test_dates_in_words_are_read_in_their_language(texts: tuple[str, str]) -> None:
-    assert moments(texts) == [EVENING, MORNING]
 
 
 @pytest.mark.parametrize(
@@ -134,15 +128,6 @@ def test_a_platforms_file_says_when_students_handed_in(tmp_path: Path, platform:
     assert local["Ana Diaz_11"] == EVENING
     assert local["Bo Li_12"] == (EVENING if "Ultima" in text else MORNING)
     assert not {"Cy Ash_13", "nobody_99"} & set(found)
-
-
-def test_a_roster_joins_a_student_to_a_platforms_row(tmp_path: Path) -> None:
-    (tmp_path / "w.csv").write_text(worksheet(ENGLISH), encoding="utf-8")
-    (tmp_path / "r.csv").write_text("student,email\nada,ana@x.edu\nben,bo@x.edu\n", encoding="utf-8")
-    found = read_times(
-        tmp_path / "w.csv", ASSIGNMENT, [Candidate("ada", tmp_path, "")], read_roster(tmp_path / "r.csv")
-    )
-    assert found["ada"] == EVENING
 
 
 @pytest.mark.parametrize(

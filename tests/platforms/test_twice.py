@@ -15,8 +15,6 @@ from places import KIT
 from autograder.cli.main import main
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
-from autograder.submissions.finding import find
-from autograder.vocabulary.errors import UsageError
 
 MODULE = "policy_gradient"
 PY, IPYNB = f"{MODULE}.py", f"{MODULE}.ipynb"
@@ -119,20 +117,6 @@ def test_grading_again_with_the_results_inside_gives_the_same_grades(
 
 
 @pytest.mark.long
-def test_grading_into_the_folder_of_the_class_itself_takes_no_results_for_students(
-    tmp_path: Path, grade: Callable[..., str]
-) -> None:
-    folder = put(tmp_path / "class", *LAYOUTS["canvas"])
-    grade(folder, "--out", folder, "--jobs", "1")
-    first = written(folder)
-    grade(folder, "--out", folder, "--jobs", "1")
-    assert written(folder) == first
-    again = grade(folder, "--out", tmp_path / "elsewhere", "--jobs", "1")
-    assert written(tmp_path / "elsewhere") == first
-    assert "reports" in again
-
-
-@pytest.mark.long
 def test_real_results_of_an_earlier_run_are_known_under_any_name_and_named(
     tmp_path: Path, grade: Callable[..., str]
 ) -> None:
@@ -169,16 +153,6 @@ def test_what_is_not_known_spoils_no_layout_and_is_named(layout: str, strange: s
     assert after.ignored == (strange,)
 
 
-@pytest.mark.parametrize("strange", ["__pycache__", "__MACOSX", "roster.csv", "old", "runs"])
-def test_in_no_layout_of_a_platform_it_is_named_too(strange: str, tmp_path: Path) -> None:
-    folder = put(tmp_path / "class", *LAYOUTS["folders and files"])
-    STRANGE[strange](folder / strange)
-    found = look(folder)
-    assert [one.student for one in found.candidates] == ["ana", "ben"]
-    assert found.ignored == (strange,)
-    assert [one.student for one in find([folder], MODULE)] == ["ana", "ben"]
-
-
 @every_layout
 def test_work_beside_what_a_platform_laid_out_is_graded_too(layout: str, tmp_path: Path) -> None:
     folder = put(tmp_path / "class", *LAYOUTS[layout])
@@ -186,11 +160,6 @@ def test_work_beside_what_a_platform_laid_out_is_graded_too(layout: str, tmp_pat
     names = {one.student for one in look(folder).candidates}
     assert {"eve", "zoe"} <= names
     assert len(names) == len(STUDENTS.get(layout, "ab")) + 2
-
-
-def test_one_file_with_a_name_as_canvas_gives_makes_no_class_of_canvas(tmp_path: Path) -> None:
-    put(tmp_path, f"ada/{PY}", "ben.py", "eve_6_7_x.py")
-    assert [one.student for one in look(tmp_path).candidates] == ["ada", "ben", "eve_6_7_x"]
 
 
 @pytest.mark.parametrize("inner", ["", "work/"])
@@ -225,20 +194,3 @@ def test_results_behind_a_link_are_left_out_as_well(tmp_path: Path) -> None:
     earlier_results(tmp_path / "elsewhere")
     (folder / "grades").symlink_to(tmp_path / "elsewhere")
     assert look(folder, out=folder / "grades") == before
-
-
-def test_paths_that_a_shell_has_listed_may_hold_the_results(tmp_path: Path) -> None:
-    folder = put(tmp_path / "class", *LAYOUTS["folders and files"])
-    out = earlier_results(folder / "grades")
-    found = look(*sorted(folder.iterdir()), out=out)
-    assert [one.student for one in found.candidates] == ["ana", "ben"]
-
-
-def test_nothing_but_results_is_one_sentence(tmp_path: Path) -> None:
-    earlier_results(tmp_path / "class" / "monday")
-    with pytest.raises(UsageError, match=r"class holds results of an earlier run and no submission: give a folder"):
-        look(tmp_path / "class")
-    with pytest.raises(UsageError, match=r"holds results of an earlier run and no submission"):
-        find([tmp_path / "class"], MODULE)
-    with pytest.raises(UsageError, match=r"There is nothing to grade but .*grades, which is where the results go\."):
-        look(tmp_path / "class", out=tmp_path / "class" / "grades")
