@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import csv
 import dataclasses
 import html
@@ -12,11 +11,9 @@ import os
 import re
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import threading
-import time
 import unicodedata
 import urllib.parse
 from collections.abc import Callable, Iterable
@@ -28,7 +25,6 @@ from golden import kinds
 from graded_folder import comparable
 from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
-from rich.console import Console
 
 from autograder.cli.tables import class_table
 from autograder.course.batch import grade_all
@@ -43,8 +39,8 @@ from autograder.submissions.finding import find
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.report import Report, from_json, read_report, to_json
-from autograder.vocabulary.text import INVISIBLE, number
+from autograder.vocabulary.report import from_json, read_report, to_json
+from autograder.vocabulary.text import INVISIBLE
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
@@ -173,33 +169,12 @@ def test_a_run_writes_exactly_what_the_design_lists(
     assert described["seconds"] > 0
 
 
-def test_a_run_reads_its_reports_from_disk_as_often_as_they_are_wanted(reference: tuple[Path, Run]) -> None:
-    out, run = reference
-    stored = [read_report(path) for path in sorted((out / "reports").iterdir())]
-    assert len(run.reports) == SIZE
-    assert list(run.reports) == list(run.reports) == stored
-    assert (run.figures.students, run.figures.graded, run.fault) == (SIZE, SIZE, "")
-
-
 @pytest.mark.long
 def test_two_jobs_write_the_same_bytes_as_one(
     reference: tuple[Path, Run], grader: Grader, students: Path, tmp_path: Path
 ) -> None:
     grade(grader, students, tmp_path / "grades", jobs=2)
     assert comparable(tmp_path / "grades") == comparable(reference[0])
-
-
-def test_progress_is_told_of_each_candidate_with_its_report(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
-    told: list[tuple[str, str]] = []
-    grade(grader, unfinished, tmp_path / "out", progress=lambda one, report: told.append((one.student, report.student)))
-    assert told == [(name, name) for name in ("ada", "bela", "chidi")]
-
-
-def test_a_class_of_nobody_gives_a_gradebook_of_its_head_alone(grader: Grader, tmp_path: Path) -> None:
-    run = grade_all(grader, [], tmp_path / "out")
-    assert list(run.reports) == []
-    assert (run.figures.students, run.isolation) == (0, ())
-    assert len((tmp_path / "out" / "grades.csv").read_text().splitlines()) == 1
 
 
 # A second run
@@ -229,14 +204,6 @@ def test_a_second_run_grades_again_the_one_whose_file_has_changed(
     assert rewritten(out) == {"bela.json"}
     assert "larger than" in list(run.reports)[1].cause
     assert "larger than" in (out / "feedback" / "bela.html").read_text()
-
-
-def test_work_that_moved_is_graded_again_under_its_new_path(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
-    grade(grader, unfinished, tmp_path / "out")
-    (unfinished / "ada" / MODULE).rename(unfinished / "ada.py")
-    (unfinished / "ada").rmdir()
-    run = grade(grader, unfinished, tmp_path / "out")
-    assert (run.reused, next(iter(run.reports)).submission.path) == (2, "ada.py")
 
 
 def test_a_fresh_run_grades_everything_again(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
@@ -441,11 +408,6 @@ def test_where_something_stands_in_the_way_of_a_file_the_folder_is_named_with_wh
     assert list(tmp_path.rglob(".writing-*")) == []
 
 
-def test_a_file_system_that_takes_no_folder_is_a_sentence(unfinished: Path, grader: Grader) -> None:
-    with pytest.raises(UsageError, match="cannot be written"):
-        grade(grader, unfinished, Path("/proc/grades"))
-
-
 # Names
 
 
@@ -508,61 +470,6 @@ def test_each_name_is_text_on_every_page_and_linked_to_its_own(hostile: tuple[Pa
     }
 
 
-def test_each_name_is_harmless_in_the_table_of_the_terminal(hostile: tuple[Path, Run]) -> None:
-    shown = printed(hostile[1].reports)
-    assert not has_unseen(shown.replace("\n", ""))
-    assert "[red]bold[/red]" in shown
-    assert ":bug:" in shown
-    assert r"\u202efdp.exe" in shown
-
-
-def test_a_second_run_knows_every_name_again(hostile: tuple[Path, Run], grader: Grader) -> None:
-    out = hostile[0]
-    path = out.parent / "class" / "someone" / MODULE
-    candidates = [Candidate(name, path, f"someone/{MODULE}") for name in HOSTILE]
-    assert grade_all(grader, candidates, out).reused == len(HOSTILE)
-
-
-def printed(reports: Iterable[Report]) -> str:
-    stream = io.StringIO()
-    reports = list(reports)
-    Console(file=stream, width=200, force_terminal=False).print(class_table(reports, summary(reports), ASSIGNMENT, 200))
-    return stream.getvalue()
-
-
-def test_a_large_class_is_summed_up_in_the_terminal_which_says_where_each_student_stands(
-    reference: tuple[Path, Run],
-) -> None:
-    reports = list(reference[1].reports)
-    many = [dataclasses.replace(reports[i % len(reports)], student=f"student {i}") for i in range(104)]
-    shown = printed(many)
-    assert "student 0" not in shown
-    assert "104 submissions" in shown
-    assert "Each of the 104 students has a row in index.html and grades.csv." in shown
-    rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line.split()}
-    earned = [report.points or 0.0 for report in many]
-    mean, median = (number(one(earned)) for one in (statistics.fmean, statistics.median))
-    assert rows["all"] == [mean, "100", "median", f"{median},", "full", "marks", str(earned.count(100.0))]
-    points = {item.function: 0.0 for item in ASSIGNMENT.items}
-    for item in ASSIGNMENT.items:
-        points[item.function] += item.points
-    assert [float(rows[name.removeprefix("compute_").removeprefix("run_")][1]) for name in points] == [*points.values()]
-
-
-@pytest.mark.parametrize("width", [80, 110])
-def test_of_many_functions_the_terminal_says_how_many_are_complete(width: int) -> None:
-    lab = find_assignment(KIT, "policy_gradient_theory")
-    golden = sorted((KIT / "tests" / "golden" / "policy_gradient_theory").glob("*.json"))
-    reports = [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in golden]
-    stream = io.StringIO()
-    Console(file=stream, width=width).print(class_table(reports, summary(reports), lab, width))
-    rows = {line.split()[0]: line.split()[1:5] for line in stream.getvalue().splitlines() if line.split()}
-    many = str(len(lab.functions))
-    assert rows["ada"] == ["100", many, "of", many]
-    assert rows["chidi"] == ["0", "0", "of", many]
-    assert {report.student for report in reports} <= set(rows)
-
-
 def test_who_was_not_graded_has_no_zero_in_the_terminal(hostile: tuple[Path, Run]) -> None:
     data = to_json(next(report for report in hostile[1].reports if report.student == "Doe, Jane")) | {"cause": ""}
     for item in data["items"]:
@@ -596,22 +503,6 @@ def test_results_come_in_the_order_of_the_tasks_whichever_is_done_first() -> Non
     assert told.index((1, 10)) < told.index((0, 0))
 
 
-def test_each_job_has_a_sandbox_of_its_own_for_all_that_it_does() -> None:
-    barrier = threading.Barrier(2)
-
-    def work(task: int, sandbox: Sandbox) -> int:
-        barrier.wait(PATIENCE)
-        return id(sandbox)
-
-    assert len(set(in_sandboxes(work, [0, 1], 2))) == 2
-    assert len(set(in_sandboxes(lambda task, sandbox: id(sandbox), [0, 1, 2], 1))) == 1
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_no_task_gives_no_result(jobs: int) -> None:
-    assert in_sandboxes(lambda task, sandbox: task, [], jobs) == []
-
-
 @pytest.mark.parametrize("fault", [ValueError("no"), SystemExit(4), UsageError("sentence")])
 def test_the_first_exception_ends_the_run_and_is_raised(fault: BaseException) -> None:
     started: list[int] = []
@@ -626,39 +517,6 @@ def test_the_first_exception_ends_the_run_and_is_raised(fault: BaseException) ->
         in_sandboxes(work, [0, 1, 2, 3], 1)
     assert caught.value is fault
     assert started == [0, 1]
-
-
-def test_what_is_under_way_when_another_fails_is_finished_and_told_but_nothing_new_begins() -> None:
-    failed, told, started = threading.Event(), [], []
-
-    def work(task: int, sandbox: Sandbox) -> int:
-        started.append(task)
-        if task == 0:
-            wait_for(lambda: 1 in started)
-            failed.set()
-            raise ValueError("no")
-        assert failed.wait(PATIENCE)
-        wait_for(lambda: threading.active_count() == before + 1)  # the other job is gone, so the run knows
-        return task
-
-    before = threading.active_count()
-    with pytest.raises(ValueError, match="no"):
-        in_sandboxes(work, [0, 1, 2, 3], 2, lambda task, result: told.append(task))
-    assert (sorted(started), told) == ([0, 1], [1])
-
-
-def test_ctrl_c_lets_what_is_under_way_finish_and_begins_nothing_new() -> None:
-    told: list[int] = []
-
-    def work(task: int, sandbox: Sandbox) -> int:
-        if task == 1:
-            _thread.interrupt_main()
-            time.sleep(0.5)  # until the main thread, which looks five times a second, has stopped the run
-        return task
-
-    with pytest.raises(KeyboardInterrupt):
-        in_sandboxes(work, [0, 1, 2], 1, lambda task, result: told.append(task))
-    assert told == [0, 1]
 
 
 def test_a_callback_that_raises_ends_the_run_and_leaves_the_report_that_it_was_told_of(

@@ -11,16 +11,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import distributed
 import pytest
 import toy_kit
 from distributed import Client
-from distributed.comm import CommClosedError
 from golden import kinds
 from graded_folder import comparable
 from places import KIT
@@ -34,7 +31,7 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.submissions.finding import find
-from autograder.submissions.submission import Candidate, Submission
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
 
@@ -172,17 +169,6 @@ def test_one_job_two_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, t
     )
 
 
-@pytest.mark.long
-def test_what_was_graded_at_home_is_kept_on_a_cluster_and_the_other_way_round(
-    cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "grades"
-    assert grade(grader, toys, out, scheduler=cluster.address).reused == 0
-    assert grade(grader, toys, out, jobs=2).reused == 10
-    assert grade(grader, toys, out, scheduler=cluster.address).reused == 10
-    assert grade(grader, toys, out, scheduler=cluster.address, fresh=True).reused == 0
-
-
 # What may happen to a cluster
 
 
@@ -269,44 +255,6 @@ def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_a_run_leaves_no_server_on_the_cluster(cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path) -> None:
-    pids = cluster.workers().values()
-    seen: set[int] = set()
-
-    def progress(candidate: Candidate, report: Report) -> None:
-        seen.update(child for pid in pids for child in descendants(pid))
-
-    grade(grader, toys, tmp_path / "grades", scheduler=cluster.address, progress=progress)
-    assert seen
-    wait_for(lambda: not any(map(is_running, seen)))
-    with Client(cluster.address) as client:
-        assert set(client.run(lambda: len(sys.modules["autograder.course.dask_worker"]._benches)).values()) == {0}
-
-
-@pytest.mark.long
-def test_ctrl_c_ends_a_run_on_a_cluster_with_one_sentence(cluster: Cluster, toys: Path, tmp_path: Path) -> None:
-    samples = REAL.folder / "submissions"
-    out = tmp_path / "grades"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "autograder", "grade", samples, "--out", out, "--scheduler", cluster.address],
-        cwd=KIT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        wait_for(lambda: any(out.glob("reports/*.json")) or process.poll() is not None)
-        process.send_signal(signal.SIGINT)
-        said, complaints = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
-        process.wait()
-    assert (process.returncode, said) == (130, "")
-    assert complaints == "autograder: stopped. Run the same command again to go on where it stopped.\n"
-    assert not [path for path in out.rglob("*") if path.name.startswith(".writing-") or path.name == "grades.csv"]
-
-
-@pytest.mark.long
 def test_a_scheduler_that_is_killed_ends_the_run_with_one_sentence_and_what_is_done_is_kept(
     grader: Grader,
     toys: Path,
@@ -331,25 +279,6 @@ def test_a_scheduler_that_is_killed_ends_the_run_with_one_sentence_and_what_is_d
     assert comparable(out) == at_home
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("ends", [CommClosedError("reset by peer"), CancelledError("client-stopped")], ids=repr)
-def test_a_scheduler_that_goes_while_an_answer_is_fetched_ends_the_run_with_the_same_sentence(
-    grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Exception
-) -> None:
-    def result(_: distributed.Future) -> None:
-        raise ends
-
-    lone = Cluster(tmp_path)
-    try:
-        lone.start()
-        lone.add_workers(1)
-        monkeypatch.setattr(distributed.Future, "result", result)
-        with pytest.raises(GraderFault, match=r"does not answer any more\. Run the same command again to go on"):
-            grade(grader, toys, tmp_path / "grades", scheduler=lone.address)
-    finally:
-        lone.stop()
-
-
 # What cannot be graded on
 
 
@@ -367,19 +296,6 @@ def test_where_no_scheduler_answers_it_is_said_in_a_sentence(
         with pytest.raises(UsageError, match=f"No Dask scheduler answers at {address}: start one with"):
             grade(grader, toys, tmp_path / "grades", scheduler=address)
         assert lost_clients() == before
-
-
-def test_a_scheduler_without_a_worker_is_a_sentence(
-    grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clusters, "WORKER_SECONDS", 0.5)
-    empty = Cluster(tmp_path)
-    try:
-        empty.start()
-        with pytest.raises(UsageError, match="has no worker: start some with `dask worker tcp://"):
-            grade(grader, toys, tmp_path / "grades", scheduler=empty.address)
-    finally:
-        empty.stop()
 
 
 @pytest.mark.long
@@ -413,18 +329,6 @@ def test_without_dask_the_sentence_says_what_to_install(
 
 
 # In a Dask worker
-
-
-@pytest.mark.long
-def test_servers_that_nobody_needs_any_more_are_let_go(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A grader that was killed dismisses nobody."""
-    monkeypatch.setattr(dask_worker, "IDLE_SECONDS", 0.1)
-    bench = dask_worker.Bench(grader, "best")
-    right = Submission("ada", "toy.py", "00", RIGHT.format(seconds=0))
-    assert bench.grade(right)[0].points == 10
-    wait_for(lambda: not bench._free)
-    assert bench.grade(right)[0].points == 10
-    bench.close()
 
 
 def test_each_thread_at_work_has_a_sandbox_of_its_own_and_keeps_it_for_the_next(grader: Grader) -> None:

@@ -13,7 +13,6 @@ import pytest
 from all_assignments import ASSIGNMENTS, each_assignment
 from golden import (
     RENEW,
-    UNTOUCHED,
     Reports,
     as_text,
     difference,
@@ -25,9 +24,7 @@ from golden import (
     sample_class,
 )
 from lengths import in_short
-from places import KIT
 
-from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
 from autograder.vocabulary.files import file_stem
@@ -88,17 +85,6 @@ def test_every_submission_has_a_kind_and_a_golden_file_and_there_are_no_others(a
     assert golden == sorted(golden_path(assignment, name).name for name in students)
 
 
-@each_assignment
-def test_a_class_says_itself_which_assignment_it_did(assignment: Assignment) -> None:
-    assert assignment_of_submissions(KIT, [sample_class(assignment)]).name == assignment.name
-
-
-@each_assignment
-def test_the_untouched_submission_is_the_handout(assignment: Assignment) -> None:
-    handed_in = sample_class(assignment) / UNTOUCHED / f"{assignment.module}.py"
-    assert handed_in.read_text(encoding="utf-8") == assignment.untouched_source(), RENEW
-
-
 @pytest.mark.parametrize("assignment", in_short(ASSIGNMENTS), ids=lambda one: one.name)
 def test_the_gradebook_holds_a_row_for_each_student_with_the_points_of_the_report(
     graded: Classes, assignment: Assignment
@@ -114,9 +100,3 @@ def test_the_gradebook_holds_a_row_for_each_student_with_the_points_of_the_repor
         assert float(row["max_points"]) == report["max_points"]
         for item in report["items"]:
             assert float(row[item["item"]]) == item["points"], f"{item['item']} of {row['student']}"
-
-
-@pytest.mark.parametrize("assignment", in_short(ASSIGNMENTS), ids=lambda one: one.name)
-def test_every_student_gets_a_feedback_page(graded: Classes, assignment: Assignment) -> None:
-    pages = sorted(path.name for path in (graded.out(assignment) / "feedback").iterdir())
-    assert pages == sorted(f"{file_stem(student)}.html" for student in graded.reports(assignment))

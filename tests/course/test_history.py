@@ -15,7 +15,7 @@ from autograder.course.results import with_history
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier, read_details
+from autograder.grading.remarks.details import Details, Earlier, read_details
 from autograder.submissions.finding import find
 from autograder.vocabulary.report import Report
 
@@ -47,22 +47,6 @@ def test_a_report_tells_of_another_whose_place_it_took(
 def test_a_run_that_goes_on_after_it_was_killed_tells_nothing_twice() -> None:
     killed = with_history(EMPTY, RIGHT, WRONG, EMPTY, AT)
     assert with_history(EMPTY, RIGHT, WRONG, killed, AT) == killed
-
-
-def test_what_is_kept_has_an_end() -> None:
-    details = EMPTY
-    for count in range(2 * MOST_EARLIER):
-        before, now = (report("ada", item("a", float(points), 99.0, "failed")) for points in (count, count + 1))
-        details = with_history(EMPTY, now, before, details, AT)
-    assert [one.points for one in details.earlier] == list(range(MOST_EARLIER, 2 * MOST_EARLIER))
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"started": 3}', "[" * 10_000])
-def test_a_run_that_says_no_time_has_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / "run.json").write_text(text)
-    for out in (tmp_path, tmp_path / "none"):
-        (entry,) = with_history(EMPTY, RIGHT, WRONG, None, run_in(out).get("started")).earlier
-        assert entry.graded == ""
 
 
 def test_a_student_who_hands_in_again_sees_what_the_first_run_gave(tmp_path: Path) -> None:

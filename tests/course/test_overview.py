@@ -84,15 +84,6 @@ def test_a_folder_that_holds_another_courses_grades_is_refused(given: Given) -> 
     assert {path.name for path in folder.iterdir()} == {"ours", "theirs"}
 
 
-def test_assignments_stand_in_the_order_of_their_folders_names(given: Given) -> None:
-    given("10-last", [of("bandits", "ada", 1.5)])
-    given("2-then", [of("grpo_language_model", "ada", 3.0)])
-    folder = given("1-first", [of("policy_gradient", "ada")])
-    assert gradebook(folder)[0] == 0
-    assert rows_of(folder)[0] == ["student", "policy_gradient", "grpo_language_model", "bandits", "total"]
-    assert ">\N{MINUS SIGN}50</td>" in (folder / "index.html").read_text(encoding="utf-8")  # of the last two
-
-
 def test_final_grades_count_where_rules_made_some(given: Given) -> None:
     folder = given("first", [of("policy_gradient", "ada")])
     path = folder / "first" / "reports" / "ada.json"
@@ -137,22 +128,6 @@ def test_who_is_excused_is_said_to_be_and_counts_nowhere(given: Given) -> None:
     assert page.count("excused</a>") == 1
     assert "not graded</a>" not in page
     assert '<td class="number">2</td><td class="number">2</td>' in page  # mean and median are bela's
-
-
-def test_a_grade_above_the_maximum_is_said_to_hold_extra_credit(given: Given) -> None:
-    folder = given("first", [of("policy_gradient", "ada")])
-    path = folder / "first" / "reports" / "ada.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"final": 3.5}), encoding="utf-8")
-    assert gradebook(folder)[0] == 0
-    assert "<small>with extra credit</small>" in (folder / "index.html").read_text(encoding="utf-8")
-
-
-def test_a_course_of_one_assignment_has_no_trend(given: Given) -> None:
-    folder = given("first", [of("policy_gradient", "ada")])
-    assert gradebook(folder)[0] == 0
-    page = (folder / "index.html").read_text(encoding="utf-8")
-    assert "polyline class" not in page
-    assert "trend" not in page.lower()
 
 
 def test_a_hostile_name_is_text_on_the_page_and_no_formula_in_the_gradebook(given: Given) -> None:

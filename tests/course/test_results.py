@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import itertools
 import shutil
@@ -12,19 +11,16 @@ from pathlib import Path
 
 import pytest
 from places import KIT
-from sample_reports import index_page
 
 from autograder.course.batch import grade_all
 from autograder.course.results import Run, open_results
-from autograder.gradebook.mistake_statistics import MOST_NAMED
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.pages.class_page import ClassPage
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo
+from autograder.vocabulary.report import Report
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 MODULE = f"{ASSIGNMENT.module}.py"
@@ -41,10 +37,6 @@ def nobody_handed_in_a_line(folder: Path, count: int) -> list[Candidate]:
         (folder / f"student {index:05}").mkdir(parents=True)
         (folder / f"student {index:05}" / MODULE).touch()
     return find([folder], ASSIGNMENT.module)
-
-
-def described(student: str = "student 00000") -> Report:
-    return Report(student, "policy_gradient", SubmissionInfo(f"{student}/{MODULE}", "00"), "ff", ("landlock",), ())
 
 
 # A class of any size
@@ -77,37 +69,6 @@ def test_a_student_more_costs_the_grader_next_to_nothing(grader: Grader, tmp_pat
         finally:
             tracemalloc.stop()
     assert (held[large] - held[small]) / (large - small) < most
-
-
-def test_the_figures_of_a_class_do_not_grow_with_it() -> None:
-    """Everybody made the same mistake and ran out of time, which is the most that there is to tell."""
-    item = ItemResult("a", "f", "t", 1.0, 2.0, "timed_out", ("mistake",), "", "", 1.0, ())
-    one = dataclasses.replace(described(), items=(item,))
-
-    def held(count: int) -> int:
-        page = ClassPage()
-        tracemalloc.start()
-        try:
-            for index in range(count):
-                page.add(dataclasses.replace(one, student=f"student {index:05}"))
-            figures = page.summary()
-            assert (figures.mistakes[0].count, figures.faults[0].count) == (count, count)
-            assert len(figures.mistakes[0].students) == len(figures.faults[0].students) == MOST_NAMED
-            gc.collect()
-            return tracemalloc.get_traced_memory()[0]
-        finally:
-            tracemalloc.stop()
-
-    held(500)  # what a first use keeps, any use keeps
-    assert held(5_000) - held(500) < 5_000
-
-
-def test_who_is_not_named_on_the_page_is_counted() -> None:
-    item = ItemResult("a", "f", "t", 1.0, 2.0, "failed", ("mistake",), "", "", 1.0, ())
-    class_ = [dataclasses.replace(described(f"student {i:05}"), items=(item,)) for i in range(1_200)]
-    page = index_page(class_, {})
-    assert "1,194 more" in page
-    assert "and 1,100 who are not named here" in page
 
 
 # Reports that lie on disk

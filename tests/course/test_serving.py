@@ -14,7 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,20 +22,18 @@ from lengths import in_short
 from places import KIT
 from sample_reports import NASTY_NAMES, item, report, write_report
 
-from autograder.course.serving.answers import Answer, answers_of
-from autograder.course.serving.desk import Desk, unwrapped
+from autograder.course.serving.answers import Answer
+from autograder.course.serving.desk import Desk
 from autograder.course.serving.gate import MAX_BODY
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
 from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.overrides import JOURNAL, Decisions, line_of
-from autograder.gradebook.standing import write_standings
 from autograder.grading.assignments import find_assignment
 from autograder.pages.student_page import feedback_page
-from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import alone, file_stem, write_atomically
-from autograder.vocabulary.report import Report, Verdict
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
@@ -161,36 +159,6 @@ def test_a_students_page_is_the_one_on_disk_with_a_form_and_the_file_stays_as_it
     assert b"overrides" not in before
 
 
-def test_the_page_of_the_class_is_made_of_the_reports_so_far_while_a_run_is_going_on(
-    serving: Callable[..., Browser],
-) -> None:
-    browser = serving(graded("ada"))
-    write_atomically(browser.folder / "index.html", "<body><p>of the last run</p></body>")
-    assert "of the last run" in browser.ask("").text
-    with alone(browser.folder):
-        put(browser.folder, graded("bela"))
-        found = browser.ask("index.html").text
-        assert json.loads(browser.ask("version").text)["grading"] is True
-    assert "of the last run" not in found
-    assert f'<h1>{ASSIGNMENT.title} <code class="module">{ASSIGNMENT.name}</code>' in found
-    assert f">{ASSIGNMENT.title}: the class</a>" in found
-    assert "feedback/ada.html" in found
-    assert "feedback/bela.html" in found
-    assert json.loads(browser.ask("version").text)["grading"] is False
-
-
-def test_the_version_changes_with_every_report_and_a_students_with_their_page_alone(
-    serving: Callable[..., Browser],
-) -> None:
-    browser = serving(graded("ada"), graded("bela"))
-    whole, own = (json.loads(browser.ask(f"version{more}").text)["version"] for more in ("", "?student=ada"))
-    put(browser.folder, graded("bela", 2.0))
-    assert json.loads(browser.ask("version").text)["version"] != whole
-    assert json.loads(browser.ask("version?student=ada").text)["version"] == own
-    browser.decide("ada")
-    assert json.loads(browser.ask("version?student=ada").text)["version"] != own
-
-
 def test_the_page_may_run_the_scripts_named_by_hash_and_ask_this_server_alone(
     serving: Callable[..., Browser],
 ) -> None:
@@ -293,24 +261,6 @@ def test_a_large_change_is_asked_once_more_from_what_to_what(
         assert Decisions(browser.folder, ASSIGNMENT).merged()[1] == []
 
 
-@pytest.mark.parametrize(("verdict", "cause"), [("passed", ""), ("missing", ""), ("not_run", "it does not parse")])
-def test_the_form_stands_at_its_item_and_nothing_is_filled_in(
-    serving: Callable[..., Browser], verdict: Verdict, cause: str
-) -> None:
-    made = report("ada", *(item(one.id, 0.0, one.points, verdict) for one in ASSIGNMENT.items))
-    browser = serving(replace(made, cause=cause))
-    page = browser.ask("feedback/ada.html").text
-    above, _, below = page.partition("</section>")
-    apart = [one.id for one in browser.desk.questions]
-    assert re.findall('name="item" value="(.*?)"', above) == [*apart, ""]
-    assert sorted(re.findall('name="item" value="(.*?)"', below)) == sorted(one.id for one in ASSIGNMENT.items)
-    for one in ASSIGNMENT.items:
-        assert below.index(f'id="item-{one.id}"') < below.index(f'id="decide-{one.id}"')
-    assert set(re.findall('name="points"[^>]* value="(.*?)"', page)) == {""}
-    assert "<select" not in page
-    assert 'class="said' not in page
-
-
 def test_a_full_disk_leaves_the_journal_as_it_was(
     serving: Callable[..., Browser], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,41 +301,6 @@ def test_an_answer_in_words_is_marked_beside_its_guide_and_counts_on_top(serving
     assert stored["final_max"] == stored["max_points"] + 5
 
 
-def test_a_guide_breaks_its_lines_at_its_points_and_not_where_its_source_does() -> None:
-    assert unwrapped("- 2 points: from\n  11.2902), counts.\n- 1 point: a\n  b\n1. one\n2. two") == (
-        "- 2 points: from 11.2902), counts.\n- 1 point: a b\n1. one\n2. two"
-    )
-    assert unwrapped("a table\n| x |\n| y |") == "a table\n| x |\n| y |"
-
-
-def test_where_students_stand_is_told_anew_after_each_decision_and_only_if_it_was_told(
-    serving: Callable[..., Browser],
-) -> None:
-    class_ = [graded(f"s{place}", WORTH) for place in range(12)]
-    browser = serving(*class_)
-    browser.decide("s3", points="0")
-    assert "median of the class" not in browser.ask("feedback/s3.html").text
-    assert write_standings(browser.folder, read_grades(browser.folder)) == 12
-    assert "8 % of 12 have fewer points" in browser.ask("feedback/s4.html").text
-    browser.decide("s5", points="0")
-    assert "17 % of 12 have fewer points" in browser.ask("feedback/s4.html").text
-    assert "0 % of 12 have fewer points" in browser.ask("feedback/s5.html").text
-
-
-def test_answers_are_read_from_a_notebook_and_an_untouched_cell_is_none(tmp_path: Path) -> None:
-    def cell(name: str, text: str) -> dict[str, object]:
-        return {"cell_type": "markdown", "metadata": {"nbgrader": {"grade_id": name}}, "source": text}
-
-    cells = [cell(QUESTION, " Mine. "), cell("question-first-clipped-loss", "*Your answer.*"), cell("other", "x")]
-    folder = tmp_path / "ada"
-    folder.mkdir()
-    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    (folder / f"{ASSIGNMENT.module}.ipynb").write_text(text)
-    names = [QUESTION, "question-first-clipped-loss"]
-    found = answers_of(ASSIGNMENT, [Candidate("ada", folder, "ada")], names)
-    assert {name: answer.text for name, answer in found["ada"].items()} == {QUESTION: "Mine."}
-
-
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
@@ -417,13 +332,6 @@ def test_no_comment_is_a_formula_in_the_file_and_the_student_reads_what_was_type
     assert browser.rows[1][4] == f"'{comment}"
     (row,) = Decisions(browser.folder, ASSIGNMENT).merged()[1]
     assert row.comment == comment
-
-
-def test_a_comment_is_one_line_whatever_was_typed(serving: Callable[..., Browser]) -> None:
-    browser = serving(graded("ada"))
-    browser.decide("ada", 'one\r\nada,,100,"hacked"\nthree\x00\u202e,"')
-    assert browser.rows[1:] == [["anna", "ada", ITEM, "", 'one ada,,100,"hacked" three\\x00\\u202e,"']]
-    assert len((browser.folder / JOURNAL).read_text().splitlines()) == 2
 
 
 ALIKE = (
@@ -621,11 +529,3 @@ def test_it_listens_on_this_machine_alone_and_every_start_has_another_token(serv
 def test_the_lock_of_a_folder_is_one_runs(tmp_path: Path) -> None:
     with alone(tmp_path), pytest.raises(UsageError, match="Another run is writing"), alone(tmp_path):
         pass
-
-
-def test_urllib_is_answered_as_a_browser_is(serving: Callable[..., Browser]) -> None:
-    browser = serving(graded("ada"))
-    with urllib.request.urlopen(f"{browser.server.gate.address}feedback/ada.html") as found:
-        assert b"ada" in found.read()
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"http://127.0.0.1:{browser.port}/")

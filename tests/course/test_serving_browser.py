@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import threading
-import time
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +16,6 @@ import pytest
 from chromium import chromium
 from lengths import in_short
 from places import KIT
-from processes import PATIENCE
 from sample_reports import index_page, item, report, write_report
 from typer.testing import CliRunner
 
@@ -153,45 +151,6 @@ def test_an_answer_is_marked_beside_the_guide_and_its_text_is_text(
     assert page.url.endswith(f"/questions/{QUESTION}#answer-ada")
     assert "1 of 2 marked" in page.inner_text("header")
     assert rows(served[1]) == [["ada", QUESTION, "4", "nearly"]]
-
-
-def is_loaded_anew(page: Any) -> bool:
-    """Whether what was put into its window is gone. While it loads, nothing can be asked."""
-    try:
-        return page.evaluate("window.same") is None
-    except pytest.importorskip("playwright.sync_api").Error:
-        return False
-
-
-@pytest.mark.long
-def test_a_page_follows_the_files_but_never_while_somebody_types(
-    opened: Callable[..., Any], served: tuple[str, Path]
-) -> None:
-    address, folder = served
-    still, typing = opened(f"{address}feedback/ada.html"), opened(f"{address}feedback/ada.html")
-    for page in (still, typing):
-        page.evaluate("window.same = true")
-    typing.click(f"#decide-{ITEM} summary")
-    typing.fill(f"#decide-{ITEM} textarea", "half a sent")
-    put(folder, graded("ada", 2.0))
-    deadline = time.monotonic() + PATIENCE
-    while not is_loaded_anew(still) and time.monotonic() < deadline:
-        still.wait_for_timeout(200)
-    assert is_loaded_anew(still)
-    typing.wait_for_selector("#live-reload:visible", timeout=1000 * PATIENCE)
-    assert typing.evaluate("window.same") is True
-    assert typing.input_value(f"#decide-{ITEM} textarea") == "half a sent"
-
-
-def test_the_course_is_searched_by_name_and_by_what_is_missing(opened: Callable[..., Any], tmp_path: Path) -> None:
-    page = opened(course_page(tmp_path).as_uri())
-    shown = "rows => rows.filter(row => !row.hidden).map(row => row.cells[0].textContent)"
-    page.fill("#search", "EMIL")
-    assert page.eval_on_selector_all("#course-students tbody tr", shown) == ["Émile"]
-    assert page.inner_text("#found") == "1 of 2 students shown."
-    page.fill("#search", "")
-    page.check("#only-missing")
-    assert page.eval_on_selector_all("#course-students tbody tr", shown) == ["Émile"]
 
 
 def course_page(folder: Path) -> Path:

@@ -14,10 +14,8 @@ from golden import golden_path, sample_class
 from lengths import in_short
 from places import KIT
 
-from autograder.course import student_pages
-from autograder.course.student_pages import UNLISTED, StudentPages
+from autograder.course.student_pages import StudentPages
 from autograder.grading.assignments import find_assignment, find_assignments
-from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import Curve, Details, Earlier, Picture, Series
 from autograder.pages.listing.wrong_expressions import certain_line, known_texts
 from autograder.submissions.finding import find
@@ -67,31 +65,6 @@ def test_a_recognised_mistake_is_marked_at_the_line_that_makes_it() -> None:
     found = marked(pages_of("policy_gradient")["emeka"])
     assert "std = rewards.std(-1, keepdim=True, unbiased=False)" in found
     assert "ratio = torch.exp(log_probs - old_log_probs)" in found
-
-
-def test_a_file_that_cannot_be_imported_is_marked_where_it_stopped() -> None:
-    assert marked(pages_of("policy_gradient")["hana"]) == ["else"]
-
-
-@pytest.mark.parametrize(
-    ("name", "title"), [("policy_gradient", "Policy gradient"), ("grpo_in_practice", "GRPO in practice")]
-)
-def test_a_students_page_calls_the_assignment_by_its_title(name: str, title: str) -> None:
-    for student, page in pages_of(name).items():
-        assert f"<title>{student}: {title}</title>" in html.unescape(page), student
-        assert f'Feedback on {title} <code class="module">{name}</code>' in page
-
-
-def test_nothing_is_marked_for_who_has_all_points() -> None:
-    assert marked(pages_of("policy_gradient")["ada"]) == []
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_pages_with_code_stay_small_and_leave_out_no_more_than_what_passed(name: str) -> None:
-    sizes = {student: len(page.encode()) for student, page in pages_of(name).items()}
-    assert {student: size for student, size in sizes.items() if size >= LIMIT} == {}
-    left_out = {text for page in pages_of(name).values() for text in re.findall(r"Left out, since[^<]*", page)}
-    assert left_out <= {OF_PASSED}
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -170,15 +143,6 @@ def test_a_catalogue_that_cannot_be_read_keeps_no_page_from_being_made(tmp_path:
     assert known_texts(tmp_path) == {}
 
 
-def test_the_catalogue_says_of_each_mistake_what_it_departs_from() -> None:
-    assignment: Assignment = find_assignment(KIT, "policy_gradient")
-    known = known_texts(assignment.folder)
-    right, wrong = known["compute_deltas", "population-std"]
-    assert "correction=0" in wrong
-    assert "correction=0" not in right
-    assert {function for function, _ in known} == set(assignment.functions)
-
-
 @pytest.mark.parametrize("part", ["x.std(0, unbiased={})", "[{}]", "x.mean({})"])
 def test_a_number_of_more_digits_than_python_writes_out_leaves_the_line_open(part: str) -> None:
     """It stopped the class: one file with `0xfff…` in a function that a known mistake was recognised in."""
@@ -186,13 +150,3 @@ def test_a_number_of_more_digits_than_python_writes_out_leaves_the_line_open(par
     for digits, line in ((10, 3), (6_000, None)):
         source = f"def f(x):\n    y = {part.format('0x' + 'f' * digits)}\n    return x.sum()\n"
         assert certain_line(source, "f", ["sum"], known) == line
-
-
-def test_a_text_that_cannot_be_listed_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise ValueError("of what a student wrote")
-
-    student = next(iter(pages_of("policy_gradient")))
-    assert UNLISTED not in made("policy_gradient", student, Details("", ""))
-    monkeypatch.setattr(student_pages, "listing_of", fails)
-    assert UNLISTED in made("policy_gradient", student, Details("", "")).replace("The text", "the text")

@@ -98,12 +98,6 @@ def test_each_function_is_shown_as_it_was_handed_in_with_the_numbers_of_its_file
     assert [number for number, _ in text_of(found.rest) if number] == [1, 2, 3, 11, 12]
 
 
-def test_of_a_function_that_is_defined_twice_the_last_is_its_own_and_the_first_is_rest() -> None:
-    found = listing("def one(x):\n    return 1\n\ndef one(x):\n    return 2\n")
-    assert found.pieces["one"].place == "lines 4 to 5"
-    assert text_of(found.rest) == [(1, "def one(x):"), (2, "    return 1")]
-
-
 def test_a_notebook_is_shown_cell_by_cell_with_the_lines_of_the_cell() -> None:
     found = listing(NOTEBOOK)
     assert text_of(found.pieces["one"]) == [(0, "Cell 5"), (3, "def one(x):"), (4, "    return 1 / 0")]
@@ -135,14 +129,6 @@ def test_a_cell_that_cannot_be_read_is_shown_with_the_fault_at_its_line() -> Non
     assert f'<a href="#line-{marked_.at}">Line 3 of cell 7' in shown
 
 
-def test_a_cell_that_cannot_be_read_and_cost_nothing_is_shown_without_a_cause() -> None:
-    (cell,) = listing(with_broken_cell()).unread
-    assert [(line.said, line.is_cause) for line in cell.lines if line.said] == [
-        ("Python cannot read on from here", False)
-    ]
-    assert 'href="#cause"' not in page(with_broken_cell())
-
-
 def test_a_notebook_of_which_nothing_can_be_read_is_shown_all_the_same() -> None:
     found = listing(with_broken_cell(source="", line=0))
     assert text_of(found.unread[0])[3] == (3, "    return (x")
@@ -168,13 +154,6 @@ def test_a_file_that_python_cannot_parse_is_shown_whole() -> None:
     assert text_of(found.rest) == [(1, "def one(x:"), (2, "    return 1")]
 
 
-def test_colours_are_classes_and_no_styles_of_an_element() -> None:
-    drawn = "".join(line.html for line in listing().pieces["one"].lines)
-    assert '<span class="k">def</span>' in drawn
-    assert '<span class="m">2</span>' in drawn
-    assert "style=" not in page(CODE).partition("<main>")[2].replace('<span style="width:', "")
-
-
 # Marks
 
 
@@ -191,18 +170,6 @@ def test_a_failure_that_tells_a_line_of_a_cell_is_marked_there() -> None:
     assert found.places == {"one-a": (8, "Line 4 of cell 5 (text cells count)")}
 
 
-def test_a_failure_in_a_script_that_was_saved_from_a_notebook_is_marked_at_the_line_of_the_file() -> None:
-    saved = replace(NOTEBOOK, cells=((2, 1), (5, 2)), lines=(3, 11))
-    told = failed(message="one raised ZeroDivisionError.\nLine 14 of your file.")
-    assert marked(listing(saved, told)) == {14: ["one-a"]}
-
-
-@pytest.mark.parametrize("line", [0, 10**8, 99])
-def test_a_line_that_the_submission_does_not_have_marks_nothing(line: int) -> None:
-    found = listing(NOTEBOOK, failed(message=f"one raised E.\nLine {line} of cell 77 (text cells count)."))
-    assert list(marked(found).values()) == [["one-a"]]  # at the function's head
-
-
 def test_other_failures_are_marked_at_the_head_of_their_function_and_passed_ones_nowhere() -> None:
     passed = replace(item("two-a"), function="two")
     found = listing(CODE, failed(), failed("one-b"), passed)
@@ -216,19 +183,6 @@ def test_what_was_not_reached_is_marked_at_its_cause_alone() -> None:
     found = listing(CODE, lost, cause="m.py could not be imported.\nLine 3 of your file:\n  LIMIT = 3")
     assert marked(found) == {3: []}
     assert found.cause == (3, "Line 3 of your file")
-
-
-def test_functions_without_faults_are_folded_and_others_are_open() -> None:
-    shown = page(CODE, failed(), replace(item("two-a"), function="two"))
-    assert shown.count('<details class="listing" open>') == 1
-    assert shown.index('<details class="listing" open>') < shown.index("Your <code>one</code>")
-
-
-def test_what_is_as_it_was_handed_out_is_folded_until_an_item_of_it_earns_something() -> None:
-    lost = [replace(failed(name), verdict="missing", message="one is not implemented yet.", hint="") for name in "ab"]
-    assert '<details class="listing" open>' not in page(CODE, *lost)
-    assert '<details class="listing" open>' in page(CODE, lost[0], replace(lost[1], points=1.0))
-    assert '<details class="listing" open>' in page(CODE, lost[0], failed("c"))
 
 
 KNOWN = {("one", "population-std"): (RIGHT, WRONG)}
@@ -292,13 +246,6 @@ def test_the_diff_is_against_the_handout_and_folded() -> None:
     assert listing(HANDOUT).changes == ()
 
 
-def test_the_diff_of_a_notebook_is_of_its_functions() -> None:
-    changed = [(change.kind, html.unescape(str(change.html))) for change in listing(NOTEBOOK).changes]
-    assert changed[0] == ("where", "@@ one @@")
-    assert ("added", "+    return 1 / 0") in changed
-    assert not [text for _, text in changed if "import math" in text]
-
-
 # Hostile text
 
 HOSTILE = {
@@ -347,11 +294,6 @@ def test_what_is_left_out_of_a_long_function_is_said_and_what_is_marked_is_not_l
     assert marked(found) == {4000: ["one-a"]}
 
 
-def test_a_line_that_is_cut_says_so() -> None:
-    (_, (_, cut)) = text_of(listing(HOSTILE["one line"]).pieces.get("one") or listing(HOSTILE["one line"]).rest)[:2]
-    assert cut.endswith("…")
-
-
 def handed_in(data: bytes, folder: Path) -> Submission:
     (folder / "m.py").write_bytes(data)
     return read(Candidate("ada", folder / "m.py", "ada/m.py"), "m", HANDOUT)
@@ -361,11 +303,6 @@ def test_bytes_that_are_no_text_are_told_and_not_shown(tmp_path: Path) -> None:
     submission = handed_in(b"def one(x):\n    return 'caf\xe9'\n", tmp_path)
     assert "is not UTF-8 text" in submission.problem
     assert listing(submission).rest is None
-
-
-def test_declared_latin_1_is_shown_as_the_letters_that_it_is(tmp_path: Path) -> None:
-    submission = handed_in(b"# coding: latin-1\ndef one(x):\n    return 'caf\xe9'\n", tmp_path)
-    assert text_of(listing(submission).pieces["one"])[1] == (3, "    return 'café'")
 
 
 def test_ten_megabytes_are_told_and_take_no_memory(tmp_path: Path) -> None:
