@@ -15,13 +15,12 @@ from pathlib import Path
 import nbformat
 import pytest
 import toy_kit
-from graded_folder import without_times
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from places import KIT
 from processes import PATIENCE
 
 from autograder.checking.check import INTRODUCTION, check
-from autograder.checking.checker import Checker, items_to_check
+from autograder.checking.checker import items_to_check
 from autograder.checking.command_line import main
 from autograder.cli.main import main as whole_command_line
 from autograder.grading.assignments import find_assignment
@@ -86,29 +85,6 @@ def test_one_wrong_item_exits_with_1_and_is_shown_with_values_hint_and_the_comma
     assert printed.split()[-3:] == ["6", "/", "10"]
 
 
-@pytest.mark.long
-def test_asking_for_one_item_gives_the_same_result_as_asking_for_all(tmp_path: Path) -> None:
-    """On a submission with three mistakes, whose names come from more than one item."""
-    shutil.copytree(REAL.folder / "submissions" / "emeka", tmp_path / "emeka")
-    with Checker(tmp_path / "emeka") as checker:
-        whole = without_times(checker.report())
-        assert {case.visibility for item in whole.items for case in item.cases} == {"public"}
-        assert any(item.mistakes for item in whole.items)
-        for item in whole.items:
-            alone = checker.result(item.item)
-            assert checker.result(item.item) is alone  # nothing ran again
-            assert [alone.verdict, alone.points, alone.message, alone.hint, alone.mistakes] == [
-                item.verdict,
-                item.points,
-                item.message,
-                item.hint,
-                item.mistakes,
-            ]
-        of_two = without_times(checker.report(["loss-clipped", "deltas-normalized"]))
-    by_id = {item.item: item for item in whole.items}
-    assert of_two.items == (by_id["deltas-normalized"], by_id["loss-clipped"])
-
-
 def test_items_are_shown_in_the_order_of_the_assignment_each_once_and_no_others(
     work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,13 +97,6 @@ def test_items_are_shown_in_the_order_of_the_assignment_each_once_and_no_others(
 
 def shown_items(printed: str) -> list[str]:
     return re.findall(r"^[A-Z]+ +([a-z-]+) .* / [0-9]$", printed, re.MULTILINE)
-
-
-def test_points_of_one_item_alone_are_summed_alone(
-    work: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check", str(work(toy="")), "--item", "shift-values"]) == 1
-    assert capsys.readouterr().out.split()[-3:] == ["0", "/", "4"]
 
 
 # What is handed in
@@ -184,12 +153,6 @@ def test_a_folder_that_holds_no_work_is_named_with_what_it_should_hold(kit: Path
     assert str(refused.value) == f"{folder} holds neither toy.py nor toy.ipynb: run this in the folder that does."
 
 
-def test_the_current_folder_is_named_in_full(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(kit)
-    with pytest.raises(UsageError, match=f"{kit} holds neither"):
-        check(Path())
-
-
 @pytest.mark.parametrize("command_line", [main, whole_command_line], ids=["of the handout", "of the kit"])
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
@@ -221,13 +184,6 @@ def ended_with(command_line: Callable[[], int | None]) -> object:
         return command_line()
     except SystemExit as ended:
         return ended.code
-
-
-@pytest.mark.parametrize("arguments", [[], ["grade"], ["check", "--no-such-option"], ["update"]])
-def test_the_handouts_command_line_refuses_what_it_does_not_know(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
 
 
 # Faults that are not the student's
@@ -325,23 +281,3 @@ def test_watch_checks_again_on_each_save_and_says_what_the_save_changed(
     assert "No longer right: ramp-values" in third
     assert "Now right" not in third
     assert watcher.stop() == 1
-
-
-@pytest.mark.long
-def test_watch_waits_for_work_that_is_moved_away_to_come_back(
-    work: Callable[..., Path], watching: Callable[[Path], Watching]
-) -> None:
-    folder = work(toy=RIGHT + SHIFT, notes="")
-    watcher = watching(folder)
-    watcher.said()
-    (folder / "toy.py").rename(folder / "toy.txt")
-    assert "holds neither toy.py nor toy.ipynb" in watcher.said("in the folder that does.")
-    (folder / "toy.txt").rename(folder / "toy.py")
-    assert "PASS  shift-values" in watcher.said()
-    assert watcher.stop() == 0
-
-
-def test_watch_is_refused_where_there_is_nothing_to_watch(kit: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (kit / "empty").mkdir()
-    assert main(["check", str(kit / "empty"), "--watch"]) == 2
-    assert "holds neither" in capsys.readouterr().err

@@ -100,13 +100,6 @@ def test_an_update_renews_all_but_what_the_student_changed(kit: Path, begun: Pat
     assert find_assignment(begun).max_points == 20
 
 
-@pytest.mark.parametrize("target", [".", "nowhere", "course"])
-def test_an_update_of_no_older_handout_is_refused(kit: Path, begun: Path, target: str) -> None:
-    done = run(begun, "update", str(kit) if target == "course" else target)
-    assert done.returncode == 2
-    assert "is no older handout of toy" in done.stderr
-
-
 @pytest.mark.parametrize("place", ["", *COPIES])
 def test_a_handout_without_its_records_renews_nothing(kit: Path, begun: Path, place: str) -> None:
     before, newer = files_in(begun), unpacked(released(kit), begun / "newer")
@@ -149,13 +142,3 @@ def test_check_names_a_zip_with_other_cases_that_came_later(
     notes = newer_zip(find_assignment(begun))
     assert bool(notes) == said
     assert not said or "toy (1).zip came after the cases here and holds others" in notes[0]
-
-
-def test_a_course_has_no_newer_zip(kit: Path) -> None:
-    zip_of_release = kit / "toy.zip"
-    zip_of_release.write_bytes(released(kit))
-    (kit / RECORD).write_text("{}")  # as `release --zip` leaves it there
-    later = zip_of_release.stat().st_ctime + 86_400
-    os.utime(zip_of_release, (later, later))
-    assert newer_zip(find_assignment(kit)) == ()
-    assert not [name for name in COPIES if (kit / name / RECORD).exists()]

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from in_process import autograder_in_process as run
-from lengths import in_short
 from places import KIT
 from toy_kit import toy_kit
 
-import autograder
 from autograder.cli.options import course_first
 
 SOLVED = "def ramp(x, factor): return factor * x.clamp(min=0)\ndef shift(x, factor): return x + factor\n"
@@ -43,23 +39,6 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_the_course_may_be_named_anywhere_before_two_dashes(given: list[str], moved: list[str]) -> None:
     assert course_first(given) == moved
-
-
-def test_the_course_is_found_from_any_folder_in_it(course: Path) -> None:
-    """In a process of its own: no engine lies in the course, so the installed one is found."""
-    command = [sys.executable, "-m", "autograder", "grade", course / "class", "--out", course / "here", "--jobs", "1"]
-    done = subprocess.run(command, cwd=course / "solution" / "toy", capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "ada,10" in (course / "here" / "grades.csv").read_text(encoding="utf-8")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("place", in_short(["fixtures/toy", ".", "solution"]))
-def test_a_course_elsewhere_is_named_by_any_folder_in_it(course: Path, tmp_path: Path, place: str) -> None:
-    out = tmp_path / "grades"
-    done = run(tmp_path, "grade", course / "class", "--out", out, "--course", course / place)
-    assert done.returncode == 0, done.stderr
-    assert "ada,10" in (out / "grades.csv").read_text(encoding="utf-8")
 
 
 @pytest.mark.long
@@ -100,15 +79,3 @@ def test_the_doctor_names_a_half_written_assignment_and_examines_the_others(cour
     assert "toy: 3 cases" in " ".join(done.stdout.split())
     graded = run(copy, "grade", "class", "--out", tmp_path / "grades")
     assert graded.returncode == 0, graded.stderr
-
-
-def test_the_version_is_printed(tmp_path: Path) -> None:
-    done = run(tmp_path, "--version")
-    assert (done.returncode, done.stdout) == (0, f"autograder {autograder.__version__}\n")
-
-
-def test_help_speaks_of_assignments_and_of_completion(tmp_path: Path) -> None:
-    shown = " ".join(run(tmp_path, "--help").stdout.split())
-    assert "Grade assignments" in shown
-    assert "policy-gradient" not in shown
-    assert "--install-completion" in shown

@@ -101,19 +101,6 @@ def test_without_torch_with_an_altered_fixture_and_a_stale_handout_each_is_said_
     assert done.stderr == ""
 
 
-@pytest.mark.long
-def test_a_stale_handout_alone_is_a_warning_and_no_failure(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    kit = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
-    (kit / "handout" / "toy" / "toy.py").write_text("# of last term\n")
-    done = toy_kit.autograder(kit, "doctor")
-    assert done.returncode == 0, done.stderr
-    found = rows(done.stdout)
-    assert (found["handout"], found["sandbox"], found["fixtures"]) == ("warning", "ok", "ok")
-    assert "The handout is not what release makes (toy.py)" in on_one_line(done.stdout)
-
-
 def test_what_is_found_is_printed_as_it_is_and_never_as_markup() -> None:
     table = doctor_table([Examined("a[b]", "missing", "[red]\x1b[2J:bug:", "[/]")])
     stream = io.StringIO()

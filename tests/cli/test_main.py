@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 import unicodedata
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -43,20 +42,6 @@ def shift(x, factor):
     return x + factor
 """
 WITHOUT_OVERRIDE = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # of root's rights, for permissions
-DRIVER = """\
-import sys
-from autograder.cli.main import main
-
-try:
-    main()
-except SystemExit as ended:
-    code = ended.code
-else:
-    code = 0
-heavy = {"torch", "einops", "matplotlib", "nbformat"} & set(sys.modules)
-print(f"imported: {sorted(heavy)}", file=sys.stderr)
-sys.exit(code)
-"""
 
 
 class Done(NamedTuple):
@@ -181,21 +166,6 @@ def test_what_the_command_line_does_not_know_is_exit_code_2_and_a_way_to_the_hel
     assert "Traceback" not in done.err
 
 
-@pytest.mark.long
-def test_the_module_and_the_script_are_one_command_line() -> None:
-    script = Path(sys.executable).with_name("autograder")
-    if not script.exists():
-        pytest.skip("the kit is not installed here")
-    for arguments in (["grade", "--help"], ["grade", "/no/such/folder", "--out", "x"]):
-        by_script, by_module = (
-            subprocess.run([*command, *arguments], cwd=KIT, capture_output=True, text=True)
-            for command in ([str(script)], [sys.executable, "-m", "autograder"])
-        )
-        assert by_script.returncode == by_module.returncode
-        assert by_script.stdout == by_module.stdout.replace("python -m autograder", "autograder")
-        assert by_script.stderr == by_module.stderr
-
-
 # Grading
 
 
@@ -221,25 +191,6 @@ def test_a_graded_class_is_printed_with_points_what_stands_out_and_where_to_look
     assert ", 2 of them unchanged since the last run." in again.out
     fresh = run("grade", unfinished, "--out", out, "--fresh")
     assert "unchanged" not in fresh.out
-
-
-def test_a_run_over_a_part_of_the_class_takes_nobody_out(
-    run: Callable[..., Done], unfinished: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "grades"
-    assert run("grade", unfinished, "--out", out).code == 0
-    late = put(tmp_path / "late" / "cleo" / MODULE).parent.parent
-    assert run("grade", late, "--out", out, "--quiet") == Done(0, "", "")
-    assert [row.partition(",")[0] for row in (out / "grades.csv").read_text().splitlines()[1:]] == [
-        "ada",
-        "bela",
-        "cleo",
-    ]
-    (out / "reports" / "ada.json").unlink()
-    part = run("grade", late, "--out", out, "--quiet")
-    assert (part.code, "Of 3 grades 1 changes: ada 0 → gone. Nothing was written: --replace" in part.err) == (2, True)
-    assert run("grade", late, "--out", out, "--quiet", "--replace") == Done(0, "", "")
-    assert run("grade", unfinished, late, "--out", out).err == ""
 
 
 def test_a_page_tells_of_the_class_once_that_is_asked_for_until_it_is_taken_away(
@@ -292,24 +243,6 @@ def test_a_class_of_a_few_is_not_told_of_and_staff_are_told_why(
 
 
 @pytest.mark.long
-def test_the_command_line_grades_without_importing_what_students_use(kit: Path, tmp_path: Path) -> None:
-    put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
-    put(kit / "autograder" / "__main__.py", DRIVER)
-    done = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", "--jobs", "1")
-    assert (done.code, done.err) == (0, "imported: []\n")
-    (row,) = [line.split() for line in done.out.splitlines() if line.split()[:1] == ["ada"]]
-    assert row == ["ada", "10", "6", "4"]
-
-
-def test_the_results_of_an_earlier_run_are_no_student(run: Callable[..., Done], unfinished: Path) -> None:
-    for _ in range(2):
-        done = run("grade", unfinished, "--out", unfinished / "grades")
-        assert (done.code, done.err) == (0, "")
-    lines = (unfinished / "grades" / "grades.csv").read_text().splitlines()
-    assert [line.split(",")[0] for line in lines] == ["student", "ada", "bela"]
-
-
-@pytest.mark.long
 def test_code_runs_without_isolation_only_where_that_is_asked_for_twice_and_it_is_said_loudly(
     run: Callable[..., Done], kit: Path, unfinished: Path, tmp_path: Path
 ) -> None:
@@ -346,13 +279,6 @@ def test_strict_isolation_is_what_runs_or_the_run_is_refused(
         assert (done.code, done.err) == (0, "")
         assert report is not None
         assert set(STRICT) <= set(report.isolation)
-
-
-def test_files_and_folders_can_be_given_one_by_one(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
-    single = put(tmp_path / "chidi.py")
-    done = run("grade", single, unfinished / "ada", "--out", tmp_path / "grades")
-    assert (done.code, done.err) == (0, "")
-    assert sorted(path.stem for path in (tmp_path / "grades" / "reports").iterdir()) == ["ada", "chidi"]
 
 
 def test_another_set_of_fixtures_is_graded_with_and_named_in_the_report(
@@ -400,28 +326,6 @@ def test_a_file_that_may_not_be_read_costs_nobody_a_point_and_is_said_loudly(kit
         ["ada", "10", "10", "graded", "6", "4"],
         [r"be[b]la\x1b[2J", "", "10", "not_graded", "", ""],
     ]
-
-
-@pytest.mark.long
-def test_a_folder_that_may_not_be_read_or_written_is_a_sentence(kit: Path, tmp_path: Path) -> None:
-    prefix = with_permissions_that_hold(tmp_path)
-    work = put(tmp_path / "ada" / "toy.py").parent
-    shut, closed = tmp_path / "class", tmp_path / "closed"
-    put(shut / "ada" / "toy.py")
-    shut.chmod(0)
-    closed.mkdir()
-    closed.chmod(0o555)
-    for arguments, said in [
-        (["grade", shut, "--out", tmp_path / "x"], "class may not be read by this user: change its permissions"),
-        (["check", shut], "class may not be read by this user: change its permissions"),
-        (["grade", work, "--out", closed / "x"], "closed/x cannot be written: Permission denied. Give another folder"),
-        (["grade", work, "--out", tmp_path / "x", "--fixtures", shut], "class holds no readable manifest.json"),
-    ]:
-        done = from_kit(kit, *arguments, prefix=prefix)
-        assert (done.code, done.out) == (2, ""), done.err
-        assert re.fullmatch(rf"autograder: \S+/{re.escape(said)}.*\n", done.err)
-    closed.chmod(0o755)
-    shut.chmod(0o755)
 
 
 # Wrong use of grade: one sentence, nothing written
@@ -543,13 +447,6 @@ def test_what_cannot_be_graded_is_one_sentence_that_says_what_to_do(
     assert not list(tmp_path.glob("grades/*"))
 
 
-def test_results_cannot_go_into_a_file(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
-    done = run("grade", unfinished, "--out", put(tmp_path / "grades", "mine"))
-    sentence = f"autograder: {tmp_path}/grades cannot be written: Not a directory. Give another folder with --out.\n"
-    assert done == Done(2, "", sentence)
-    assert (tmp_path / "grades").read_text() == "mine"
-
-
 # Names
 
 
@@ -566,13 +463,6 @@ def test_no_name_of_a_student_reaches_the_terminal_raw(
     for shown in (r"\x1b[31mred", r"\u202efdp", "[b]x ", ":bug:", r"two\nlines", "back\\ ", r"\xff", "Nguyễn"):
         assert re.search(rf"^ *{re.escape(shown)}", done.out, re.MULTILINE), shown
     assert r"  [red]:bug:\x1b[2J/index.html  the class" in done.out.splitlines()
-
-
-def test_a_terminal_without_the_letters_of_a_name_shows_them_as_escapes(kit: Path, tmp_path: Path) -> None:
-    put(tmp_path / "class" / "Nguyễn" / "toy.py")
-    done = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", PYTHONIOENCODING="ascii")
-    assert (done.code, done.err) == (0, "")
-    assert r"Nguy\u1ec5n" in done.out
 
 
 # The terminal
@@ -640,49 +530,6 @@ def test_ctrl_c_in_a_verb_that_waits_for_another_process_is_one_word(kit: Path) 
 # Other verbs
 
 
-def test_release_writes_the_handout_and_a_zip_of_it(kit: Path, tmp_path: Path) -> None:
-    shutil.rmtree(kit / "handout")
-    done = toy_kit.autograder(kit, "release", "--zip", tmp_path / "toy.zip")
-    assert (done.returncode, done.stderr) == (0, "")
-    with zipfile.ZipFile(tmp_path / "toy.zip") as archive:
-        zipped = {name.removeprefix("toy/"): archive.read(name) for name in archive.namelist()}
-    handout = kit / "handout" / "toy"
-    files = {path.relative_to(handout).as_posix(): path.read_bytes() for path in handout.rglob("*") if path.is_file()}
-    assert files == zipped
-    first, unexamined, second = done.stdout.splitlines()
-    assert unexamined.endswith("autograder selfcheck --assignment toy says whether students may have it.")
-    assert first == f"{handout}: {len(files)} files. No line of the solution and no hidden case is in them."
-    assert second.startswith(f"{tmp_path}/toy.zip: {(tmp_path / 'toy.zip').stat().st_size:,} bytes.")
-
-
-@pytest.mark.long
-def test_a_zip_that_cannot_be_written_and_a_handout_that_cannot_be_made_are_sentences(kit: Path) -> None:
-    nowhere = kit / "solution" / "toy" / "README.md" / "nowhere" / "toy.zip"
-    done = toy_kit.autograder(kit, "release", "--zip", nowhere)
-    assert done.returncode == 2
-    advice = "Not a directory. Give another file with --zip."
-    assert done.stderr == f"autograder: {nowhere} cannot be written: {advice}\n"
-    toy_kit.change(kit / "solution" / "toy" / "README.md", "# Toy", "    return factor * torch.clamp(x, min=0)")
-    before = (kit / "handout" / "toy" / "README.md").read_bytes()
-    done = toy_kit.autograder(kit, "release")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("autograder: The handout's README.md would hold a line of the solution")
-    assert (kit / "handout" / "toy" / "README.md").read_bytes() == before
-
-
-def test_show_prints_the_cases_of_an_item(run: Callable[..., Done]) -> None:
-    done = run("fixtures", "show", "baseline-example")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("baseline-example  ")
-    assert "[[11.  9.]" in done.out
-
-
-def test_an_unknown_item_is_a_sentence_that_lists_the_items(run: Callable[..., Done]) -> None:
-    done = run("fixtures", "show", "nix")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert all(item.id in done.err for item in ASSIGNMENT.items)
-
-
 def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of(kit: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -707,10 +554,4 @@ def test_a_handout_checks_and_updates_and_names_the_package_that_it_lacks(kit: P
     assert "{check,update}" in whole.out
     done = toy_kit.autograder(handout, "check", packages=toy_kit.packages_without("numpy", tmp_path))
     sentence = "autograder: the package numpy is missing. Install what requirements.txt asks for.\n"
-    assert (done.returncode, done.stdout, done.stderr) == (3, "", sentence)
-
-
-def test_the_whole_command_line_names_the_package_that_it_lacks(kit: Path, tmp_path: Path) -> None:
-    done = toy_kit.autograder(kit, "doctor", packages=toy_kit.packages_without("rich", tmp_path))
-    sentence = "autograder: the package rich is missing. Install what README.md asks for.\n"
     assert (done.returncode, done.stdout, done.stderr) == (3, "", sentence)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
-import io
 import json
 import os
 import pty
@@ -16,28 +14,23 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import toy_kit
 from lengths import in_short
-from places import GOLDEN, KIT
-from rich.console import Console
+from places import KIT
 
 from autograder.authoring.fixtures.show import item_json
 from autograder.cli.main import main
-from autograder.cli.tables import class_table
-from autograder.gradebook.class_statistics import summary
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
-from autograder.vocabulary.report import Report, from_json
+from autograder.vocabulary.report import from_json
 
 RIGHT = "import torch\n\n\ndef ramp(x, factor):\n    return factor * torch.clamp(x, min=0)\n\n\n"
 SHIFT = "def shift(x, factor):\n    return x {} factor\n"
 MARK = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])(?:;\d+)*m")
 WIDTHS = (80, 120)
 
 
@@ -102,38 +95,6 @@ def said(
 # People
 
 
-@functools.cache
-def golden(assignment: str) -> tuple[Report, ...]:
-    paths = sorted((GOLDEN / assignment).glob("*.json"))
-    return tuple(from_json(json.loads(path.read_text(encoding="utf-8"))) for path in paths)
-
-
-@pytest.mark.parametrize("width", [80, 100, 110, 120])
-@pytest.mark.parametrize("assignment", find_assignments(KIT), ids=lambda one: one.name)
-def test_no_name_of_a_mistake_and_no_word_is_broken_in_the_table_of_a_class(assignment: Assignment, width: int) -> None:
-    reports, stream = golden(assignment.name), io.StringIO()
-    Console(file=stream, width=width).print(class_table(reports, summary(reports), assignment, width))
-    lines = stream.getvalue().splitlines()
-    assert max(map(len, lines)) <= width
-    words = {word.rstrip(",") for line in lines for word in line.split()}
-    known = {slug for report in reports for item in report.items for slug in item.mistakes}
-    pieces = {word for word in words if any(slug.startswith(word) or slug.endswith(word) for slug in known)}
-    assert {word for word in pieces if "-" in word} <= known
-    assert "implemented" in words
-
-
-@pytest.mark.parametrize("width", [100, 110])
-def test_a_reason_why_nothing_was_graded_is_wrapped_once(width: int) -> None:
-    first = golden("policy_gradient")[0]
-    lost = [replace(item, points=None, verdict="not_graded", message="word " * 18) for item in first.items]
-    reports, stream = [replace(first, student="zoe", items=tuple(lost)), *golden("policy_gradient")], io.StringIO()
-    table = class_table(reports, summary(reports), find_assignment(KIT, "policy_gradient"), width)
-    Console(file=stream, width=width).print(table)
-    counts = [line.count("word") for line in stream.getvalue().splitlines() if "word" in line]
-    assert len(set(counts[:-1])) == 1
-    assert counts[-1] <= counts[0]
-
-
 @pytest.mark.parametrize("columns", in_short(WIDTHS))
 def test_a_terminal_gets_lines_that_fit_and_colour_where_it_may(kit: Path, columns: int) -> None:
     grades = f"--out={kit / f'grades-{columns}'}"
@@ -158,24 +119,6 @@ def test_a_changed_grade_is_asked_about_where_nothing_draws_over_it(
     assert "Of 2 grades 2 change: ada 10 → 11, bela 6 of 10 → 6 of 11.\r\nWrite these grades? [y/N]: " in shown
     assert "grading" not in shown.partition("Write these")[2]
     assert ((kit / "g/grades.csv").read_bytes() != before) == changed
-
-
-@pytest.mark.long  # in short, of check: the next test
-@pytest.mark.parametrize("columns", WIDTHS)
-def test_grading_has_no_colour_where_none_is_wanted(kit: Path, columns: int) -> None:
-    grades = f"--out={kit / f'grades-plain-{columns}'}"
-    assert not COLOUR.search(on_a_terminal(kit, columns, "grade", "class", grades, "--jobs", "1", NO_COLOR="1"))
-
-
-@pytest.mark.parametrize("columns", in_short(WIDTHS))
-def test_a_check_and_a_shown_case_fit_the_terminal(kit: Path, columns: int) -> None:
-    shown = on_a_terminal(kit, columns, "check", "class/bela")
-    assert "\x1b[31mFAIL" in shown
-    assert max(map(len, MARK.sub("", shown).splitlines())) <= columns
-    assert "\x1b" not in on_a_terminal(kit, columns, "check", "class/bela", NO_COLOR="1")
-    real = on_a_terminal(KIT, columns, "fixtures", "show", "deltas-max", "--assignment", "policy_gradient")
-    assert max(map(len, real.splitlines())) <= min(columns, 100)
-    assert "losers-get-minus-infinity" in real.replace(",", " ").split()
 
 
 # Scripts

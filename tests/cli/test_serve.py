@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
 import sys
 import urllib.request
-import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 from places import KIT
@@ -68,23 +65,3 @@ def test_what_cannot_be_served_is_one_sentence(tmp_path: Path) -> None:
     assert "holds no reports" in refused(tmp_path)
     write_grades(tmp_path / "course" / "one", report("ada"))
     assert "give --submissions for the folder of one" in refused(tmp_path / "course", "--submissions", tmp_path)
-
-
-def test_answers_are_read_from_what_grade_reads(tmp_path: Path) -> None:
-    folder = write_grades(tmp_path / "grades", replace(report("ada_1"), assignment="policy_gradient"))
-    notebook = json.loads((KIT / "handout/policy_gradient/policy_gradient.ipynb").read_text(encoding="utf-8"))
-    (cell,) = [one for one in notebook["cells"] if one["id"] == "question-spread"]
-    cell["source"] = "An answer of mine."
-    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
-        archive.writestr("ada_1_5_policy_gradient.ipynb", json.dumps(notebook))
-    command = [sys.executable, "-m", "autograder", "serve", folder, "--submissions", tmp_path / "class.zip"]
-    assert "add --class-zip" in refused(*command[4:])
-    assert "There is no layout" in refused(folder, "--layout", "pigeons")
-    with subprocess.Popen([*map(str, command), "--class-zip"], cwd=KIT, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        try:
-            address = re.findall(r"http://\S+", running.stdout.readline())[0]
-            with urllib.request.urlopen(f"{address}questions/question-spread") as found:
-                assert b"An answer of mine." in found.read()
-        finally:
-            running.kill()
