@@ -51,6 +51,7 @@ class Expectation:
     forgiven    what another item judges: "dtype" (values are held to the precision of the dtype that came back),
                 "axes" (axes of size 1 may be more or fewer),
                 "values" (and shape, finiteness, graph: a tensor of that dtype will do)
+    like        of a value or a fact: the name of another one that it must equal, whatever is right, if there is one
     """
 
     kind: Kind
@@ -65,6 +66,7 @@ class Expectation:
     message: str = ""
     diagnosis: bool = False
     forgiven: tuple[str, ...] = ()
+    like: str = ""
     array: Array | None = field(default=None, compare=False)
 
     @property
@@ -80,7 +82,7 @@ class Expectation:
 
     def judged_numbers(self, inputs: Iterable[Array]) -> frozenset[float] | None:
         """See `Case.judged_numbers`; None where zeros would do in place of right values, or no value is looked at."""
-        if self.kind not in ("value", "gradient") or "values" in self.forgiven or self.array is None:
+        if self.kind not in ("value", "gradient") or "values" in self.forgiven or self.like or self.array is None:
             return frozenset((0.0, 1.0)) if self.kind == "witness" else None
         if (np.abs(self.array) <= self.atol + self.rtol * np.abs(self.array)).all():
             return None
@@ -120,7 +122,9 @@ class Case:
         every = {one.name: one.judged_numbers(self.inputs.values()) for one in binding}
         found = {name: numbers for name, numbers in every.items() if numbers is not None}
         if not any("values" in one.forgiven for one in binding):
-            facts = frozenset(number for one in binding if one.kind == "fact" for number in _numbers_in(one.value))
+            facts = frozenset(
+                n for one in binding if one.kind == "fact" and not one.like for n in _numbers_in(one.value)
+            )
             found |= {"": facts} if facts - {0.0} else {}
         return found
 

@@ -97,6 +97,8 @@ def _with_diagnoses(mismatch: Mismatch, expected: Sequence[Expectation], facts: 
 def compare_one(expectation: Expectation, observation: Observation) -> Mismatch | None:
     """How the observation breaks this one expectation, or None where it holds."""
     match expectation.kind:
+        case "value" | "fact" | "gradient" if expectation.like:
+            return _compare_with_other(expectation, observation)
         case "fact" | "error":
             return _compare_json(expectation, observation.facts.get(expectation.name))
         case "value":
@@ -108,6 +110,19 @@ def compare_one(expectation: Expectation, observation: Observation) -> Mismatch 
         case "witness":
             fault = fault_of(expectation.value, observation.returned)
             return Mismatch("fact", expectation, observed=fault) if fault else None
+
+
+def _compare_with_other(expectation: Expectation, observation: Observation) -> Mismatch | None:
+    """Hold one thing that came back against another that should be the same; nothing where the other is not there."""
+    if expectation.kind == "fact":
+        other = observation.facts.get(expectation.like)
+        return _compare_json(replace(expectation, value=other), observation.facts.get(expectation.name, other))
+    twin = observation.returned.get(expectation.like, NOTHING)
+    if twin.array is None:
+        return None
+    right = replace(expectation, array=twin.array, dtype=twin.dtype, like="")
+    compare_tensor = _compare_gradient if expectation.kind == "gradient" else _compare_value
+    return compare_tensor(right, observation.returned.get(expectation.name, NOTHING))
 
 
 def _compare_json(expectation: Expectation, observed: Any) -> Mismatch | None:

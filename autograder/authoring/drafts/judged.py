@@ -88,13 +88,13 @@ class Judged:
     ) -> list[Expectation]:
         answer = self._asked(inputs, params) if self._is_open else self._told(inputs, params, formulas)
         message = f"{self.function} should return {{expected}}, but returned {{observed}}."
+        kinds = [fact("kind", "what is returned", self.kind, message)] if self.kind and self.form is not False else []
         if self.returns is None:
-            return [fact("result", "what is returned", answer["result"], message)]
+            return [fact("result", "what is returned", answer["result"], message), *kinds]
         dtype = computed_dtype(inputs, self.dtype) if self.values != "python" else "float64"
         found = self._values(answer, dtype, allowed)
         found = [] if self.only_gradients else found
-        if self.kind and self.form is not False:
-            found.append(fact("kind", "what is returned", self.kind, message))
+        found += kinds
         for name in self.counted:
             message = f"{self.function} should call {name} {{expected}} times, but called it {{observed}} times."
             named(name, formulas, "the functions that are counted")

@@ -168,7 +168,9 @@ def unquoted(contract: Contract, texts: Mapping[str, str], readme: str) -> list[
     for function, text in texts.items():
         quotes = [collapsed(clause.sentence) for clause in contract.clauses if clause.function == function]
         for sentence in sentences(text) if function else ():
-            if not ROW.match(sentence) and not any(_stands_in(sentence, quote) or _stands_in(quote.rstrip(".:;"), sentence) for quote in quotes):
+            if not ROW.match(sentence) and not any(
+                _stands_in(sentence, quote) or _stands_in(quote.rstrip(".:;"), sentence) for quote in quotes
+            ):
                 found.append(f"{contract.path.parent.name}/{CONTRACT}: no clause of {function} quotes: {sentence!r}.")
     for clause in contract.clauses:
         own = [texts.get(clause.function, ""), texts.get("", "")] if clause.function else texts.values()

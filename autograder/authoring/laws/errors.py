@@ -19,7 +19,8 @@ def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Ca
             draw = draws[number % len(draws)]
             raises = {"error": (error.instead, error.mentions, error.kind)}
             title = ", ".join(f"{name} {value!r}" for name, value in error.instead.items() if not callable(value))
-            yield usual_call(function, draw, label, title or label, function.sized(place), raises=raises)
+            sizes, judged = function.sized(place), frozenset({"errors"})
+            yield usual_call(function, draw, label, title or label, sizes, raises=raises, judged=judged)
 
 
 def _misspelt(function: Function, argument: str) -> Iterator[tuple[str, Error]]:

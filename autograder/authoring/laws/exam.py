@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from autograder.authoring.calls import Calls
-from autograder.authoring.declarations import Draft, Expectation, Misnamed, generator_for
+from autograder.authoring.calls import AFTERWARDS, Calls
+from autograder.authoring.declarations import Draft, Expectation, Misnamed, fact, generator_for
 from autograder.authoring.drafts.draws import Formula
+from autograder.authoring.laws.callables import CALLABLES
 from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Function
 from autograder.authoring.laws.errors import ERRORS
 from autograder.authoring.laws.falsy import FALSY
@@ -32,7 +33,7 @@ from autograder.vocabulary.report import Visibility
 LAWS: Mapping[str, Law] = {
     law.name: law
     for law in (
-        VALUES, GRADIENT, CONSTANTS, DTYPE, KIND, UNMODIFIED, SIZES, LAYOUT, STATE, SIGNATURE, FALSY, ERRORS,
+        VALUES, GRADIENT, CONSTANTS, DTYPE, KIND, UNMODIFIED, SIZES, LAYOUT, STATE, SIGNATURE, FALSY, ERRORS, CALLABLES,
     )
 }  # fmt: skip
 PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}
@@ -88,7 +89,7 @@ class Exam:
             for law in laws:
                 for call in law.calls(function, draws, place) if law.calls else ():
                     case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
-                    judged = aspects or frozenset({"values"})
+                    judged = call.judged or aspects or frozenset({"values"})
                     named.setdefault(case, Planned(case, visibility, function, law, call, judged))
             found += named.values()
         for name in item.examples:
@@ -151,7 +152,7 @@ class Exam:
             **more,
         )
         answer = functools.partial(_judged, draft.answer, aspects, kinds)
-        params = {**draft.params, **function.params, **call.params}
+        params = {**draft.params, **function.params, **call.params, "bound": True, "results": True}
         return replace(draft, probe=function.probe, answer=answer, params=params, hint=planned.law.hint)
 
     def _function(self, item: Item) -> Function:
@@ -187,7 +188,10 @@ class Exam:
         if others and (number % 2 or "values" not in item.laws):
             call = others[number // 2 % len(others)]
         draft = self._called(
-            Planned("", "public", function, VALUES, call, aspects), call.arguments(rng, call.sizes), "", None
+            Planned("", "public", function, VALUES, call, call.judged or aspects),
+            call.arguments(rng, call.sizes),
+            "",
+            None,
         )
         axes = {name: " ".join(function.axes(name)) for name in draft.inputs}
         least = {axis: several[0] for axis, several in function.sizes.items()}
@@ -254,8 +258,31 @@ def _judged(
     params: Any,
 ) -> list[Expectation]:
     """Keep of what holds of a call what the item's laws look at."""
-    found = [kept for one in answer(inputs, params) if (kept := _kept(one, aspects)) is not None]
+    expected = answer(inputs, params)
+    if "unmodified" in aspects:
+        expected = [*expected, *_unmodified(params)]
+    if "alike" in aspects:
+        alike = [one for one in expected if one.kind in ("value", "gradient") or one.name == "result"]
+        expected = [
+            replace(one, name=f"{one.name} {label}", like=one.name, what=f"{one.what} {label}", attached=None)
+            for label in params["also"]
+            for one in alike
+        ]
+        return expected
+    found = [kept for one in expected if (kept := _kept(one, aspects)) is not None]
     return [replace(one, value={**one.value, "type": kinds[one.name]}) if one.name in kinds else one for one in found]
+
+
+def _unmodified(params: Mapping[str, Any]) -> Iterator[Expectation]:
+    """What holds of arguments that are no arrays, and of gradients that the caller wants recorded."""
+    function, held = params["function"], params.get("given", {})
+    for name, one in held.items():
+        if isinstance(one, list | dict):
+            message = f"{function} should leave {name} as it is, {{expected}}, but afterwards it is {{observed}}."
+            yield fact(f"{name} {AFTERWARDS}", name, one, message)
+    if params.get("values", "torch") == "torch":
+        message = f"{function} should leave requires_grad of its arguments as it is, but changed that of {{observed}}."
+        yield fact("tracked", "requires_grad of the arguments", [], message)
 
 
 def _kept(one: Expectation, aspects: frozenset[str]) -> Expectation | None:
@@ -266,10 +293,18 @@ def _kept(one: Expectation, aspects: frozenset[str]) -> Expectation | None:
         return one if "gradient" in aspects else None
     if one.kind == "fact" and one.name == "kind":
         return one if "kind" in aspects else None
+    if one.kind == "error":
+        return one if aspects & {"errors", "calls"} else None
+    if one.kind == "fact" and one.name.startswith("calls of "):
+        return one if "calls" in aspects else None
+    if one.kind == "fact" and (one.name == "tracked" or one.name.endswith(AFTERWARDS)):
+        return one if "unmodified" in aspects else None
     if one.kind == "fact" and one.name.startswith("pull of "):
         return one if "constants" in aspects else None
     if one.kind == "value":
         forgiven = tuple(what for what in ("values", "dtype") if what not in aspects)
+        if "shape" not in aspects and not one.axes:  # [1] in place of [] is the business of values and sizes
+            forgiven = (*forgiven, "axes")
         return replace(one, forgiven=forgiven, attached=one.attached if "gradient" in aspects else None)
     return one
 

@@ -27,13 +27,22 @@ DTYPE = Law(
     in_each_dtype,
     frozenset({"dtype"}),
 )
-KIND = Law(
-    "kind", "What comes back is of the kind that the docstring says.", "", usual_calls, frozenset({"kind", "dtype"})
-)
+KIND = Law("kind", "What comes back is of the kind that the docstring says.", "", usual_calls, frozenset({"kind"}))
+
+
+def unmodified_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
+    """Make usual calls, and one that raises."""
+    yield from usual_calls(function, draws, place)
+    for error in [*function.errors.values()][:1]:
+        raises, judged = {"error": (error.instead, error.mentions, error.kind)}, frozenset({"unmodified"})
+        title, sizes = "a call that raises", function.sized(place)
+        yield usual_call(function, draws[0], "raising", title, sizes, raises=raises, judged=judged)
+
+
 UNMODIFIED = Law(
     "unmodified",
     "No function changes its arguments.",
     "What do the caller's arguments hold after the call?",
-    usual_calls,
+    unmodified_calls,
     frozenset({"unmodified"}),
 )

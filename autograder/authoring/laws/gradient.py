@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from autograder.authoring.laws.declaration import Function
-from autograder.authoring.laws.law import Call, Law, Place, usual_call
+from autograder.authoring.laws.law import ALIKE, Call, Law, Place, usual_call
 from autograder.authoring.laws.values import calls as usual_calls
 
 
@@ -17,9 +18,13 @@ def gradient_calls(function: Function, draws: Sequence[str], place: Place) -> It
 
 
 def constants_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
-    """Let each constant require a gradient, be the very tensor that is differentiated, and carry its graph."""
+    """Let each constant require a gradient, be the very tensor that is differentiated, and carry its graph.
+
+    In the latter two the gradient must be the same as where the constant is a tensor of its own with the same numbers.
+    """
     yield from usual_calls(function, draws, place)
     sizes = function.sized(place)
+    alike: dict[str, Any] = {"judged": ALIKE, "leaves": function.leaves, "constants": []}
     for constant in function.constants:
         label = constant.replace("_", "-")
         for leaf in function.leaves:
@@ -28,14 +33,14 @@ def constants_calls(function: Function, draws: Sequence[str], place: Place) -> I
                 return arguments | ({constant: arguments[leaf]} if constant in arguments else {})
 
             if function.axes(leaf) == function.axes(constant):
-                title = f"{constant} is the same tensor as {leaf}"
-                alias = {"aliases": {constant: {"of": leaf}}}
+                title = f"{constant} is computed from {leaf}, and equal"
+                alias = {"also": {f"with {constant}": {"aliases": {constant: {"of": leaf, "plus": 0.0}}}}}
                 yield usual_call(
-                    function, draws[0], f"{label}-shared", title, sizes, change=shared, params=alias, constants=[]
+                    function, draws[0], f"{label}-shared", title, sizes, change=shared, params=alias, **alike
                 )
             title = f"{constant} carries the graph of {leaf}"
-            graph = {"graphs": {constant: leaf}}
-            yield usual_call(function, draws[0], f"{label}-graph", title, sizes, params=graph, constants=[])
+            graph = {"also": {f"with {constant}": {"graphs": {constant: leaf}}}}
+            yield usual_call(function, draws[0], f"{label}-graph", title, sizes, params=graph, **alike)
 
 
 GRADIENT = Law(
@@ -50,5 +55,5 @@ CONSTANTS = Law(
     "What the docstring calls a constant receives no gradient.",
     "Which arguments are constants, and which step keeps a gradient from reaching them?",
     constants_calls,
-    frozenset({"constants", "gradient"}),
+    frozenset({"constants"}),
 )

@@ -11,6 +11,7 @@ import numpy as np
 from autograder.authoring.declarations import Draft
 from autograder.authoring.laws.declaration import Function
 
+ALIKE = frozenset({"alike"})  # judged where a call must answer as another one does, whatever is right
 Place = Literal[1, 2]  # of the sizes: public, hidden
 
 
@@ -24,7 +25,8 @@ class Call:
     options   of `Calls.case`: transposed, by_name, raises
     params    more parameters of the probe: aliases, graphs, recording
     finish    makes another draft of the one that was made, such as several calls of one: (draft, draft anew) → draft
-    examples  whether the numbers are the same in every set
+    example   whether the numbers are the same in every set
+    judged    what is looked at in this call, where that is not all that its item looks at
     """
 
     label: str
@@ -36,6 +38,7 @@ class Call:
     params: Mapping[str, Any] = field(default_factory=dict)
     finish: Callable[[Draft, Callable[[int], Draft]], Draft] | None = None
     example: bool = False
+    judged: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,9 @@ class Law:
     sentence  what students are told, once, at the top of their module
     hint      what a student is asked whose answer breaks it; "" where the item's own hint says more
     calls     the calls that it adds: (function, draws of the item, place) → calls
-    aspects   what it looks at in all calls of an item: "values", "dtype", "kind", "unmodified", "gradient", "constants"
+    aspects   what it looks at in all calls of an item: "values", "dtype", "kind", "unmodified", "gradient",
+              "constants"; "shape": whether [1] will do in place of [];
+              "alike": whether the call answers in each way of its parameter "also" as in the first
     """
 
     name: str
@@ -65,6 +70,7 @@ def usual_call(
     dtype: str = "",
     change: Callable[[dict[str, Any]], Mapping[str, Any]] = lambda arguments: arguments,
     params: Mapping[str, Any] | None = None,
+    judged: frozenset[str] = frozenset(),
     **options: Any,
 ) -> Call:
     """Plan a call with arguments of that draw and those sizes, after `change`."""
@@ -72,7 +78,7 @@ def usual_call(
     def arguments(rng: np.random.Generator, sizes: Mapping[str, int]) -> Mapping[str, Any]:
         return change(function.drawn(draw, rng, sizes, dtype))
 
-    return Call(label, title, draw, arguments, sizes, options, params or {})
+    return Call(label, title, draw, arguments, sizes, options, params or {}, judged=judged)
 
 
 def shown_sizes(sizes: Mapping[str, int]) -> str:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autograder.authoring.laws.declaration import Function
-from autograder.authoring.laws.law import Call, Law, Place, usual_call
+from autograder.authoring.laws.law import ALIKE, Call, Law, Place, usual_call
 
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
-    """Exchange the last two axes in memory, then let every array be a slice."""
+    """Exchange the last two axes in memory, then let every array be a slice: the answer is that of usual arrays."""
     sizes = function.sized(place)
     arrays = [name for name in function.arguments if function.is_array(name)]
     if tables := [name for name in arrays if len(function.axes(name)) > 1]:
         title = "arrays whose last two axes are exchanged in memory"
-        yield usual_call(function, draws[0], "transposed", title, sizes, transposed=tables)
+        params = {"also": {"transposed": {"transposed": tables}}}
+        yield usual_call(function, draws[0], "transposed", title, sizes, params=params, judged=ALIKE)
     if arrays:
-        yield usual_call(function, draws[0], "sliced", "arrays that are slices of larger ones", sizes, sliced=arrays)
+        params = {"also": {"sliced": {"sliced": arrays}}}
+        title = "arrays that are slices of larger ones"
+        yield usual_call(function, draws[0], "sliced", title, sizes, params=params, judged=ALIKE)
 
 
 LAYOUT = Law(

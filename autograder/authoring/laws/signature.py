@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from autograder.authoring.laws.declaration import Function
-from autograder.authoring.laws.law import Call, Law, Place, usual_call
+from autograder.authoring.laws.law import ALIKE, Call, Law, Place, usual_call
 
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
-    """Pass every argument by name, and leave out each that has a default."""
+    """Pass every argument in order, then by name, and leave out each that has a default.
+
+    Each answer must be that of the same call with the arguments bound by name, whatever is right: the calls of
+    other laws bind them so, and a signature in another order costs here alone.
+    """
     sizes = function.sized(place)
     if place == 1:
-        names = [*function.arguments]
-        yield usual_call(function, draws[0], "by-name", "every argument by name", sizes, by_name=names)
-    for argument in function.defaults:
+        also: dict[str, Any] = {
+            "in order": {"bound": False},
+            "by name": {"bound": False, "by_name": [*function.arguments]},
+        }
+        title = "every argument in the handout's order, and by its name"
+        yield usual_call(function, draws[0], "in-order", title, sizes, params={"also": also}, judged=ALIKE)
+    for argument, default in function.defaults.items():
 
-        def without(arguments: dict[str, object], argument: str = argument) -> dict[str, object]:
-            return {name: one for name, one in arguments.items() if name != argument}
+        def usual(arguments: dict[str, object], argument: str = argument, default: object = default) -> Any:
+            return {**arguments, argument: default}
 
         later = [*function.arguments][[*function.arguments].index(argument) :]
-        title = f"{argument} is left out"
+        also = {f"without {argument}": {"bound": False, "without": [argument], "by_name": later}}
         label = f"without-{argument.replace('_', '-')}"
-        yield usual_call(function, draws[0], label, title, sizes, change=without, by_name=later)
+        yield usual_call(
+            function,
+            draws[0],
+            label,
+            f"{argument} is left out",
+            sizes,
+            change=usual,
+            params={"also": also},
+            judged=ALIKE,
+        )
 
 
 SIGNATURE = Law(

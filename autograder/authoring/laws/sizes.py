@@ -23,4 +23,5 @@ SIZES = Law(
     "Every axis may have any size, 1 too.",
     "Which axis has another size here than in the other cases, and which step counts on a size?",
     calls,
+    frozenset({"values", "shape"}),
 )

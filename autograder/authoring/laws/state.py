@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autograder.authoring.declarations import Draft, Expectation, Refusal
+from autograder.authoring.declarations import Draft, Expectation, Refusal, fact
 from autograder.authoring.laws.declaration import Function
 from autograder.authoring.laws.law import Call, Law, Place, usual_call
 from autograder.sandbox.observation import Array
@@ -45,17 +45,19 @@ def _several(draft: Draft, other: Draft) -> Draft:
             found += [
                 replace(one, name=f"{one.name} {number}", what=f"{one.what} of call {number}")
                 for one in draft.answer(named, {**params, "given": numbers})
-                if one.kind == "value"
+                if one.kind == "value" or one.name == "result"
             ]
-        return found
+        message = f"{params['function']} uses or seeds the caller's random numbers, those of {{observed}}."
+        return [*found, fact("random", "the caller's random numbers", [], message)]
 
     params = {**draft.params, "calls": entries}
     return replace(draft, probe="again", inputs=inputs, answer=answer, params=params, free=(*draft.free, *inputs))
 
 
 def _tells(draft: Draft) -> bool:
-    found = [one.array.tobytes() for one in draft.answer(draft.inputs, draft.params) if one.array is not None]
-    parts = len(draft.params["returns"])
+    answers = [one for one in draft.answer(draft.inputs, draft.params) if one.name != "random"]
+    found = [one.value if one.array is None else one.array.tobytes() for one in answers]
+    parts = max(1, len(draft.params["returns"]))
     rounds = [found[start : start + parts] for start in range(0, len(found), parts)]
     return all(one != rounds[0] for one in rounds[1:])
 

@@ -15,4 +15,4 @@ def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Ca
         yield usual_call(function, draw, draw, "" if draw == USUAL else draw.replace("_", " "), sizes)
 
 
-VALUES = Law("values", "What comes back is right to about six digits.", "", calls, frozenset({"values"}))
+VALUES = Law("values", "What comes back is right to about six digits.", "", calls, frozenset({"values", "shape"}))

@@ -46,6 +46,10 @@ def call(
     params["function"]    its name
     params["arguments"]   names, in order: each one of the inputs, of the formulas, else an entry of params["given"]
     params["by_name"]     those of them that are passed by name
+    params["bound"]       whether all are, as far as the function has the names
+    params["also"]        {label: {"without": …, "bound": …, "sliced": …, "graphs": …}}: further calls with the same
+                          numbers, passed like this; what they return is "<part> <label>". Where the first call raises,
+                          nothing is
     params["given"]       {argument: number, text, list, …}
     params["values"]      "torch", "numpy" or "python": what the inputs are, and what is to come back. They travel as
                           tensors for the first, as arrays for the others
@@ -65,7 +69,9 @@ def call(
     params["stand_ins"]   {name in the student's module: formula}: what the function calls in place of its own
     params["recording"]   False where the caller records no gradients: what comes back must do without a graph
     params["raises"]      {fact: {argument: value}}: further calls with these arguments instead, which should raise;
-                          {"of": name} is another argument, input or object. What is no argument is passed by name
+                          {"of": name} is another argument, input or object, {"of": "x", "is": "1 / 0"} a formula.
+                          What is no argument is passed by name
+    params["results"]     whether leaves and constants come as results of tensors that require a gradient
     own                   {name: object}: what the assignment's own code makes for arguments and for `raises`
     in_place              whether what the function has no such name for is passed in its place: names are judged apart
 
@@ -73,13 +79,18 @@ def call(
     ("calls of <name>"). Facts: "kind" of what came back, "graph" (whether a tensor carries one), "calls of <name>",
     "pull of <name>", and of each of `raises` what it raised.
     """
+    if "also" in params:
+        return _also(student, inputs, params, own)
     function = getattr(student, params["function"])
     values = params.get("values", TORCH)
     formulas = {name: Formula(entry) for name, entry in params.get("formulas", {}).items()}
     named = {**_inputs(inputs, params), **copy.deepcopy(dict(params.get("given", {}))), **formulas, **(own or {})}
     differentiable = (*params.get("leaves", ()), *params.get("constants", ()))
     leaves = {name: named[name].requires_grad_() for name in differentiable}
+    if params.get("results"):  # tensors that were computed, as a model's are: one may write into them
+        named |= {name: leaf.clone() for name, leaf in leaves.items()}
     named |= _derived(named, params)
+    tracked = [name for name in params["arguments"] if _requires_grad(named[name])]
     with_stand_ins = {name: Formula(entry) for name, entry in params.get("stand_ins", {}).items()}
     facts: dict[str, Any] = {}
     returned: dict[str, Any] = {}
@@ -95,7 +106,39 @@ def call(
             raise error
         else:
             returned, facts = _seen(found, inputs, named, params, leaves, {**formulas, **with_stand_ins})
+    facts["tracked"] = [name for name in params["arguments"] if _requires_grad(named[name]) != (name in tracked)]
+    held = {name: named[name] for name, one in params.get("given", {}).items() if isinstance(one, list | dict)}
+    return returned, facts | {f"{name} afterwards": _plain(one) for name, one in held.items()}
+
+
+def _also(
+    student: ModuleType, inputs: Mapping[str, Any], params: Mapping[str, Any], own: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Make a call as it is, then in each other way that the case lists: parts, gradients and results of all of them."""
+    names = [*params["returns"], *(f"gradient {name}" for name in params.get("leaves", ()))]
+    returned: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
+    for label, entry in {"": {}, **params["also"]}.items():
+        left = [name for name in params["arguments"] if name not in entry.get("without", ())]
+        changed = {**params, **entry, "arguments": left}
+        del changed["also"]
+        try:
+            parts, seen = call(student, {name: _copied(one) for name, one in inputs.items()}, changed, own)
+        except Exception:
+            if label:
+                raise
+            return {}, {}
+        returned |= {f"{name} {label}".strip(): parts[name] for name in names}
+        facts |= {f"{name} {label}".strip(): seen[name] for name in ("result",) if name in seen}
     return returned, facts
+
+
+def _copied(one: Any) -> Any:
+    return one.clone() if _is_tensor(one) else copy.deepcopy(one)
+
+
+def _requires_grad(found: object) -> bool:
+    return _is_tensor(found) and bool(found.requires_grad)  # type: ignore[attr-defined]
 
 
 def _recording(records: bool) -> contextlib.AbstractContextManager[Any]:
@@ -131,9 +174,12 @@ def _seen(
 def _inputs(inputs: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs as the student's function gets them."""
     found, values = dict(inputs), params.get("values", TORCH)
+    if params.get("bound"):  # what was received is a view, which cannot be detached in place
+        found = {name: _copied(array) for name, array in found.items()}
     for name in params.get("transposed", ()):
         exchanged = found[name].swapaxes(-1, -2)
-        found[name] = (exchanged.contiguous() if values == TORCH else exchanged.copy()).swapaxes(-1, -2)
+        copied = exchanged.contiguous() if values == TORCH else exchanged.copy()
+        found[name] = _laid_out(copied.swapaxes(-1, -2), values)
     for name in params.get("sliced", ()):
         found[name] = _sliced(found[name], values)
     return {name: _given(array, values) for name, array in found.items()}
@@ -144,7 +190,14 @@ def _sliced(array: Any, values: str) -> Any:
     if not array.ndim or values == PYTHON:
         return array
     twice = array.repeat_interleave(2, 0) if values == TORCH else array.repeat(2, 0)
-    return twice[::2]
+    return _laid_out(twice[::2], values)
+
+
+def _laid_out(view: Any, values: str) -> Any:
+    """The same numbers at the same distances in memory; a tensor of its own, which may be detached in place."""
+    if values != TORCH:
+        return view
+    return sys.modules[TORCH].empty_strided(view.shape, view.stride(), dtype=view.dtype).copy_(view)
 
 
 def again(
@@ -156,8 +209,10 @@ def again(
                       replaced in each
 
     What the k-th call returns is called "<name> <k>". All are looked at after the last call. Each call gets arrays of
-    its own: whether one writes into its arguments is other cases' business.
+    its own: whether one writes into its arguments is other cases' business. Fact "random": the generators of random
+    numbers that were used or seeded.
     """
+    before = _random_states()
     function, values = getattr(student, params["function"]), params.get("values", TORCH)
     first = {**params.get("given", {}), **inputs}
     rounds = [first]
@@ -167,10 +222,7 @@ def again(
         )
     found = []
     for named in rounds:
-        arrays = {
-            name: named[name].clone() if _is_tensor(named[name]) else copy.copy(named[name])
-            for name in params["arguments"]
-        }
+        arrays = {name: _copied(named[name]) for name in params["arguments"]}
         found.append(
             called(
                 function,
@@ -180,10 +232,25 @@ def again(
             )
         )
     returned: dict[str, Any] = {}
+    facts: dict[str, Any] = {"random": [name for name, state in _random_states().items() if state != before.get(name)]}
     for number, answer in enumerate(found, start=1):
+        if params.get("plain"):
+            facts[f"result {number}"] = _plain(answer)
         parts = parts_of(answer, params["returns"], values, exact=params.get("exact", False))
         returned |= {f"{name} {number}": part for name, part in parts.items()}
-    return returned, {}
+    return returned, facts
+
+
+def _random_states() -> dict[str, Any]:
+    """The state of each library's own generator of random numbers."""
+    numpy, torch = sys.modules.get(f"{NUMPY}.random"), sys.modules.get(TORCH)
+    states: dict[str, Any] = {"random": sys.modules["random"].getstate()} if "random" in sys.modules else {}
+    if numpy is not None:
+        kind, keys, *others = numpy.get_state()
+        states["numpy.random"] = (kind, keys.tobytes(), *others)
+    if torch is not None:
+        states[TORCH] = bytes(torch.get_rng_state())
+    return states
 
 
 def _derived(named: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -316,6 +383,8 @@ def _instead(entry: Any, named: Mapping[str, Any], values: str, is_input: bool) 
     """What stands for an argument in a call that should raise: for an input, a list is what inputs are."""
     if isinstance(entry, dict) and entry.keys() == {"of"} and entry["of"] in named:
         return named[entry["of"]]
+    if isinstance(entry, dict) and entry.keys() == {"of", "is"}:
+        return Formula(entry)
     return _given(_numbers(entry, values), values) if is_input and isinstance(entry, list) else entry
 
 

@@ -18,10 +18,14 @@ def called(
     """What the function returns of the arguments that the case lists; `more` are others, which are passed by name.
 
     in_place   whether what the function has no such name for is passed in its place, and so is all before it
+
+    Where params["bound"], all is passed by name, as far as the function has the names: another order is not felt.
     """
-    listed = (*params["arguments"], *more)
-    by_name = {*params.get("by_name", ()), *more}
-    if in_place and (unknown := [name for name in listed if name in by_name and names_refused(function, [name])]):
+    listed, bound = (*params["arguments"], *more), params.get("bound", False)
+    by_name = {*(listed if bound else params.get("by_name", ())), *more}
+    if (in_place or bound) and (
+        unknown := [name for name in listed if name in by_name and names_refused(function, [name])]
+    ):
         by_name -= {*listed[: listed.index(unknown[-1])], *unknown}
     in_order = [named[name] for name in listed if name not in by_name]
     return function(*in_order, **{name: named[name] for name in listed if name in by_name})

@@ -1,0 +1,480 @@
+"""Laws, on functions of their own: what each must catch, at the cost of its own item alone, and what earns all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from toy_kit import made_once
+
+from autograder.authoring.fixtures.verify import regenerate_into
+from autograder.authoring.laws.exam import LAWS
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.grading.items import load_assignment
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+
+FUNCTIONS = '''\
+"""A function of tensors, one of arrays, one of a list in lists, one of a function."""
+
+from autograder.authoring.laws import Error, Exam, Function
+
+from . import oracle
+
+TABLE = "float[batch trial]"
+
+
+def ratios(rng, batch, trial):
+    old = rng.uniform(-3, -1, (batch, trial))
+    shift = rng.uniform(0.3, 0.6, (batch, trial)) * rng.choice([-1, 1], (batch, trial))
+    deltas = rng.uniform(1, 2, (batch, trial)) * rng.choice([-1, 1], (batch, trial))
+    return {"log_probs": old + shift, "old_log_probs": old, "deltas": deltas, "mode": "clipped", "epsilon": 0.4}
+
+
+def rewards(rng, batch, trial):
+    return {"rewards": rng.uniform(1, 9, (batch, trial)), "weights": rng.uniform(1, 2, trial), "scale": 1.5}
+
+
+def groups(rng, group, pos):
+    words = [["ab" * int(n) for n in row] for row in rng.integers(1, 9, (group, pos))]
+    return {"groups": words, "least": int(rng.integers(3, 12))}
+
+
+def intervals(rng, steps):
+    return {"f": Formula("x", "x * x + 1"), "low": float(rng.uniform(0, 1)), "width": float(rng.uniform(1, 2))}
+
+
+EXAM = Exam.of(
+    oracle,
+    Function(
+        "surrogate",
+        {"log_probs": TABLE, "old_log_probs": TABLE, "deltas": TABLE, "mode": "word", "epsilon": "float"},
+        "float[]",
+        sizes={"batch": (1, 3, 5), "trial": (1, 4, 6)},
+        draws={"usual": ratios},
+        dtypes=("float64", "float32"),
+        leaves=["log_probs"],
+        constants=["old_log_probs", "deltas"],
+        words={"mode": ["clipped", "unclipped"]},
+        defaults={"epsilon": 0.2},
+        falsy={"epsilon": 0.0},
+        errors={"negative": Error({"epsilon": -0.1}, ["epsilon"])},
+    ),
+    Function(
+        "standardized",
+        {"rewards": TABLE, "weights": "float[trial]", "scale": "float"},
+        TABLE,
+        sizes={"batch": (1, 3, 5), "trial": (1, 4, 6)},
+        draws={"usual": rewards},
+        values="numpy",
+        kind="a NumPy array",
+        dtypes=("float64", "float32"),
+        defaults={"scale": 2.0},
+        falsy={"scale": 0.0},
+        errors={"negative": Error({"scale": -1.0}, ["scale"])},
+    ),
+    Function(
+        "selected",
+        {"groups": "other", "least": "int"},
+        None,
+        sizes={"group": (1, 3, 5), "pos": (1, 4, 6)},
+        draws={"usual": groups},
+        values="python",
+        kind="a list",
+        falsy={"least": 0},
+        errors={"negative": Error({"least": -1}, ["least"])},
+    ),
+    Function(
+        "midpoint",
+        {"f": "function", "low": "float", "width": "float"},
+        "float[]",
+        sizes={"steps": (1, 3, 5)},
+        draws={"usual": intervals},
+        values="python",
+        kind="a number",
+    ),
+)
+'''.replace("from . import oracle", "from autograder.authoring.calls import Formula\n\nfrom . import oracle")
+
+ORACLE = """\
+import math
+
+import numpy as np
+
+
+def _terms(log_probs, old_log_probs, deltas, mode, epsilon=0.2):
+    for new, old, delta in zip(log_probs.flat, old_log_probs.flat, deltas.flat):
+        ratio = math.exp(new - old)
+        clipped = min(max(ratio, 1 - epsilon), 1 + epsilon) * delta
+        is_cut = mode == "clipped" and clipped < ratio * delta
+        yield (clipped if is_cut else ratio * delta), (0.0 if is_cut else ratio * delta)
+
+
+def surrogate(log_probs, old_log_probs, deltas, mode, epsilon=0.2):
+    return -math.fsum(term for term, _ in _terms(log_probs, old_log_probs, deltas, mode, epsilon)) / log_probs.size
+
+
+def surrogate_gradient(log_probs, old_log_probs, deltas, mode, epsilon=0.2):
+    slopes = [slope for _, slope in _terms(log_probs, old_log_probs, deltas, mode, epsilon)]
+    return -np.array(slopes).reshape(log_probs.shape) / log_probs.size
+
+
+def standardized(rewards, weights, scale=2.0):
+    means = [math.fsum(row) / len(row) for row in rewards.tolist()]
+    return np.array([[(x - scale * m) * w for x, w in zip(row, weights)] for row, m in zip(rewards.tolist(), means)])
+
+
+def selected(groups, least):
+    return [sorted(word for word in group if not len(word) < least) for group in groups]
+
+
+def midpoint(f, low, width):
+    return width * f((2 * low + width) / 2)
+"""
+
+SOLUTION = '''\
+"""Four functions."""
+
+import numpy as np
+import torch
+
+
+def surrogate(log_probs, old_log_probs, deltas, mode, epsilon=0.2):
+    """Return minus the mean surrogate."""
+    ### BEGIN SOLUTION
+    if mode not in ("clipped", "unclipped"):
+        raise ValueError(f"unknown mode {mode!r}")
+    if epsilon < 0:
+        raise ValueError("epsilon is below 0")
+    ratio = torch.exp(log_probs - old_log_probs.detach())
+    weighted = ratio * deltas.detach()
+    if mode == "clipped":
+        weighted = torch.minimum(weighted, ratio.clamp(1 - epsilon, 1 + epsilon) * deltas.detach())
+    return -weighted.mean()
+    ### END SOLUTION
+
+
+def standardized(rewards, weights, scale=2.0):
+    """Return weighted differences from the scaled mean of a row."""
+    ### BEGIN SOLUTION
+    if scale < 0:
+        raise ValueError("scale is below 0")
+    return (rewards - scale * rewards.mean(axis=1, keepdims=True)) * weights
+    ### END SOLUTION
+
+
+def selected(groups, least):
+    """Return each group's words of at least so many letters, sorted."""
+    ### BEGIN SOLUTION
+    if least < 0:
+        raise ValueError("least is below 0")
+    return [sorted(word for word in group if len(word) >= least) for group in groups]
+    ### END SOLUTION
+
+
+def midpoint(f, low, width):
+    """Return the area of the rectangle at the middle."""
+    ### BEGIN SOLUTION
+    return width * f(low + width / 2)
+    ### END SOLUTION
+'''
+
+JUDGED = {
+    "surrogate": [law for law in LAWS if law not in ("kind", "callables")],
+    "standardized": [
+        "values",
+        "dtype",
+        "kind",
+        "unmodified",
+        "sizes",
+        "layout",
+        "state",
+        "signature",
+        "falsy",
+        "errors",
+    ],
+    "selected": ["values", "kind", "unmodified", "sizes", "state", "signature", "falsy", "errors"],
+    "midpoint": ["values", "kind", "callables", "signature"],
+}
+
+
+def _items() -> str:
+    laws = [(function, law) for function, several in JUDGED.items() for law in several]
+    head = 'assignment = "laws"\ntitle = "Laws"\nmodule = "laws"\n'
+    return head + "".join(
+        f'\n[[item]]\nid = "{function}-{law}"\nfunction = "{function}"\ntitle = "{law}"\npoints = 2\n'
+        f'hint = "What does {law} say?"\nlaws = ["{law}"]\n'
+        for function, law in laws
+    )
+
+
+TEXTS = {
+    "fixtures/laws/items.toml": _items(),
+    "fixtures/laws/functions.py": FUNCTIONS,
+    "fixtures/laws/oracle.py": ORACLE,
+    "fixtures/laws/mistakes.py": "MISTAKES = ()\n",
+    "fixtures/laws/probes.py": "from autograder.sandbox.inside.calling import again, call\n",
+    "solution/laws/laws.py": SOLUTION,
+    "solution/laws/README.md": "# Laws\n\n<!-- points:begin -->\n<!-- points:end -->\n",
+}
+
+
+def _make(folder: Path) -> Path:
+    for name, text in TEXTS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    regenerate_into(folder / "fixtures/laws", folder / "fixtures/laws")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def grader(tmp_path_factory: pytest.TempPathFactory) -> Grader:
+    folder = made_once("laws-course", _make, tmp_path_factory)
+    assignment = load_assignment(folder / "fixtures/laws")
+    return Grader.of(assignment, read_fixtures(assignment), counterexamples=False)
+
+
+def lost(grader: Grader, sandbox: Sandbox, function: str, answer: str) -> set[str]:
+    """Grade the solution with that answer after it; the laws whose items of that function lose points."""
+    items = [item for item in grader.assignment.items if item.function == function]
+    source = f"{SOLUTION}\n\n{answer}"
+    report = grader.grade(Submission("ada", "ada/laws.py", "", source), sandbox, items)
+    return {item.title for item in report.items if item.points != item.max_points}
+
+
+WHOLE = {name: SOLUTION[SOLUTION.index(f"def {name}(") :].partition("    ### END")[0] for name in JUDGED}
+CHECKS = {"surrogate": "    if mode not", "standardized": "    if scale < 0", "selected": "    if least < 0"}
+RESULT = {
+    "surrogate": "-weighted.mean()",
+    "standardized": "(rewards - scale * rewards.mean(axis=1, keepdims=True)) * weights",
+    "selected": "[sorted(word for word in group if len(word) >= least) for group in groups]",
+    "midpoint": "width * f(low + width / 2)",
+}
+
+
+def but(function: str, *changes: tuple[str, str], returns: str = "", first: str = "", above: str = "") -> str:
+    """Write that function of the solution with changes of its text.
+
+    returns   what stands in place of "return", with {} for the right result; several lines where ";" parts them
+    first     lines before any other
+    above     lines before its def
+    """
+    text = WHOLE[function]
+    for right, wrong in changes:
+        assert right in text, f"{function} does not hold {right!r}"
+        text = text.replace(right, wrong)
+    if returns:
+        lines = "\n    ".join(returns.replace("{}", RESULT[function]).split("; "))
+        text = text.replace(f"return {RESULT[function]}", lines)
+    if first:
+        text = text.replace(CHECKS[function], f"    {first}\n{CHECKS[function]}", 1)
+    assert text != WHOLE[function] or above
+    return f"{above}\n\n{text}"
+
+
+OLD, KEPT = "old_log_probs.detach()", "_kept = {}"
+SLOPE = "torch.autograd.grad(log_probs.sum(), log_probs)"
+FLAT = "np.ndarray(rewards.shape, rewards.dtype, (rewards.base if rewards.base is not None else rewards).data)"
+CAUGHT: dict[str, dict[str, str]] = {  # law and function → habit → its text
+    "values sizes surrogate": {
+        "[1] in place of []": but("surrogate", returns="return ({}).reshape(1)"),
+    },
+    "gradient surrogate": {
+        "detached": but("surrogate", returns="return ({}).detach()"),
+        "item": but("surrogate", returns="return torch.tensor(({}).item(), dtype=weighted.dtype)"),
+        "no_grad": but("surrogate", above="@torch.no_grad()"),
+        "detached in place": but("surrogate", first="log_probs.detach_()"),
+        "ratio frozen": but("surrogate", ("exp(log_probs -", "exp(log_probs.detach() -")),
+        "graph needed": but("surrogate", first=f"_ = {SLOPE} if not torch.is_grad_enabled() else 0"),
+    },
+    "constants surrogate": {
+        "old log-probs": but("surrogate", (OLD, "old_log_probs")),
+        "deltas": but("surrogate", ("deltas.detach()", "deltas")),
+    },
+    "dtype surrogate": {"widened": but("surrogate", returns="return ({}).double()")},
+    "dtype standardized": {
+        "narrowed": but("standardized", returns="return ({}).astype(np.float32)"),
+        "widened": but("standardized", returns="return ({}).astype(np.float64)"),
+    },
+    "kind dtype standardized": {"a list": but("standardized", returns="return ({}).tolist()")},
+    "kind selected": {"a tuple": but("selected", returns="return tuple({})")},
+    "unmodified surrogate": {
+        "in place": but("surrogate", (f"torch.exp(log_probs - {OLD})", f"log_probs.sub_({OLD}).exp_()")),
+        "constant": but("surrogate", returns="result = {}; old_log_probs.data.zero_(); return result"),
+        "before it raises": but("surrogate", first="deltas.data.mul_(2 if epsilon < 0 else 1)"),
+        "requires_grad": but("surrogate", first="log_probs.requires_grad_()"),
+        "requires_grad of a constant": but("surrogate", first="deltas.requires_grad_()"),
+    },
+    "unmodified standardized": {
+        "in place": but("standardized", first="weights *= 2.0; weights = weights / 2"),
+        "emptied": but("standardized", returns="result = {}; weights.fill(0); return result"),
+        "before it raises": but("standardized", first="rewards -= (scale < 0)"),
+    },
+    "unmodified selected": {
+        "lists in the list": but("selected", first="[group.sort() for group in groups]"),
+        "lists in a copy": but("selected", first="[group.sort() for group in groups[:]]"),
+        "emptied": but("selected", returns="result = {}; groups.clear(); return result"),
+        "before it raises": but("selected", first="_ = groups.clear() if least < 0 else 0"),
+    },
+    "sizes surrogate": {"one refused": but("surrogate", first="assert log_probs.shape[1] > 1")},
+    "sizes standardized": {
+        "squeezed": but("standardized", returns="return ({}).squeeze()"),
+        "square": but(
+            "standardized",
+            returns="result = {}; return result.T if len(result) == result.shape[1] > 1 else result",
+        ),
+    },
+    "layout surrogate": {
+        "view": but("surrogate", ("exp(log_probs -", "exp(log_probs.view(-1).view(log_probs.shape) -"))
+    },
+    "layout standardized": {"memory": but("standardized", first=f"rewards = {FLAT}")},
+    "state standardized": {
+        "result reused": but(
+            "standardized",
+            returns="out = _kept.setdefault(str(rewards.shape), np.empty_like(rewards)); out[:] = {}; return out",
+            above=KEPT,
+        ),
+        "random numbers": but("standardized", first="np.random.rand()"),
+    },
+    "state surrogate": {
+        "cached by shape": but(
+            "surrogate",
+            (OLD, "_kept.setdefault((log_probs.shape, log_probs.dtype), old_log_probs.detach())"),
+            above=KEPT,
+        ),
+        "seeded": but("surrogate", first="torch.manual_seed(0)"),
+        "random numbers": but("surrogate", first="torch.rand(3)"),
+    },
+    "state selected": {
+        "result reused": but("selected", returns="_kept[:] = {}; return _kept", above="_kept = []"),
+        "default reused": but(
+            "selected", ("groups, least)", "groups, least, found=[])"), returns="found[:] = {}; return found"
+        ),
+        "random numbers": but("selected", first="random.random()", above="import random"),
+    },
+    "signature surrogate": {
+        "order": but("surrogate", ("log_probs, old_log_probs, deltas, mode", "old_log_probs, log_probs, deltas, mode")),
+        "default": but("surrogate", ("epsilon=0.2", "epsilon=0.3")),
+        "no default": but("surrogate", ("epsilon=0.2", "epsilon")),
+    },
+    "signature standardized": {
+        "order": but("standardized", ("(rewards, weights, scale=2.0)", "(weights, rewards, scale=2.0)")),
+        "default": but("standardized", ("scale=2.0", "scale=1.0")),
+        "by name alone": but("standardized", ("weights, scale=2.0", "weights, *, scale=2.0")),
+    },
+    "signature selected": {
+        "order": but("selected", ("(groups, least)", "(least, groups)")),
+        "by place alone": but("selected", ("(groups, least)", "(groups, least, /)")),
+    },
+    "signature midpoint": {"name": but("midpoint", ("low", "start"))},
+    "falsy surrogate": {"or": but("surrogate", first="epsilon = epsilon or 0.2")},
+    "falsy standardized": {"if": but("standardized", first="scale = scale if scale else 2.0")},
+    "falsy selected": {"or": but("selected", first="least = least or 5")},
+    "errors surrogate": {
+        "nothing raised": but("surrogate", ("if epsilon < 0", "if epsilon < -9")),
+        "asserted": but("surrogate", ("raise ValueError(f", "assert False, (f")),
+        "a beginning will do": but(
+            "surrogate", ('mode not in ("clipped", "unclipped")', 'not mode.startswith(("clip", "unclip"))')
+        ),
+    },
+    "errors standardized": {"another kind": but("standardized", ("raise ValueError", "raise RuntimeError"))},
+    "errors selected": {
+        "nothing named": but("selected", ("least is below 0", "wrong")),
+        "printed": but("selected", ("raise ValueError", "print")),
+    },
+    "callables midpoint": {
+        "called twice": but("midpoint", returns="return ({} + {}) / 2"),
+        "exception swallowed": but("midpoint", returns="try: return {}; except Exception: return 0.0"),
+    },
+}
+EVERYWHERE = {  # law and function → habit that shows in other laws' calls as well: they share a process, and its values
+    "state surrogate": {
+        "cached by one argument": but(
+            "surrogate", (f"log_probs - {OLD}", f"_kept.setdefault(mode, {OLD})"), above=KEPT
+        ),
+    },
+    "values surrogate": {
+        "summed": but("surrogate", returns="return -weighted.sum()"),
+        "half precision": but("surrogate", returns="return ({}).half().to(weighted.dtype)"),
+    },
+    "values standardized": {
+        "scale left out": but("standardized", ("scale * rewards", "rewards")),
+        "half precision": but("standardized", returns="return ({}).astype(np.float16).astype(rewards.dtype)"),
+    },
+    "values midpoint": {"a list of one number": but("midpoint", returns="return [{}]")},
+}  # fmt: skip
+RIGHT = {
+    "surrogate": {
+        "arguments by place": "surrogate = (lambda own: lambda *args, **more: own(*args, **more))(surrogate)",
+        "wrapped": "import functools\nsurrogate = functools.partial(surrogate)",
+        "annotated and by name": but("surrogate", ("mode, epsilon=0.2", "mode: str, epsilon: float = 2e-1")),
+        "detached under no_grad": but(
+            "surrogate",
+            ("    ratio", "    with torch.no_grad():\n        old = old_log_probs + 0\n    ratio"),
+            (OLD, "old"),
+        ),
+        "in place on its own": but("surrogate", (f"torch.exp(log_probs - {OLD})", f"(log_probs - {OLD}).exp_()")),
+        "loops": but("surrogate", returns="return sum(-one for row in weighted for one in row) / weighted.numel()"),
+        "helper": but("surrogate", returns="return _negated(weighted)", above="def _negated(x):\n    return -x.mean()"),
+        "clone": but("surrogate", first="log_probs = log_probs.clone()"),
+        "generator of its own": but("surrogate", first="torch.rand(2, generator=torch.Generator().manual_seed(1))"),
+        "class": "class _Loss:\n"
+        "    def __call__(self, log_probs, old_log_probs, deltas, mode, epsilon=0.2):\n"
+        "        return _own(log_probs, old_log_probs, deltas, mode, epsilon)\n"
+        "_own, surrogate = surrogate, _Loss()",
+    },
+    "standardized": {
+        "a default of another kind": but("standardized", ("scale=2.0", "scale=2")),
+        "loops": but(
+            "standardized",
+            returns="m = rewards.mean(1); return np.stack([(r - scale * x) * weights for r, x in zip(rewards, m)])",
+        ),
+        "einsum": but(
+            "standardized",
+            returns="return np.einsum('bt,t->bt', rewards - scale * rewards.mean(1)[:, None], weights)",
+        ),
+        "a copy that is written into": but("standardized", first="rewards = rewards.copy(); rewards += 0"),
+        "generator of its own": but("standardized", first="np.random.default_rng(0).random()"),
+        "a constant cached": but("standardized", first="_kept[1] = 2", above=KEPT),
+    },
+    "selected": {
+        "filter": but(
+            "selected", returns="return [sorted(filter(lambda word: len(word) >= least, group)) for group in groups]"
+        ),
+        "copied and sorted": but("selected", first="groups = [sorted(group) for group in groups]"),
+    },
+    "midpoint": {
+        "float": but("midpoint", returns="return float({})"),
+        "math": but("midpoint", returns="return np.float64({})"),
+    },
+}  # fmt: skip
+ROWS = [
+    pytest.param(key.split()[:-1], key.split()[-1], text, id=f"{key} {habit}")
+    for key, habits in CAUGHT.items()
+    for habit, text in habits.items()
+]
+
+
+def test_every_law_has_habits() -> None:
+    assert {law for key in (*CAUGHT, *EVERYWHERE) for law in key.split()[:-1]} == LAWS.keys()
+
+
+@pytest.mark.parametrize(("laws", "function", "text"), ROWS)
+def test_habit_costs_items_of_its_law_alone(
+    laws: list[str], function: str, text: str, grader: Grader, sandbox: Sandbox
+) -> None:
+    assert lost(grader, sandbox, function, text) == {*laws}
+
+
+@pytest.mark.parametrize("key", EVERYWHERE)
+def test_habit_that_shows_everywhere_costs_its_law_too(key: str, grader: Grader, sandbox: Sandbox) -> None:
+    law, function = key.split()
+    for text in EVERYWHERE[key].values():
+        assert law in lost(grader, sandbox, function, text)
+
+
+@pytest.mark.parametrize("function", RIGHT)
+def test_right_answers_in_odd_styles_earn_all(function: str, grader: Grader, sandbox: Sandbox) -> None:
+    docked = {style: lost(grader, sandbox, function, text) for style, text in {"": "", **RIGHT[function]}.items()}
+    assert not any(docked.values()), docked
