@@ -460,6 +460,7 @@ def test_every_law_has_habits() -> None:
     assert {law for key in (*CAUGHT, *EVERYWHERE) for law in key.split()[:-1]} == LAWS.keys()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("laws", "function", "text"), ROWS)
 def test_habit_costs_items_of_its_law_alone(
     laws: list[str], function: str, text: str, grader: Grader, sandbox: Sandbox
@@ -467,6 +468,7 @@ def test_habit_costs_items_of_its_law_alone(
     assert lost(grader, sandbox, function, text) == {*laws}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", EVERYWHERE)
 def test_habit_that_shows_everywhere_costs_its_law_too(key: str, grader: Grader, sandbox: Sandbox) -> None:
     law, function = key.split()

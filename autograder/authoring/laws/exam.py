@@ -89,7 +89,8 @@ class Exam:
             for law in laws:
                 for call in law.calls(function, draws, place) if law.calls else ():
                     case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
-                    judged = call.judged or aspects or frozenset({"values"})
+                    own = call.judged and call.judged | aspects & VALUES.aspects  # right values count in their item
+                    judged = own or aspects or frozenset({"values"})
                     named.setdefault(case, Planned(case, visibility, function, law, call, judged))
             found += named.values()
         for name in item.examples:
@@ -261,15 +262,14 @@ def _judged(
     expected = answer(inputs, params)
     if "unmodified" in aspects:
         expected = [*expected, *_unmodified(params)]
+    found = [kept for one in expected if (kept := _kept(one, aspects)) is not None]
     if "alike" in aspects:
         alike = [one for one in expected if one.kind in ("value", "gradient") or one.name == "result"]
-        expected = [
+        found = [one for one in found if "values" in aspects and one.kind == "value"] + [
             replace(one, name=f"{one.name} {label}", like=one.name, what=f"{one.what} {label}", attached=None)
             for label in params["also"]
             for one in alike
         ]
-        return expected
-    found = [kept for one in expected if (kept := _kept(one, aspects)) is not None]
     return [replace(one, value={**one.value, "type": kinds[one.name]}) if one.name in kinds else one for one in found]
 
 
