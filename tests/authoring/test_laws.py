@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from places import KIT
 from toy_kit import made_once
 
 from autograder.authoring.fixtures.verify import regenerate_into
@@ -221,7 +224,11 @@ TEXTS = {
 
 
 def _make(folder: Path) -> Path:
-    for name, text in TEXTS.items():
+    return _written(TEXTS, folder)
+
+
+def _written(texts: Mapping[str, str], folder: Path) -> Path:
+    for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     regenerate_into(folder / "fixtures/laws", folder / "fixtures/laws")
@@ -454,6 +461,57 @@ ROWS = [
     for key, habits in CAUGHT.items()
     for habit, text in habits.items()
 ]
+
+
+GUIDE = (KIT / "fixtures/README.md").read_text(encoding="utf-8").partition("\n## A function, declared\n")[2]
+DRIFT_ORACLE = """\
+import numpy as np
+
+
+def compute_drift(log_probs, old_log_probs, mode, scale=2.0):
+    total = sum((1 + scale * (a - b)) ** 2 for a, b in zip(log_probs.flat, old_log_probs.flat))
+    return total / (log_probs.size if mode == "mean" else 1)
+
+
+def compute_drift_gradient(log_probs, old_log_probs, mode, scale=2.0):
+    slopes = [2 * scale * (1 + scale * (a - b)) for a, b in zip(log_probs.flat, old_log_probs.flat)]
+    return np.array(slopes).reshape(log_probs.shape) / (log_probs.size if mode == "mean" else 1)
+"""
+DRIFT = '''\
+def compute_drift(log_probs, old_log_probs, mode, scale=2.0):
+    """Return the mean or the sum of (1 + scale * difference) ** 2."""
+    ### BEGIN SOLUTION
+    if mode not in ("mean", "sum"):
+        raise ValueError(f"unknown mode {mode!r}")
+    if scale < 0:
+        raise ValueError("scale is below 0")
+    squares = (1 + scale * (log_probs - old_log_probs.detach())) ** 2
+    return squares.mean() if mode == "mean" else squares.sum()
+    ### END SOLUTION
+'''
+
+
+def test_declaration_in_the_guide_makes_an_exam(tmp_path: Path, sandbox: Sandbox) -> None:
+    declaration, items = re.findall(r"```(?:python|toml)\n(.*?)```", GUIDE.partition("\n## ")[0], re.DOTALL)
+    assert len(declaration.splitlines()) <= 40
+    head = 'assignment = "laws"\ntitle = "Laws"\nmodule = "laws"\n\n'
+    own = {"items.toml": head + items, "functions.py": declaration, "oracle.py": DRIFT_ORACLE}
+    texts = {f"fixtures/laws/{name}": text for name, text in own.items()} | {"solution/laws/laws.py": DRIFT}
+    assignment = load_assignment(_written({**TEXTS, **texts}, tmp_path) / "fixtures/laws")
+    grader = Grader.of(assignment, read_fixtures(assignment))
+    for right, wrong, costs in (
+        ("", "", []),
+        ("scale=2.0", "scale=1.0", ["drift-form"]),
+        (".detach()", "", ["drift-gradient"]),
+    ):
+        report = grader.grade(Submission("ada", "ada/laws.py", "", DRIFT.replace(right, wrong)), sandbox)
+        assert [item.item for item in report.items if item.points != item.max_points] == costs
+
+
+def test_table_in_the_guide_is_of_the_laws() -> None:
+    assert dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", GUIDE, re.MULTILINE)) == {
+        law.name: law.sentence for law in LAWS.values()
+    }
 
 
 def test_every_law_has_habits() -> None:
