@@ -34,7 +34,7 @@ ASSIGNMENT_KEYS = frozenset(
 )
 CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
 BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
-LISTS = ("public", "hidden", "laws", "draws", "examples", "calls")
+LISTS = ("public", "hidden", "laws", "draws", "parts", "examples", "calls")
 ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "hints", *LISTS})
 
 
@@ -53,6 +53,7 @@ class Item:
                        case, by its name: said instead of `hint`, and where that would be about something else
     laws               that it judges; its cases are derived from them, besides those in `public` and `hidden`
     draws              of the function's declaration that laws judge it over; the usual one if none is said
+    parts              of what comes back whose values laws judge; all of them if none is said
     examples           of the declaration: public cases with fixed numbers
     """
 
@@ -71,6 +72,7 @@ class Item:
     hints: Mapping[str, str] = field(default_factory=dict, hash=False)
     laws: tuple[str, ...] = ()
     draws: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -57,12 +56,15 @@ class Function:
 
     name        of the student's function and of the oracle's; the oracle's gradients are those of `<name>_gradient`
     arguments   in order: "float[batch trial]", "int[run 2]", "bool[...]", "float", "int", "word", "function", "other"
-    returns     shape of what comes back, {name: shape} of several; None where it is compared as it is
+    returns     shape of what comes back, {name: shape} of several; None where it is compared as it is. A function of
+                the arguments where it depends on them
     sizes       axis → its least, public and hidden size; no two public ones and no two hidden ones alike
+    fits        whether sizes are small enough, where a function goes through everything that they allow
     draws       name → function (rng, **sizes) → arguments; "usual" first. One may leave out an optional argument
     values      what arrays are: "torch", "numpy", "python"
     kind        what must come back where `kind` is judged: "a NumPy array", "a tuple of 2"
     dtypes      what floating arguments come in; the first is the usual one
+    wide        draws whose numbers only the first dtype holds
     leaves      arguments that are differentiated; constants: those that must receive no gradient
     defaults    optional argument → its default, which the handout states
     falsy       optional argument → a falsy value that means what it says: {"epsilon": 0.0}
@@ -79,12 +81,14 @@ class Function:
 
     name: str
     arguments: Mapping[str, str]
-    returns: str | Mapping[str, str] | None
+    returns: str | Mapping[str, str] | None | Callable[[Arguments], str | Mapping[str, str]]
     sizes: Mapping[str, tuple[int, int, int]]
     draws: Mapping[str, Draw]
+    fits: Callable[[Mapping[str, int]], bool] = lambda sizes: True
     values: str = "torch"
     kind: str = ""
     dtypes: Sequence[str] = ("float64",)
+    wide: Sequence[str] = ()
     leaves: Sequence[str] = ()
     constants: Sequence[str] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -129,12 +133,12 @@ class Function:
         """Tell whether an argument is a floating array."""
         return self.arguments[argument].startswith("float[")
 
-    @cached_property
-    def returned(self) -> str | Mapping[str, str] | None:
-        """Axes of what comes back, as `Calls.case` takes them."""
-        if isinstance(self.returns, Mapping):
-            return {name: _axes_of(shape) for name, shape in self.returns.items()}
-        return None if self.returns is None else _axes_of(self.returns)
+    def returned(self, arguments: Arguments) -> str | Mapping[str, str] | None:
+        """Name the axes of what comes back, as `Calls.case` takes them."""
+        returns = self.returns(arguments) if callable(self.returns) else self.returns
+        if isinstance(returns, Mapping):
+            return {name: _axes_of(shape) for name, shape in returns.items()}
+        return None if returns is None else _axes_of(returns)
 
     def sized(self, place: Literal[0, 1, 2], **others: int) -> dict[str, int]:
         """Say all sizes: the least, public or hidden ones, but for `others`."""

@@ -50,6 +50,7 @@ class Planned:
     law: Law
     call: Call
     aspects: frozenset[str]
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,15 @@ class Exam:
                     case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
                     own = call.judged and call.judged | aspects & VALUES.aspects  # right values count in their item
                     judged = own or aspects or frozenset({"values"})
-                    named.setdefault(case, Planned(case, visibility, function, law, call, judged))
+                    named.setdefault(case, Planned(case, visibility, function, law, call, judged, item.parts))
             found += named.values()
         for name in item.examples:
             example = function.examples[name]
             call = Call(
                 name, example.title, USUAL, functools.partial(_fixed, example), options=example.options, example=True
             )
-            found.insert(0, Planned(name, "public", function, VALUES, call, aspects or frozenset({"values"})))
+            judged = aspects or frozenset({"values"})
+            found.insert(0, Planned(name, "public", function, VALUES, call, judged, item.parts))
         return found
 
     def expanded(self, assignment: Assignment) -> Assignment:
@@ -144,7 +146,7 @@ class Exam:
             call.title,
             function.name,
             arguments,
-            function.returned,
+            function.returned(arguments),
             kind=function.kind,
             free=[*arguments],
             square="sizes are the law's",
@@ -152,7 +154,7 @@ class Exam:
             example=call.example,
             **more,
         )
-        answer = functools.partial(_judged, draft.answer, aspects, kinds)
+        answer = functools.partial(_judged, draft.answer, aspects, planned.parts, kinds)
         params = {**draft.params, **function.params, **call.params, "bound": True, "results": True}
         return replace(draft, probe=function.probe, answer=answer, params=params, hint=planned.law.hint)
 
@@ -188,13 +190,13 @@ class Exam:
         ]
         if others and (number % 2 or "values" not in item.laws):
             call = others[number // 2 % len(others)]
-        draft = self._called(
-            Planned("", "public", function, VALUES, call, call.judged or aspects),
-            call.arguments(rng, call.sizes),
-            "",
-            None,
-        )
-        axes = {name: " ".join(function.axes(name)) for name in draft.inputs}
+        planned = Planned("", "public", function, VALUES, call, call.judged or aspects, item.parts)
+        draft = self._called(planned, call.arguments(rng, call.sizes), "", None)
+        axes = {
+            name: " ".join(function.axes(name))
+            for name, array in draft.inputs.items()
+            if array.ndim == len(function.axes(name))
+        }
         least = {axis: several[0] for axis, several in function.sizes.items()}
         counts = {axis: int(axis) for names in axes.values() for axis in names.split() if axis.isdigit()}
         fixed = tuple(name for name in draft.inputs if not function.is_float(name) or name in function.fixed)
@@ -219,10 +221,14 @@ def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Pla
         sizes = {**call.sizes, **{axis: usual[axis] + step for axis, step in zip(free, several, strict=True)}}
         differ = len(set(sizes.values())) == len(sizes) or len(set(call.sizes.values())) < len(sizes)
         key = (*sizes.values(),)[-2:]  # what is kept by size is kept by run and action as a rule, whatever the steps
-        if differ and key not in taken:
+        unused = planned.law is ERRORS or key not in taken  # a call that must raise leaves no value to be judged
+        if differ and unused and planned.function.fits(sizes):
             break
-    taken.add(key)
-    title = ": ".join(filter(None, (call.title, shown_sizes(sizes)))) if sizes else call.title
+    else:
+        sizes = dict(call.sizes)
+    if planned.law is not ERRORS:
+        taken.add(key)
+    title = ": ".join(filter(None, (call.title, shown_sizes(sizes)))) or call.label
     return replace(planned, call=replace(call, title=title, sizes=sizes))
 
 
@@ -254,6 +260,7 @@ def _resolved(instead: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[
 def _judged(
     answer: Callable[..., Sequence[Expectation]],
     aspects: frozenset[str],
+    parts: Sequence[str],
     kinds: Mapping[str, str],
     inputs: Any,
     params: Any,
@@ -262,9 +269,10 @@ def _judged(
     expected = answer(inputs, params)
     if "unmodified" in aspects:
         expected = [*expected, *_unmodified(params)]
-    found = [kept for one in expected if (kept := _kept(one, aspects)) is not None]
+    found = [kept for one in expected if (kept := _kept(one, aspects, parts)) is not None]
     if "alike" in aspects:
         alike = [one for one in expected if one.kind in ("value", "gradient") or one.name == "result"]
+        alike = [one for one in alike if not parts or one.kind != "value" or one.name in parts]
         found = [one for one in found if "values" in aspects and one.kind == "value"] + [
             replace(one, name=f"{one.name} {label}", like=one.name, what=f"{one.what} {label}", attached=None)
             for label in params["also"]
@@ -285,7 +293,7 @@ def _unmodified(params: Mapping[str, Any]) -> Iterator[Expectation]:
         yield fact("tracked", "requires_grad of the arguments", [], message)
 
 
-def _kept(one: Expectation, aspects: frozenset[str]) -> Expectation | None:
+def _kept(one: Expectation, aspects: frozenset[str], parts: Sequence[str]) -> Expectation | None:
     """Leave out an expectation that no law of the item looks at, or forgive it what none does."""
     if one.kind == "unchanged":
         return one if "unmodified" in aspects else None
@@ -302,7 +310,10 @@ def _kept(one: Expectation, aspects: frozenset[str]) -> Expectation | None:
     if one.kind == "fact" and one.name.startswith("pull of "):
         return one if "constants" in aspects else None
     if one.kind == "value":
-        forgiven = tuple(what for what in ("values", "dtype") if what not in aspects)
+        if parts and one.name not in parts and "dtype" not in aspects:
+            return None
+        judged = aspects if not parts or one.name in parts else aspects - {"values"}
+        forgiven = tuple(what for what in ("values", "dtype") if what not in judged)
         if "shape" not in aspects and not one.axes:  # [1] in place of [] is the business of values and sizes
             forgiven = (*forgiven, "axes")
         return replace(one, forgiven=forgiven, attached=one.attached if "gradient" in aspects else None)

@@ -12,7 +12,7 @@ from autograder.authoring.laws.values import calls as usual_calls
 def in_each_dtype(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Call each draw in each dtype, those of one draw in turn: what is public in one is hidden in the other."""
     sizes = function.sized(place)
-    for number, draw in enumerate(draws):
+    for number, draw in enumerate(draw for draw in draws if draw not in function.wide):
         dtypes = [*function.dtypes]
         for dtype in dtypes if len(draws) == 1 else [dtypes[(number + place) % len(dtypes)]]:
             title = f"{dtype} stays {dtype}"

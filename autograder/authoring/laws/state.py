@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,24 +18,32 @@ DRAWS = 8  # among which the other call is looked for whose answers all differ f
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Call with one draw's arguments, then with one of them at a time from another draw, then with all of them."""
     call = usual_call(function, draws[0], "again", "one call after another, each of one size", function.sized(place))
-    yield replace(call, finish=together)
+    yield replace(call, finish=functools.partial(together, function))
 
 
-def together(first: Draft, anew: Callable[[int], Draft]) -> Draft:
-    """Make one case of the calls; raises Refusal where no draw tells the calls apart."""
+def together(function: Function, first: Draft, anew: Callable[[int], Draft]) -> Draft:
+    """Make one case of the calls whose answers differ from the first's; raises Refusal where no draw has any."""
+    best = first
     for number in range(1, DRAWS):
-        found = _several(first, anew(number))
-        if _tells(found):
-            return found
-    raise Refusal(f"{first.case}: no draw gives each further call another answer than the first.", first.case)
+        found = _several(function, first, anew(number))
+        telling = [entry for entry, tells in zip(found.params["calls"], _tells(found), strict=True) if tells]
+        if len(telling) > len(best.params.get("calls", ())):
+            best = replace(found, params={**found.params, "calls": telling})
+        if len(telling) == len(found.params["calls"]):
+            break
+    if best is first:
+        raise Refusal(f"{first.case}: no draw gives a further call another answer than the first.", first.case)
+    return best
 
 
-def _several(draft: Draft, other: Draft) -> Draft:
+def _several(function: Function, draft: Draft, other: Draft) -> Draft:
     inputs = {**draft.inputs, **{f"other {name}": array for name, array in other.inputs.items()}}
     given, elsewhere = draft.params.get("given", {}), other.params.get("given", {})
     instead: dict[str, Any] = {name: {"input": f"other {name}"} for name in draft.inputs}
     instead |= {name: elsewhere[name] for name, number in given.items() if number != elsewhere.get(name, number)}
     entries = [*({name: instead[name]} for name in draft.params["arguments"] if name in instead), instead]
+    usual, others = {**given, **draft.inputs}, {**elsewhere, **other.inputs}
+    entries = [entry for entry in entries if function.valid(usual | {name: others[name] for name in entry})]
 
     def answer(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
         found: list[Expectation] = []
@@ -54,12 +63,13 @@ def _several(draft: Draft, other: Draft) -> Draft:
     return replace(draft, probe="again", inputs=inputs, answer=answer, params=params, free=(*draft.free, *inputs))
 
 
-def _tells(draft: Draft) -> bool:
+def _tells(draft: Draft) -> list[bool]:
+    """Whether each further call has another answer than the first."""
     answers = [one for one in draft.answer(draft.inputs, draft.params) if one.name != "random"]
     found = [one.value if one.array is None else one.array.tobytes() for one in answers]
-    parts = max(1, len(draft.params["returns"]))
+    parts = len(found) // (1 + len(draft.params["calls"]))
     rounds = [found[start : start + parts] for start in range(0, len(found), parts)]
-    return all(one != rounds[0] for one in rounds[1:])
+    return [one != rounds[0] for one in rounds[1:]]
 
 
 STATE = Law(
