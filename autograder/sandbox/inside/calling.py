@@ -18,7 +18,7 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -157,7 +157,7 @@ def _seen(
         facts |= {"result": _plain(found), "parts": _parts_in(found)}
     elif params["returns"]:
         exact = params.get("exact", False)
-        parts = parts_of(found, params["returns"], values, exact=exact)
+        parts = parts_of(found, params["returns"], values, exact=exact, beside=inputs.values())
         upstream = inputs[params["upstream"]] if "upstream" in params else None
         output = _together([parts[name] for name in params.get("gradients_of", [*parts][:1])])
         constants = params.get("constants", ())
@@ -236,7 +236,9 @@ def again(
     for number, answer in enumerate(found, start=1):
         if params.get("plain"):
             facts[f"result {number}"] = _plain(answer)
-        parts = parts_of(answer, params["returns"], values, exact=params.get("exact", False))
+        parts = parts_of(
+            answer, params["returns"], values, exact=params.get("exact", False), beside=rounds[number - 1].values()
+        )
         returned |= {f"{name} {number}": part for name, part in parts.items()}
     return returned, facts
 
@@ -286,16 +288,26 @@ def _parts_in(found: Any) -> list[str] | None:
     return [f"part{key + 1}" if isinstance(key, int) else str(key) for key in named]
 
 
-def parts_of(found: Any, names: Sequence[str], values: str, *, exact: bool = False) -> dict[str, Any]:
-    """What was returned, by name, as tensors or arrays, or where `exact` as it is; nothing of too many or few."""
-    part = (lambda one, values: one) if exact else _part
+def parts_of(
+    found: Any, names: Sequence[str], values: str, *, exact: bool = False, beside: Iterable[Any] = ()
+) -> dict[str, Any]:
+    """What was returned, by name, as tensors or arrays, or where `exact` as it is; nothing of too many or few.
+
+    A number becomes a tensor of the dtype of the first floating one `beside` it.
+    """
+    dtype = next((one.dtype for one in beside if _is_tensor(one) and one.is_floating_point()), None)
+
+    def part(one: Any) -> Any:
+        made = one if exact else _part(one, values)
+        return made if made is one or dtype is None else made.to(dtype)
+
     if len(names) == 1:
-        return {names[0]: part(found, values)}
+        return {names[0]: part(found)}
     if isinstance(found, dict):
-        return {name: part(found.get(name), values) for name in names}
+        return {name: part(found.get(name)) for name in names}
     if not isinstance(found, tuple | list) or len(found) != len(names):
         return dict.fromkeys(names)
-    return {name: part(one, values) for name, one in zip(names, found, strict=True)}
+    return {name: part(one) for name, one in zip(names, found, strict=True)}
 
 
 def attempt(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
