@@ -233,11 +233,12 @@ def _run_faults(
         return
     marked = with_mistakes(assignment, cases, mistakes, sandbox)
     separated = {slug for case in marked for slug in case.mistakes}
+    by_laws = {item.function for item in assignment.items if item.laws}  # whose derived cases are not drawn here
     for mistake in mistakes:
         place = sources.place_of(mistake.slug, ("mistakes",))
         if is_misspelt(mistake.slug, marked):
             yield Fault(*place, f"{mistake.slug} always ends in a NameError", "a text that runs and is wrong")
-        if mistake.slug not in separated:
+        if mistake.slug not in separated and mistake.function not in by_laws:
             what = f"no case separates {mistake.slug} from a right answer"
             yield Fault(*place, what, "a case that does, or no such mistake")
 
