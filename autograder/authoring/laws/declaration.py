@@ -81,7 +81,7 @@ class Function:
 
     name: str
     arguments: Mapping[str, str]
-    returns: str | Mapping[str, str] | None | Callable[[Arguments], str | Mapping[str, str]]
+    returns: str | Mapping[str, str] | Callable[[Arguments], str | Mapping[str, str]] | None
     sizes: Mapping[str, tuple[int, int, int]]
     draws: Mapping[str, Draw]
     fits: Callable[[Mapping[str, int]], bool] = lambda sizes: True

@@ -216,6 +216,8 @@ class Exam:
 def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Planned:
     """Make usual sizes larger, as little as it takes, until no case of the function before has the same; say them."""
     call, usual = planned.call, planned.function.sized(PLACES[planned.visibility])
+    if not call.sizes:
+        return replace(planned, call=replace(call, title=call.title or call.label))
     free = [axis for axis, size in call.sizes.items() if size == usual[axis]]
     for several in _steps(len(free)):
         sizes = {**call.sizes, **{axis: usual[axis] + step for axis, step in zip(free, several, strict=True)}}
@@ -228,7 +230,7 @@ def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Pla
         sizes = dict(call.sizes)
     if planned.law is not ERRORS:
         taken.add(key)
-    title = ": ".join(filter(None, (call.title, shown_sizes(sizes)))) or call.label
+    title = ": ".join(filter(None, (call.title, shown_sizes(sizes))))
     return replace(planned, call=replace(call, title=title, sizes=sizes))
 
 

@@ -15,9 +15,11 @@ def in_each_dtype(function: Function, draws: Sequence[str], place: Place) -> Ite
     for number, draw in enumerate(draw for draw in draws if draw not in function.wide):
         dtypes = [*function.dtypes]
         for dtype in dtypes if len(draws) == 1 else [dtypes[(number + place) % len(dtypes)]]:
-            title = f"{dtype} stays {dtype}"
-            label = dtype if draw == USUAL else f"{draw}-{dtype}"
-            yield usual_call(function, draw, label, title, sizes, dtype=dtype)
+            if len(dtypes) > 1 and dtype == dtypes[0]:  # as values have it: one case for both
+                yield from usual_calls(function, [draw], place)
+            else:
+                label = dtype if draw == USUAL else f"{draw}-{dtype}"
+                yield usual_call(function, draw, label, f"{dtype} stays {dtype}", sizes, dtype=dtype)
 
 
 DTYPE = Law(
