@@ -120,11 +120,9 @@ def test_students_get_whole_packages_that_need_no_other() -> None:
 
 
 @pytest.mark.parametrize("folder", folders()[1:], ids=lambda path: path.relative_to(KIT).as_posix())
-def test_a_package_says_what_lives_there_in_a_few_lines(folder: Path) -> None:
+def test_package_says_what_lives_there(folder: Path) -> None:
     text = (folder / "__init__.py").read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text))
-    assert len(text.splitlines()) <= 6
-    assert not [node for node in ast.parse(text).body if not isinstance(node, ast.Expr)], "a package is its docstring"
 
 
 def test_nine_functions_in_ten_stay_under_thirty_lines() -> None:

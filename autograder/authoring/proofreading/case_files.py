@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import GeneratorType, ModuleType
@@ -18,16 +18,19 @@ from autograder.authoring.declarations import DTYPES, Draft, Refusal
 from autograder.authoring.drafts.draws import Formula
 from autograder.authoring.drafts.gradable import check_draft
 from autograder.authoring.fixtures.time_limit import END, in_time, limited
-from autograder.authoring.proofreading.blame import Ask, UndrawnError, fault_of_answer
 from autograder.authoring.proofreading.fault import CASE, Fault, attempt, fault_of, likely
-from autograder.authoring.proofreading.items_file import ItemsFile, listed_in, listed_names
-from autograder.authoring.proofreading.names import Known, Slip, axis_slips, name_slips
+from autograder.authoring.proofreading.items_file import ItemsFile, listed_names
 from autograder.authoring.proofreading.python_files import Sources
 from autograder.grading.cases import Expectation
 from autograder.vocabulary.errors import FixtureError
 
 Place = tuple[Path, int]
+ORACLES = "an oracle that answers"
 RIGHT_INPUTS = "NumPy arrays of floats, whole numbers or truth values"
+
+
+class UndrawnError(BaseException):
+    """Raised where a sandbox would be asked and there is none; no `Exception`, which an author's code might catch."""
 
 
 @dataclass(frozen=True)
@@ -89,17 +92,10 @@ def _yielding(running: Any, folder: Path) -> Place | None:
     return (path, running.gi_frame.f_lineno) if folder in path.parents else None
 
 
-def draft_faults(
-    placed: Sequence[Placed], file: ItemsFile, sources: Sources, known: Known, ask: Ask, *, whole: bool
-) -> Iterator[Fault]:
-    """All that is wrong with each; `known`: what the solution has, `whole`: whether these are all drafts.
-
-    ask   the solution, where a sandbox is there for it
-    """
-    drafts = [one.draft for one in placed]
+def draft_faults(placed: Sequence[Placed], file: ItemsFile, sources: Sources, *, whole: bool) -> Iterator[Fault]:
+    """All that is wrong with each; `whole`: whether these are all drafts."""
     unknown = set[str]()  # probes that there are not: each is told once
     listed, seen = listed_names(file), set[str]()
-    graded = {case: str(entry.get("function", "")) for _, _, entry in file.tables for case in listed_in(entry)}
     for one in placed:
         name = one.draft.case
         if not isinstance(name, str) or not CASE.fullmatch(name):
@@ -116,10 +112,7 @@ def draft_faults(
             yield from _about_probe(one, sources) if one.draft.probe not in unknown else ()
             unknown.add(one.draft.probe)
             continue
-        blame = functools.partial(
-            fault_of_answer, draft=one.draft, place=one.place, folder=sources.folder, others=drafts, ask=ask
-        )
-        yield from _about(one, sources, known, graded.get(str(name), ""), blame)
+        yield from _about(one, sources)
     for name in listed:
         if whole and name not in seen:
             others = [p.draft.case for p in placed if p.draft.case not in listed]
@@ -130,15 +123,13 @@ def draft_faults(
             yield Fault(file.path, file.line_of_case(name), f"{name} has no draft", right)
 
 
-def _about(
-    one: Placed, sources: Sources, known: Known, graded: str, blame: Callable[[Exception], Fault]
-) -> Iterator[Fault]:
+def _about(one: Placed, sources: Sources) -> Iterator[Fault]:
     draft, place = one.draft, one.place
     if not isinstance(draft.title, str) or not draft.title.strip():
         yield Fault(*place, f"the title of {draft.case} is {draft.title!r}", "what this case has that others have not")
     yield from _about_probe(one, sources)
     broken = False
-    for fault in (*_about_inputs(one), *_about_params(one)) or _about_names(one, known, graded):
+    for fault in (*_about_inputs(one), *_about_params(one)):
         broken = True
         yield fault
     if broken:
@@ -148,20 +139,12 @@ def _about(
     except UndrawnError:
         return
     except Exception as error:
-        yield blame(error)
+        yield fault_of(error, sources.folder, place, ORACLES)
         return
-    faults = list(_about_answer(one, answer)) or _misnamed(one, axis_slips(graded, answer, known))
+    faults = list(_about_answer(one, answer))
     yield from faults
     if not faults:
         yield from _about_values(one, sources)
-
-
-def _about_names(one: Placed, known: Known, graded: str) -> list[Fault]:
-    return _misnamed(one, name_slips(one.draft, known, graded))
-
-
-def _misnamed(one: Placed, slips: Iterable[Slip]) -> list[Fault]:
-    return [Fault(*one.place, f"{one.draft.case}: {what}", right) for what, right in slips]
 
 
 def _answer(draft: Draft) -> Any:

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from autograder.authoring.proofreading.fault import Fault, likely
-from autograder.authoring.proofreading.names import Known
 from autograder.authoring.proofreading.text_files import read_toml
 from autograder.grading.counterexamples.drawing import DRAWS
 from autograder.grading.counterexamples.rows import FILE as ROWS
-from autograder.grading.counterexamples.rows import PLACEHOLDER
 
 TABLES = ("DRAWS", "LEFT_OUT")
-KEYS = ("inputs", "call")
 
 
-def example_faults(folder: Path, items: Collection[str], probes: Collection[str], known: Known) -> Iterator[Fault]:
-    """All that is wrong in the two files; `known` is what the solution has."""
-    yield from _rows_faults(folder / ROWS, probes, known)
+class Rows(BaseModel):
+    """How the rows of a probe's answer are called, one table of rows.toml."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    inputs: list[str]
+    call: str
+
+
+def example_faults(folder: Path, items: Collection[str], there: Collection[str]) -> Iterator[Fault]:
+    """All that is wrong in the two files; `there` are probes and functions of the solution."""
+    yield from _rows_faults(folder / ROWS, there)
     yield from _drawing_faults(folder / f"{DRAWS}.py", items)
 
 
-def _rows_faults(path: Path, probes: Collection[str], known: Known) -> Iterator[Fault]:
+def _rows_faults(path: Path, there: Collection[str]) -> Iterator[Fault]:
     if not path.is_file():
         return
     found = read_toml(path, '[probe], inputs = ["x"], call = "f({x})"')
@@ -34,33 +41,19 @@ def _rows_faults(path: Path, probes: Collection[str], known: Known) -> Iterator[
     text, data = found
     for name, entry in data.items():
         line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip() == f"[{name}]"), 1)
-        for what, right in _about_rows(name, entry, probes, known):
+        for what, right in _about_rows(name, entry, there):
             yield Fault(path, line, what, right)
 
 
-def _about_rows(name: str, entry: Any, probes: Collection[str], known: Known) -> Iterator[tuple[str, str]]:
-    there = (*probes, *known.functions)
+def _about_rows(name: str, entry: Any, there: Collection[str]) -> Iterator[tuple[str, str]]:
     if name not in there:
         yield f"{name!r} is neither a probe nor a function of the solution", likely(name, there)
         return
-    if not isinstance(entry, Mapping):
-        yield f"{name} is {entry!r}", f"a table: [{name}]"
-        return
-    for key in entry.keys() - set(KEYS):
-        yield f"{name} has the unknown entry {key!r}", likely(key, KEYS)
-    inputs, call = entry.get("inputs"), entry.get("call")
-    if not isinstance(inputs, list) or not all(isinstance(one, str) for one in inputs):
-        yield f"inputs of {name} is {inputs!r}", 'a list of text: inputs = ["x"]'
-        return
-    if not isinstance(call, str):
-        yield f"call of {name} is {call!r}", f'text: call = "{name}({{x}})"'
-        return
-    if name in probes:
-        return  # what its cases are given, it alone knows
-    arguments = known.functions[name].names
-    for one in dict.fromkeys((*inputs, *PLACEHOLDER.findall(call))):
-        if one not in arguments:
-            yield f"{name} has no argument {one!r}", likely(one, arguments)
+    try:
+        Rows.model_validate(entry)
+    except ValidationError as error:
+        for one in error.errors():
+            yield f"{'.'.join([name, *map(str, one['loc'])])}: {one['msg']}", 'inputs = ["x"], call = "f({x})"'
 
 
 def _drawing_faults(path: Path, items: Collection[str]) -> Iterator[Fault]:

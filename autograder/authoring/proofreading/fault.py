@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 import difflib
-import inspect
 import re
-import sys
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from autograder.authoring.declarations import CaseFault, Misnamed
@@ -19,9 +16,6 @@ from autograder.vocabulary.errors import FixtureError, KitError
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CASE = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
-UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
-MISSING = re.compile(r"([\w.]+)\(\) missing \d+ required positional arguments?")
-OWN = ("oracle", "cases", "functions", "mistakes", "probes")  # an author's modules
 R = TypeVar("R")
 
 
@@ -89,9 +83,10 @@ def fault_of(error: BaseException, folder: Path, otherwise: tuple[Path, int], ri
         return Fault(*(error.place or (path, line)), error.what, error.right)
     if isinstance(error, DrawError):
         return Fault(path, line, *map(str, error.args))
-    said = (str(error)[:300] or "without a message").rstrip(".")
-    said = said if isinstance(error, KitError) else f"{type(error).__name__}: {said}"
-    return Fault(path, line, said, _meant(error) or right)
+    if isinstance(error, KitError):
+        return Fault(path, line, str(error)[:300].rstrip("."), right)
+    said = traceback.TracebackException.from_exception(error).format_exception_only()
+    return Fault(path, line, [*said][-1].strip().rstrip("."), right)
 
 
 def is_raised_in(error: BaseException, folder: Path) -> bool:
@@ -107,45 +102,6 @@ def places_in(error: BaseException, folder: Path) -> Iterator[tuple[Path, int]]:
         if folder in file.parents:
             yield file, trace.tb_lineno
         trace = trace.tb_next
-
-
-def _meant(error: BaseException) -> str:
-    """The name that was meant, where an exception is about one that is nearly there; "" elsewhere."""
-    name, known = "", list[str]()
-    if isinstance(error, NameError) and error.name:
-        name, known = error.name, _names_at(error.__traceback__)
-    elif isinstance(error, AttributeError) and error.name:
-        name, known = error.name, dir(error.obj)
-    elif isinstance(error, TypeError) and (found := MISSING.match(str(error))) and (known := _arguments(found[1])):
-        return f"{found[1].removesuffix('.__init__')}({', '.join(one for one in known if one != 'self')})"
-    elif isinstance(error, ModuleNotFoundError) and error.name in OWN:
-        return f"from . import {error.name}"
-    elif isinstance(error, TypeError) and (found := UNEXPECTED.search(str(error))):
-        name, known = found[2], _arguments(found[1])
-    close = difflib.get_close_matches(name, [one for one in known if not one.startswith("_")], n=1)
-    return f"{close[0]!r} is there" if close else ""
-
-
-def _names_at(trace: TracebackType | None) -> list[str]:
-    """The names that there are where an exception was raised: of a comprehension, the function's around it, too."""
-    found = list[str]()
-    while trace is not None:
-        frame, trace = trace.tb_frame, trace.tb_next
-        is_theirs = not str(frame.f_globals.get("__name__")).startswith("autograder.")
-        found += [*frame.f_locals, *frame.f_globals] if is_theirs else []
-    return [*dict.fromkeys(found), *dir(builtins)]
-
-
-def _arguments(function: str) -> list[str]:
-    """The arguments of a function or a class of the kit, by the name that an exception calls it by."""
-    path = function.removesuffix(".__init__").split(".")
-    for module in [one for name, one in sorted(sys.modules.items()) if name.startswith("autograder.")]:
-        found: Any = module
-        for part in path:
-            found = getattr(found, part, None)
-        if callable(found):
-            return list(inspect.signature(found).parameters)
-    return []
 
 
 def attempt(call: Callable[[], R], folder: Path, otherwise: tuple[Path, int], right: str) -> R | Fault:

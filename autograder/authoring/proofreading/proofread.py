@@ -16,9 +16,9 @@ from autograder.authoring.fixtures.agreement import (
     with_mistakes,
 )
 from autograder.authoring.fixtures.generator import Drawing, case_of, listed_cases
-from autograder.authoring.proofreading.blame import UndrawnError
 from autograder.authoring.proofreading.case_files import (
     Placed,
+    UndrawnError,
     branch_faults,
     draft_faults,
     placed_drafts,
@@ -29,7 +29,6 @@ from autograder.authoring.proofreading.example_files import example_faults
 from autograder.authoring.proofreading.fault import Fault, Faults, fault_of
 from autograder.authoring.proofreading.item_entries import item_faults
 from autograder.authoring.proofreading.items_file import ItemsFile, read_items, repaired
-from autograder.authoring.proofreading.names import Known, known_names
 from autograder.authoring.proofreading.python_files import Sources, imported
 from autograder.authoring.proofreading.text_files import (
     functions_of,
@@ -125,21 +124,13 @@ def _proofread(folder: Path, sandbox: Sandbox | None) -> list[Fault]:
         return [unloaded]
     placed, ended, whole = placed_drafts(modules["cases"], OPEN_SECRET, draw, sources)
     faults += ended
-    faults += draft_faults(placed, items, sources, _known(items), draw.solution, whole=whole)
+    faults += draft_faults(placed, items, sources, whole=whole)
     if faults:
         return faults
     faults += branch_faults(modules["oracle"], placed, items, sources)
     if sandbox is not None:
         faults += _run_faults(assignment, placed, modules["mistakes"].MISTAKES, sources, sandbox)
     return faults
-
-
-def _known(file: ItemsFile) -> Known:
-    """What the solution has; where it cannot be read, which is told elsewhere, nothing."""
-    try:
-        return known_names(_module(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError):
-        return Known({}, frozenset())
 
 
 def _module(file: ItemsFile) -> Path:
@@ -152,7 +143,7 @@ def _solution(folder: Path) -> Path:
 
 def _about_examples(file: ItemsFile, sources: Sources) -> list[Fault]:
     items = [name for several in _items_of(file).values() for name in several]
-    return list(example_faults(sources.folder, items, sources.probes, _known(file)))
+    return list(example_faults(sources.folder, items, (*sources.probes, *(functions_of(_module(file)) or ()))))
 
 
 def _read(folder: Path) -> tuple[ItemsFile | None, list[Fault]]:
