@@ -467,12 +467,6 @@ def test_a_case_that_is_stored_as_something_else_than_its_item_says_is_refused(
     assert refusal(demo) == "Item first lists the hidden case first-wide, which no stored file holds."
 
 
-def test_a_stored_case_that_no_item_lists_is_left_out(demo: Assignment) -> None:
-    (demo.folder / "public" / "first.safetensors").write_bytes(encode([case("first-old"), case("first-small")]))
-    write_manifest(demo)
-    assert "first-old" not in [one.id for one in read_fixtures(demo).cases]
-
-
 def another_set(demo: Assignment) -> Path:
     folder = demo.folder.parent.parent / "spring"
     shutil.copytree(demo.folder, folder)

@@ -23,15 +23,12 @@ from typing import Any
 
 from places import KIT
 
-from autograder.authoring.exam.exam import known_mistakes
-from autograder.authoring.handout.source_notebook import EXTRAS, read_extras
+from autograder.authoring.handout.source_notebook import EXTRAS
 from autograder.grading.assignments import find_assignments
-from autograder.grading.items import Assignment
 from autograder.vocabulary.report import Report, read_report
 
 NAME = "policy_gradient"
 WITH_NOTEBOOK = [one.name for one in find_assignments(KIT) if (one.solution / EXTRAS).is_file()]
-OTHERS = [name for name in WITH_NOTEBOOK if name != NAME]
 Notebook = dict[str, Any]
 Scores = dict[str, dict[str, tuple[float | None, float | None, bool]]]
 
@@ -40,7 +37,6 @@ WRONG = {
     "torch.minimum(ratio * deltas, clipped_ratio * deltas)": "clipped_ratio * deltas",
 }
 HANG = '    while mode == "max_rewards":\n        pass\n'
-CRASH = "    import os\n\n    os._exit(3)\n    ### BEGIN SOLUTION\n"
 ANSWER = "The ratio is 1 there. <img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
@@ -112,34 +108,12 @@ def wrong(root: Path) -> Notebook:
     return notebook
 
 
-def mistaken(root: Path, assignment: Assignment) -> Notebook:
-    """The solution with the catalogue's first mistake of the first and of the last function; experiments deleted."""
-    notebook = solved(root, assignment.name)
-    deleted = {str(extra["id"]) for extra in read_extras(assignment).cells}
-    notebook["cells"] = [one for one in notebook["cells"] if one["id"] not in deleted]
-    for function in (assignment.functions[0], assignment.functions[-1]):
-        mistake = next(known for known in known_mistakes(assignment) if known.function == function)
-        answer = cell(notebook, function)
-        answer["source"] = f"{source(answer)}\n\n\n{mistake.source}"
-    return notebook
-
-
 def hostile(root: Path) -> Notebook:
     """Forged outputs, test cells emptied, retagged and deleted, magics, a function that never ends."""
     notebook = solved(root)
     deltas = cell(notebook, "compute_deltas")
     deltas["source"] = source(deltas).replace("    ### BEGIN SOLUTION\n", HANG)
     _tamper(notebook, forged="loss-naive", emptied="deltas-max", retagged="kl-values", deleted="kl-gradient")
-    return notebook
-
-
-def crashing(root: Path, assignment: Assignment) -> Notebook:
-    """Forged outputs, test cells emptied, retagged and deleted, magics, and a first function that ends the process."""
-    notebook = solved(root, assignment.name)
-    answer = cell(notebook, assignment.functions[0])
-    answer["source"] = source(answer).replace("    ### BEGIN SOLUTION\n", CRASH)
-    forged, emptied, retagged, deleted = (item.id for item in assignment.items[:4])
-    _tamper(notebook, forged=forged, emptied=emptied, retagged=retagged, deleted=deleted)
     return notebook
 
 
@@ -181,15 +155,6 @@ def class_of_five(root: Path) -> None:
     hand_in(root, "cleo", py=module, ipynb=nameless)
     hand_in(root, "dov", ipynb=wrong(root))
     hand_in(root, "eve", ipynb=hostile(root))
-
-
-def class_of_three(root: Path, assignment: Assignment) -> None:
-    """ada: right, and with another assignment handed in too; dov: wrong; eve: hostile."""
-    name = assignment.name
-    hand_in(root, "ada", name=name, ipynb=solved(root, name))
-    hand_in(root, "ada", py=(root / "solution" / NAME / f"{NAME}.py").read_text(encoding="utf-8"))
-    hand_in(root, "dov", name=name, ipynb=mistaken(root, assignment))
-    hand_in(root, "eve", name=name, ipynb=crashing(root, assignment))
 
 
 def reports_in(grades: Path) -> dict[str, Report]:
