@@ -18,7 +18,6 @@ from places import KIT
 from shown import as_shown, comparable, documents, sections
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.beginning.entries import HINTS
 from autograder.authoring.exam.contract import CONTRACT
 from autograder.authoring.exam.exam import Exam, known_mistakes, right_answer_paths, selfcheck
 from autograder.authoring.exam.findings import Finding, Known
@@ -284,15 +283,6 @@ def test_a_text_that_is_headed_by_another_title_is_noted(kit: Path) -> None:
         text.write_text(f"# {title}\n\nramp, shift\n")
         noted += [note for note in missing(toy_assignment(kit), []) if "headed" in note]
     assert noted == ["The assignment's text is headed 'A game', and items.toml says 'Toy'."]
-
-
-def test_items_with_the_hint_that_new_wrote_are_counted(kit: Path) -> None:
-    items = kit / "fixtures" / "toy" / "items.toml"
-    assert not any("hint" in note for note in missing(toy_assignment(kit), []))
-    items.write_text(items.read_text().replace("Which way?", HINTS["values"]))
-    assert [note for note in missing(toy_assignment(kit), []) if "hint" in note] == [
-        "1 of 2 items has the hint of `autograder new` still, which says nothing of the task: shift-values."
-    ]
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ import pytest
 import safetensors.numpy
 from example_course import example_course
 
-from autograder.authoring.beginning import example
+from autograder.authoring.scaffold import example
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from autograder.authoring.beginning.entries import HINTS
 from autograder.authoring.exam.contract import README, docstrings, read_contract, unquoted
 from autograder.authoring.fixtures.agreement import solution_source
 from autograder.authoring.handout.release import handout_files
@@ -15,6 +15,8 @@ from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.files import RECORD
 from autograder.vocabulary.folders import is_ignored
+
+TODO = re.compile(r"# TODO: (.*)")
 
 
 def stale_handout(assignment: Assignment) -> list[str]:
@@ -64,16 +66,19 @@ def missing(assignment: Assignment, known: Iterable[str]) -> list[str]:
         *(f"The assignment's text does not name {name}." for name in functions if name not in text),
         *(f"{item.id} has no public case: students cannot check it." for item in listing if not item.public),
         *(f"{item.id} has no hidden case: its public outputs earn it." for item in listing if not item.hidden),
-        *_first_hints(assignment),
+        *todos(assignment.folder),
     ]
 
 
-def _first_hints(assignment: Assignment) -> list[str]:
-    """How many items have the hint that `new` wrote, which fits all and helps with none."""
-    several = [item.id for item in assignment.items if item.hint in HINTS.values()]
-    have = "has" if len(several) == 1 else "have"
-    told = f"{len(several)} of {len(assignment.items)} items {have} the hint of `autograder new` still"
-    return [f"{told}, which says nothing of the task: {', '.join(several)}."] if several else []
+def todos(folder: Path) -> list[str]:
+    """List what `# TODO: …` leaves to the author, with file and line."""
+    files = [*sorted(folder.glob("*.py")), *sorted(folder.glob("*.toml"))]
+    return [
+        f"{path.parent.name}/{path.name}:{number}: {found[1].strip()}"
+        for path in files
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if (found := TODO.search(line))
+    ]
 
 
 def contract_slips(assignment: Assignment, slugs: Collection[str]) -> list[str]:

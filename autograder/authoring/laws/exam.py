@@ -101,6 +101,8 @@ class Exam:
             )
             judged = aspects or frozenset({"values"})
             found.insert(0, Planned(name, "public", function, VALUES, call, judged, item.parts))
+        if not (found or item.public or item.hidden):
+            raise Misnamed(f"{item.id} has no case: its laws are off, or add none to {item.function}", "another law")
         return found
 
     def expanded(self, assignment: Assignment) -> Assignment:

@@ -29,7 +29,8 @@ def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Ca
             return {**arguments, argument: default}
 
         later = [*function.arguments][[*function.arguments].index(argument) :]
-        also = {f"without {argument}": {"bound": False, "without": [argument], "by_name": later}}
+        named = list(dict.fromkeys([*later, *function.options.get("by_name", ())]))
+        also = {f"without {argument}": {"bound": False, "without": [argument], "by_name": named}}
         label = f"without-{argument.replace('_', '-')}"
         yield usual_call(
             function,
