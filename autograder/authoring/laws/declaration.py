@@ -55,12 +55,14 @@ class Function:
     """What a graded function is.
 
     name        of the student's function and of the oracle's; the oracle's gradients are those of `<name>_gradient`
-    arguments   in order: "float[batch trial]", "int[run 2]", "bool[...]", "float", "int", "word", "function", "other"
+    arguments   in order: "float[batch trial]", "int[run 2]", "bool[...]", "float", "int", "word", "function", "other".
+                An axis can be as long as two others together: "float[prompt*trial pos]"
     returns     shape of what comes back, {name: shape} of several; None where it is compared as it is. A function of
                 the arguments where it depends on them
     sizes       axis → its least, public and hidden size; no two public ones and no two hidden ones alike
     fits        whether sizes are small enough, where a function goes through everything that they allow
-    draws       name → function (rng, **sizes) → arguments; "usual" first. One may leave out an optional argument
+    draws       name → function (rng, **sizes) → arguments; "usual" first. One may leave out an optional argument that
+                `defaults` names; an array that it draws in float32 stays so beside others in float64
     values      what arrays are: "torch", "numpy", "python"
     kind        what must come back where `kind` is judged: "a NumPy array", "a tuple of 2"
     dtypes      what floating arguments come in; the first is the usual one
@@ -110,7 +112,8 @@ class Function:
             if not SHAPE.fullmatch(shape):
                 right = '"float[batch trial]", "int[run 2]", "float", "word", "function" or "other"'
                 raise Misnamed(f"{self.name}: {argument} is {shape!r}", right)
-            if unknown := [axis for axis in self.axes(argument) if axis not in self.sizes and not axis.isdigit()]:
+            parts = [part for axis in self.axes(argument) for part in axis.split("*") if not part.isdigit()]
+            if unknown := [part for part in parts if part not in self.sizes]:
                 raise Misnamed(f"{self.name}: {argument} has the axis {unknown[0]!r}", "an axis that `sizes` names")
         for part in ("leaves", "constants", "defaults", "falsy", "words", "fixed"):
             if unknown := [name for name in getattr(self, part) if name not in self.arguments]:
@@ -155,7 +158,7 @@ class Function:
             return argument.item() if isinstance(argument, np.generic) else argument
         array = np.asarray(argument)
         if self.is_float(name):
-            return array.astype(dtype)
+            return array if array.dtype == np.float32 else array.astype(dtype)
         return array.astype("bool" if self.arguments[name].startswith("bool") else "int64")
 
 

@@ -16,6 +16,7 @@ from autograder.authoring.declarations import Draft, Expectation, Misnamed, fact
 from autograder.authoring.drafts.draws import Formula
 from autograder.authoring.laws.callables import CALLABLES
 from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Function
+from autograder.authoring.laws.device import DEVICE
 from autograder.authoring.laws.errors import ERRORS
 from autograder.authoring.laws.falsy import FALSY
 from autograder.authoring.laws.form import DTYPE, KIND, UNMODIFIED
@@ -33,7 +34,8 @@ from autograder.vocabulary.report import Visibility
 LAWS: Mapping[str, Law] = {
     law.name: law
     for law in (
-        VALUES, GRADIENT, CONSTANTS, DTYPE, KIND, UNMODIFIED, SIZES, LAYOUT, STATE, SIGNATURE, FALSY, ERRORS, CALLABLES,
+        VALUES, GRADIENT, CONSTANTS, DTYPE, KIND, UNMODIFIED, DEVICE, SIZES, LAYOUT, STATE, SIGNATURE, FALSY, ERRORS,
+        CALLABLES,
     )
 }  # fmt: skip
 PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}
@@ -134,13 +136,17 @@ class Exam:
         function, call, aspects = planned.function, planned.call, planned.aspects
         calls = Calls(secret, draw, self.oracle, function.values)  # type: ignore[arg-type]
         options = {**function.options, **call.options}
+        arrays = [name for name, array in arguments.items() if isinstance(array, np.ndarray)]
+        for option, present in (("transposed", arrays), ("sliced", arrays), ("by_name", arguments)):
+            if option in options:
+                options[option] = [name for name in options[option] if name in present]
         kinds = {name: kind for name, (_, _, kind) in options.get("raises", {}).items()}
         if kinds:
             raised = options["raises"].items()
             options["raises"] = {name: (_resolved(instead, arguments), words) for name, (instead, words, _) in raised}
         differentiated: dict[str, Any] = {
-            "leaves": [name for name in function.leaves if name in arguments] if "gradient" in aspects else [],
-            "constants": [name for name in function.constants if name in arguments] if "constants" in aspects else [],
+            "leaves": [name for name in function.leaves if name in arrays] if "gradient" in aspects else [],
+            "constants": [name for name in function.constants if name in arrays] if "constants" in aspects else [],
         }
         more = {**function.tolerances.get(call.draw, {}), **({} if "raises" in options else differentiated), **options}
         draft = calls.case(
@@ -156,7 +162,7 @@ class Exam:
             example=call.example,
             **more,
         )
-        answer = functools.partial(_judged, draft.answer, aspects, planned.parts, kinds)
+        answer = functools.partial(_judged, function, draft.answer, aspects, planned.parts, kinds)
         params = {**draft.params, **function.params, **call.params, "bound": True, "results": True}
         return replace(draft, probe=function.probe, answer=answer, params=params, hint=planned.law.hint)
 
@@ -262,6 +268,7 @@ def _resolved(instead: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[
 
 
 def _judged(
+    function: Function,
     answer: Callable[..., Sequence[Expectation]],
     aspects: frozenset[str],
     parts: Sequence[str],
@@ -269,8 +276,14 @@ def _judged(
     inputs: Any,
     params: Any,
 ) -> list[Expectation]:
-    """Keep of what holds of a call what the item's laws look at."""
-    expected = answer(inputs, params)
+    """Keep of what holds of a call what the item's laws look at; the oracle gets the defaults of what is left out."""
+    names = [name for name in function.arguments if name in params["arguments"] or name in function.defaults]
+    defaults = {name: default for name, default in function.defaults.items() if name not in inputs}
+    complete = {**params, "arguments": names, "given": {**defaults, **params.get("given", {})}}
+    expected = answer(inputs, complete)
+    slopes = [one.array for one in expected if one.kind == "gradient" and one.array is not None]
+    if slopes and not any(slope.any() for slope in slopes):  # a result without a graph is as right
+        expected = [replace(one, attached=None) for one in expected if one.kind != "gradient"]
     if "unmodified" in aspects:
         expected = [*expected, *_unmodified(params)]
     found = [kept for one in expected if (kept := _kept(one, aspects, parts)) is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from autograder.authoring.laws.declaration import USUAL, Function
 from autograder.authoring.laws.law import Call, Law, Place, usual_call
@@ -19,7 +20,8 @@ def in_each_dtype(function: Function, draws: Sequence[str], place: Place) -> Ite
                 yield from usual_calls(function, [draw], place)
             else:
                 label = dtype if draw == USUAL else f"{draw}-{dtype}"
-                yield usual_call(function, draw, label, f"{dtype} stays {dtype}", sizes, dtype=dtype)
+                call = usual_call(function, draw, label, f"{dtype} stays {dtype}", sizes, dtype=dtype)
+                yield call if dtype == dtypes[0] else replace(call, draw="")  # tolerances are of the first dtype
 
 
 DTYPE = Law(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from autograder.authoring.declarations import Draft, Expectation, Refusal, fact
 from autograder.authoring.laws.declaration import Function
 from autograder.authoring.laws.law import Call, Law, Place, usual_call
@@ -39,7 +41,8 @@ def together(function: Function, first: Draft, anew: Callable[[int], Draft]) -> 
 def _several(function: Function, draft: Draft, other: Draft) -> Draft:
     inputs = {**draft.inputs, **{f"other {name}": array for name, array in other.inputs.items()}}
     given, elsewhere = draft.params.get("given", {}), other.params.get("given", {})
-    instead: dict[str, Any] = {name: {"input": f"other {name}"} for name in draft.inputs}
+    differ = [name for name, array in draft.inputs.items() if not np.array_equal(array, other.inputs[name])]
+    instead: dict[str, Any] = {name: {"input": f"other {name}"} for name in differ}
     instead |= {name: elsewhere[name] for name, number in given.items() if number != elsewhere.get(name, number)}
     entries = [*({name: instead[name]} for name in draft.params["arguments"] if name in instead), instead]
     usual, others = {**given, **draft.inputs}, {**elsewhere, **other.inputs}
@@ -52,7 +55,7 @@ def _several(function: Function, draft: Draft, other: Draft) -> Draft:
             named |= {name: inputs[one["input"]] for name, one in entry.items() if isinstance(one, dict)}
             numbers = {**params.get("given", {}), **{name: entry[name] for name in entry if name not in named}}
             found += [
-                replace(one, name=f"{one.name} {number}", what=f"{one.what} of call {number}")
+                replace(one, name=f"{one.name} {number}", what=f"{one.what} of call {number}", attached=None)
                 for one in draft.answer(named, {**params, "given": numbers})
                 if one.kind == "value" or one.name == "result"
             ]

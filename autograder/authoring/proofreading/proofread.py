@@ -128,7 +128,7 @@ def _proofread(folder: Path, sandbox: Sandbox | None) -> list[Fault]:
     if faults:
         return faults
     faults += branch_faults(modules["oracle"], placed, items, sources)
-    if sandbox is not None:
+    if sandbox is not None and not (folder / "functions.py").is_file():  # the checks know derived cases, this does not
         faults += _run_faults(assignment, placed, modules["mistakes"].MISTAKES, sources, sandbox)
     return faults
 
