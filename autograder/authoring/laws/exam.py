@@ -137,9 +137,6 @@ class Exam:
         calls = Calls(secret, draw, self.oracle, function.values)  # type: ignore[arg-type]
         options = {**function.options, **call.options}
         arrays = [name for name, array in arguments.items() if isinstance(array, np.ndarray)]
-        for option, present in (("transposed", arrays), ("sliced", arrays), ("by_name", arguments)):
-            if option in options:
-                options[option] = [name for name in options[option] if name in present]
         kinds = {name: kind for name, (_, _, kind) in options.get("raises", {}).items()}
         if kinds:
             raised = options["raises"].items()
@@ -164,6 +161,10 @@ class Exam:
         )
         answer = functools.partial(_judged, function, draft.answer, aspects, planned.parts, kinds)
         params = {**draft.params, **function.params, **call.params, "bound": True, "results": True}
+        for way in params.get("also", {}).values():
+            way |= {
+                key: [name for name in way[key] if name in arrays] for key in ("transposed", "sliced") if key in way
+            }
         return replace(draft, probe=function.probe, answer=answer, params=params, hint=planned.law.hint)
 
     def _function(self, item: Item) -> Function:
