@@ -23,6 +23,7 @@ BLOCKS = re.findall(
     re.DOTALL | re.MULTILINE,
 )
 ANSWERS = ("submissions", "right_answers")  # which need the functions that the copy goes without
+EXAM = "EXAM = Exam.of(oracle, REWARD, DELTAS, LOG_PROBS, LOSS, KL)\n"
 MADE = "Oracle and solution agree; every known mistake is separated."
 
 
@@ -38,16 +39,11 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     head, *items = re.split(r"(?=^\[\[item\]\])", text, flags=re.MULTILINE)
     kept = [item for item in items if 'function = "compute_kl_penalty"' in item]
     (folder / "items.toml").write_text(head + "".join(kept), encoding="utf-8")
-    cases = (folder / "cases" / "__init__.py").read_text(encoding="utf-8")
-    others = re.findall(r"^    yield from (?!kl)\w+_drafts\(secret(?:, draw)?\)\n", cases, flags=re.MULTILINE)
-    assert len(others) == 5
-    for line in others:
-        cases = cases.replace(line, "", 1)
-    (folder / "cases" / "__init__.py").write_text(cases, encoding="utf-8")
+    shutil.rmtree(folder / "cases")
+    change(folder / "functions.py", EXAM, "EXAM = Exam.of(oracle, KL)\n")
     for module in ("reward", "deltas", "log_probs", "loss", "loop"):
         change(folder / "mistakes" / "__init__.py", f"    {module},\n", "")
     drop_clauses(folder / "contract.toml")
-    keep_draws(folder / "counterexamples.py")
     regenerated(root)
     released(root)
     return root
@@ -59,18 +55,6 @@ def drop_clauses(path: Path) -> None:
     kept = [one for one in tables if one.startswith(("[costly]", "[compute_kl_penalty]"))]
     kept[0] = "".join(re.findall(r"^\[.*\n|^compute_kl_penalty .*\n", kept[0], flags=re.MULTILINE))
     path.write_text(head + "\n".join(kept), encoding="utf-8")
-
-
-def keep_draws(path: Path) -> None:
-    """Leave of the draws of counterexamples only those of compute_kl_penalty's items, a line each."""
-    text = path.read_text(encoding="utf-8")
-    (draws,) = re.findall(r"^DRAWS: .*?^}\n", text, flags=re.DOTALL | re.MULTILINE)
-    kept = [line for line in draws.splitlines(keepends=True) if not line.startswith("    ") or '"kl-' in line]
-    assert len(kept) == 6
-    text = text.replace(draws, "".join(kept))
-    text, emptied = re.subn(r"^LEFT_OUT = \{.*?^}\n", "LEFT_OUT = {}\n", text, flags=re.DOTALL | re.MULTILINE)
-    assert emptied == 1
-    path.write_text(text, encoding="utf-8")
 
 
 def insert(kit: Path, name: str, before: str, block: str) -> None:
@@ -107,21 +91,22 @@ def examined(kit: Path, packages: Path, *, fails: bool) -> str:
 
 
 def test_the_guide_has_the_blocks_that_are_followed_here() -> None:
-    assert len(BLOCKS) == 15
+    assert len(BLOCKS) == 13
 
 
 FOLDER = "fixtures/policy_gradient/"
-KL_START = '    yield draft("kl-small", '
 STEP = "    "  # blocks stand at the margin in the guide
 
 
 @pytest.mark.long
 def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_path: Path) -> None:
     packages = packages_without("mutmut", tmp_path)
-    case, listed, mistake, item, item_cases, *_ = BLOCKS
-    insert(kit, FOLDER + "cases/kl.py", KL_START, indent(case, STEP))
-    refused(kit, "kl-narrow is in no item of items.toml; in one's public or hidden")
-    change(kit / FOLDER / "items.toml", listed.replace('"kl-narrow", ', ""), listed)
+    case, listed, mistake, item, surprise, declared, exam, oracle, solution, mistakes, clauses, marked, costly = BLOCKS
+    insert(kit, FOLDER + "functions.py", '        "middling": policies', indent(case, 2 * STEP))
+    before = listed.replace(', "narrow"', "")
+    change(kit / FOLDER / "items.toml", before, listed.replace("narrow", "narow"))
+    refused(kit, "kl-values names the draw 'narow': one of usual, near, narrow")
+    change(kit / FOLDER / "items.toml", listed.replace("narrow", "narow"), listed)
     regenerated(kit)
 
     mistake = indent(mistake.rstrip() + ",\n", STEP)
@@ -136,16 +121,10 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     change(kit / FOLDER / "mistakes/kl.py", harmless, mistake)
 
     insert(kit, FOLDER + "items.toml", "", item)
-    for case in ("kl-few-small", "kl-few-other"):
-        refused(kit, f"{case} has no draft; ")
-    insert(kit, FOLDER + "cases/kl.py", KL_START, indent(item_cases, STEP))
     regenerated(kit)
 
-    item, cases, imported, line, oracle, solution, mistakes, clauses, marked, costly = BLOCKS[5:]
-    insert(kit, FOLDER + "items.toml", "", item)
-    (kit / FOLDER / "cases/surprise.py").write_text(cases, encoding="utf-8")
-    insert(kit, FOLDER + "cases/__init__.py", "\n__all__", imported)
-    insert(kit, FOLDER + "cases/__init__.py", "    yield from kl_drafts(secret)\n", indent(line, STEP))
+    insert(kit, FOLDER + "items.toml", "", surprise)
+    change(kit / FOLDER / "functions.py", "EXAM = Exam.of(oracle, KL)\n", f"{declared}\n{exam}")
     insert(kit, FOLDER + "oracle.py", "", oracle)
     refused(kit, "the solution does not define compute_surprise; ")
     module = "solution/policy_gradient/policy_gradient.py"
@@ -178,5 +157,5 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     change(kit / module, marked.partition("  # ")[0], marked.rstrip())
     printed = examined(kit, packages, fails=False)
     assert "compute_surprise" not in printed
-    surprise = next(row for row in printed.splitlines() if row.split()[:1] == ["surprise"])
-    assert surprise.split()[1:] == ["2", "2", "2", "0", "0", "0"]
+    row = next(row for row in printed.splitlines() if row.split()[:1] == ["surprise"])
+    assert row.split()[1:] == ["3", "3", "3", "0", "0", "0"]

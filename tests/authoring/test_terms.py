@@ -401,8 +401,6 @@ def grade(source: str, folder: Path, sandbox: Sandbox) -> Report:
 
 def judges_values(case: Case) -> bool:
     """Whether numbers of the answer are held, and not its dtype, its errors or how it was made alone."""
-    if case.id == "deltas-centered-one":
-        return False  # of one response the delta is 0, which is what a cheat without an answer returns
     return any(one.kind == "value" and "values" not in one.forgiven and np.any(one.array) for one in case.expected)
 
 

@@ -161,7 +161,7 @@ class Judged:
         wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in inputs.items()}
         named = {**wide, **params.get("given", {}), **{name: counting(name) for name in formulas}}
         arguments = [named[name] for name in params["arguments"]]
-        found = self._oracle(self.function, params["arguments"])(*arguments)
+        found = self._answer_of(self.function, params["arguments"], arguments)
         if found is None:
             raise self._at_oracle(self.function, "returns nothing", "what is expected, after `return`")
         if self.returns is None:
@@ -181,7 +181,7 @@ class Judged:
     def _slopes(self, names: Sequence[str], arguments: Sequence[Any]) -> dict[str, Any]:
         """What the oracle says of the gradients."""
         name = f"{self.function}_gradient"
-        slopes = self._oracle(name, names)(*arguments)
+        slopes = self._answer_of(name, names, arguments)
         several = slopes if isinstance(slopes, tuple) else (slopes,)
         if len(several) != len(self.leaves):
             told = f"returns {len(several)}, and leaves are {', '.join(self.leaves)}"
@@ -224,6 +224,13 @@ class Judged:
         place = (code.co_filename, code.co_firstlineno) if code and not self._is_open else ()
         whose = f"the solution's {self.function}" if self._is_open else f"the oracle {name}"
         return OracleFault(f"{whose} {told}", right, *place)
+
+    def _answer_of(self, name: str, names: Sequence[str], arguments: Sequence[Any]) -> Any:
+        """What an oracle says, by name where it has the same names: a call may leave out an optional argument."""
+        oracle = self._oracle(name, names)
+        if {*names} <= {*inspect.signature(oracle).parameters}:
+            return oracle(**dict(zip(names, arguments, strict=True)))
+        return oracle(*arguments)
 
     def _oracle(self, name: str, arguments: Sequence[str]) -> Callable[..., Any]:
         """The function of that name in the oracle; raises Misnamed where it is none, or does not take so many."""

@@ -4,7 +4,7 @@ A `Function` declares how arguments are drawn, what the oracle says of them and 
 items.toml lists the laws that it judges, and the draws that it judges them over; `Exam` derives its cases from both.
 """
 
-from autograder.authoring.laws.declaration import USUAL, Draw, Error, Example, Function
+from autograder.authoring.laws.declaration import USUAL, Draw, Error, Example, Function, Written
 from autograder.authoring.laws.exam import Exam
 
-__all__ = ["USUAL", "Draw", "Error", "Exam", "Example", "Function"]
+__all__ = ["USUAL", "Draw", "Error", "Exam", "Example", "Function", "Written"]

@@ -51,6 +51,20 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Written:
+    """How a student may type a call whose arguments are made of what is drawn.
+
+    before      lines before it
+    arguments   of the call: "{prompts}" is what was drawn
+    read        what was drawn → how it is read after the call
+    """
+
+    before: str
+    arguments: Sequence[str]
+    read: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Function:
     """What a graded function is.
 
@@ -61,8 +75,9 @@ class Function:
                 the arguments where it depends on them
     sizes       axis → its least, public and hidden size; no two public ones and no two hidden ones alike
     fits        whether sizes are small enough, where a function goes through everything that they allow
-    draws       name → function (rng, **sizes) → arguments; "usual" first. One may leave out an optional argument that
-                `defaults` names; an array that it draws in float32 stays so beside others in float64
+    least       draw → {axis: its least size there}, where that is another: {"normalized": {"trial": 2}}
+    draws       name → function (rng, **sizes) → arguments; "usual" first. One may leave out an optional argument, and
+                arrays that it makes float32 stay so wherever no law is about the dtype
     values      what arrays are: "torch", "numpy", "python"
     kind        what must come back where `kind` is judged: "a NumPy array", "a tuple of 2"
     dtypes      what floating arguments come in; the first is the usual one
@@ -78,6 +93,7 @@ class Function:
     tolerances  draw → {"rtol": …, "atol": …} where usual ones are too strict
     options     more that `Calls.case` takes
     probe       of probes.py that calls it; params: more parameters of that probe
+    written     (arguments that are no arrays) → how a call is typed, where that is not its arguments in order
     off         law → why it does not hold
     """
 
@@ -87,6 +103,7 @@ class Function:
     sizes: Mapping[str, tuple[int, int, int]]
     draws: Mapping[str, Draw]
     fits: Callable[[Mapping[str, int]], bool] = lambda sizes: True
+    least: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     values: str = "torch"
     kind: str = ""
     dtypes: Sequence[str] = ("float64",)
@@ -104,6 +121,7 @@ class Function:
     options: Mapping[str, Any] = field(default_factory=dict)
     probe: str = "call"
     params: Mapping[str, Any] = field(default_factory=dict)
+    written: Callable[[Mapping[str, Any]], Written] | None = None
     off: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -147,10 +165,13 @@ class Function:
         """Say all sizes: the least, public or hidden ones, but for `others`."""
         return {axis: several[place] for axis, several in self.sizes.items()} | others
 
+    def lowest(self, draw: str) -> dict[str, int]:
+        """Say the least sizes that a draw has."""
+        return self.sized(0) | dict(self.least.get(draw, {}))
+
     def drawn(self, draw: str, rng: np.random.Generator, sizes: Mapping[str, int], dtype: str = "") -> dict[str, Any]:
         """Draw arguments in the order of the signature; floating arrays come in `dtype`, the first one if none."""
         found = self.draws[draw](rng, **sizes)
-        dtype = dtype or self.dtypes[0]
         return {name: self._given(name, found[name], dtype) for name in self.arguments if name in found}
 
     def _given(self, name: str, argument: Any, dtype: str) -> Any:
@@ -158,7 +179,7 @@ class Function:
             return argument.item() if isinstance(argument, np.generic) else argument
         array = np.asarray(argument)
         if self.is_float(name):
-            return array if array.dtype == np.float32 else array.astype(dtype)
+            return array.astype(dtype or ("float32" if array.dtype == np.float32 else self.dtypes[0]))
         return array.astype("bool" if self.arguments[name].startswith("bool") else "int64")
 
 

@@ -10,33 +10,31 @@ from autograder.authoring.laws.law import Call, Law, Place, usual_call
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Make a usual call of each draw in turn, and beside it calls that must raise: half of them public."""
-    refused = {
-        **function.errors,
-        **{label: error for argument in function.words for label, error in _misspelt(function, argument)},
-    }
-    for number, (label, error) in enumerate(refused.items()):
+    refused = {label: [error] for label, error in function.errors.items()}
+    for argument in function.words:
+        refused |= {f"{argument}-{kind}": errors for kind, errors in _misspelt(function, argument)}
+    for number, (label, errors) in enumerate(refused.items()):
         if (number % 2 == 0) == (place == 1) or len(refused) == 1:
             draw = draws[number % len(draws)]
-            raises = {"error": (error.instead, error.mentions, error.kind)}
-            title = ", ".join(f"{name} {value!r}" for name, value in error.instead.items() if not callable(value))
-            sizes, judged = function.sized(place), frozenset({"errors"})
-            yield usual_call(function, draw, label, title or label, sizes, raises=raises, judged=judged)
+            raises = {f"error {n}": (one.instead, one.mentions, one.kind) for n, one in enumerate(errors, start=1)}
+            told = [f"{name} {value!r}" for one in errors for name, value in one.instead.items() if not callable(value)]
+            title, judged = ", ".join(told[:3]) or label, frozenset({"errors"})
+            yield usual_call(function, draw, label, title, function.sized(place), raises=raises, judged=judged)
 
 
-def _misspelt(function: Function, argument: str) -> Iterator[tuple[str, Error]]:
-    """Words that are none of the argument's: with a letter more or less, capitals, blanks, empty."""
+def _misspelt(function: Function, argument: str) -> Iterator[tuple[str, list[Error]]]:
+    """Words that are none of the argument's: each of them cut, longer, in part, in capitals, with spaces; others."""
     words = function.words[argument]
     several = {
-        "cut": words[0][:-1],
-        "capitals": words[-1].title(),
-        "longer": f"{words[len(words) // 2]}s",
-        "spaces": f"{words[0]} ",
-        "empty": "",
-        "other": "median" if "median" not in words else "other",
+        "cut": [word[:-1] for word in words],
+        "longer": [f"{word}s" for word in words],
+        "capitals": [other for word in words for other in (word.title(), word.upper())],
+        "spaces": [other for word in words for other in (f"{word} ", f" {word}")],
+        "other": ["", "none", "mean", "median", *(part for word in words for part in word.split("_"))],
     }
-    for kind, word in several.items():
-        if word not in words:
-            yield f"{argument}-{kind}", Error({argument: word}, [word.strip()] if word.strip() else [])
+    for kind, others in several.items():
+        wrong = [word for word in dict.fromkeys(others) if word not in words]
+        yield kind, [Error({argument: word}, [word.strip()] if word.strip() else []) for word in wrong]
 
 
 ERRORS = Law(

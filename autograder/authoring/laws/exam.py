@@ -98,9 +98,8 @@ class Exam:
             found += named.values()
         for name in item.examples:
             example = function.examples[name]
-            call = Call(
-                name, example.title, USUAL, functools.partial(_fixed, example), options=example.options, example=True
-            )
+            drawn = functools.partial(_fixed, function, example)
+            call = Call(name, example.title, USUAL, drawn, options=example.options, example=True)
             judged = aspects or frozenset({"values"})
             found.insert(0, Planned(name, "public", function, VALUES, call, judged, item.parts))
         if not (found or item.public or item.hidden):
@@ -137,6 +136,9 @@ class Exam:
         calls = Calls(secret, draw, self.oracle, function.values)  # type: ignore[arg-type]
         options = {**function.options, **call.options}
         arrays = [name for name, array in arguments.items() if isinstance(array, np.ndarray)]
+        for key in ("transposed", "sliced", "by_name"):  # a draw may leave out an optional argument
+            if key in options:
+                options[key] = [name for name in options[key] if name in arguments]
         kinds = {name: kind for name, (_, _, kind) in options.get("raises", {}).items()}
         if kinds:
             raised = options["raises"].items()
@@ -185,10 +187,11 @@ class Exam:
         function = self._function(item)
         draws = item.draws or (USUAL,)
         share = min(number, STEPS) / STEPS
-        sizes = {axis: round(least + share * (public - least)) for axis, (least, public, _) in function.sizes.items()}
+        draw = draws[number % len(draws)]
+        least = function.lowest(draw)
+        sizes = {axis: round(least[axis] + share * (size - least[axis])) for axis, size in function.sized(1).items()}
         laws = [LAWS[name] for name in item.laws if name not in function.off]
         aspects = frozenset().union(*(law.aspects for law in laws)) or frozenset({"values"})
-        draw = draws[number % len(draws)]
         call = usual_call(function, draw, "", "", sizes)
         others = [
             one
@@ -206,7 +209,6 @@ class Exam:
             for name, array in draft.inputs.items()
             if array.ndim == len(function.axes(name))
         }
-        least = {axis: several[0] for axis, several in function.sizes.items()}
         counts = {axis: int(axis) for names in axes.values() for axis in names.split() if axis.isdigit()}
         fixed = tuple(name for name in draft.inputs if not function.is_float(name) or name in function.fixed)
         return Trial(
@@ -214,7 +216,7 @@ class Exam:
             draft.inputs,
             draft.params,
             draft.answer,
-            shown(draft),
+            shown(draft, function),
             axes,
             least | counts,
             fixed,
@@ -250,8 +252,8 @@ def _steps(axes: int) -> list[tuple[int, ...]]:
     return sorted(itertools.product(range(most), repeat=axes), key=lambda several: (sum(several), several))
 
 
-def _fixed(example: Example, rng: np.random.Generator, sizes: Mapping[str, int]) -> Arguments:
-    return example.arguments
+def _fixed(function: Function, example: Example, rng: np.random.Generator, sizes: Mapping[str, int]) -> Arguments:
+    return {name: example.arguments[name] for name in function.arguments if name in example.arguments}
 
 
 def _law(name: str, item: Item) -> Law:
@@ -338,18 +340,22 @@ def _kept(one: Expectation, aspects: frozenset[str], parts: Sequence[str]) -> Ex
     return one
 
 
-def shown(draft: Draft) -> dict[str, str]:
+def shown(draft: Draft, function: Function) -> dict[str, str]:
     """Write the call of a draft as a student may type it, for each thing that is looked at."""
     params = draft.params
     words = {name: f"{{{name}}}" for name in draft.inputs} | {
         name: repr(one) for name, one in params.get("given", {}).items()
     }
-    formulas = {
+    words |= {
         name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in params.get("formulas", {}).items()
     }
-    words |= formulas
+    written = function.written(params.get("given", {})) if function.written else None
+    before, read = (written.before, written.read) if written else ("", {})
 
     def call(**instead: str) -> str:
+        if written:
+            placed = [instead.get(text.strip("{}"), text) for text in written.arguments]
+            return f"{params['function']}({', '.join(placed)})"
         said = words | instead
         names = [*params["arguments"], *(name for name in instead if name not in params["arguments"])]
         arguments = [
@@ -360,16 +366,24 @@ def shown(draft: Draft) -> dict[str, str]:
         ]
         return f"{params['function']}({', '.join(arguments)})"
 
+    def used(name: str, last: str) -> str:
+        """Assign an argument first, unless it can be read where it is; then the last line is about it."""
+        if name in read:
+            return last.replace("CALL", call()).replace("NAME", read[name])
+        grad = ".requires_grad_()" if "backward" in last else ""
+        return f"{name} = {{{name}}}{grad}\n{last}".replace("CALL", call(**{name: name})).replace("NAME", name)
+
     texts = {"": call()}
     if len(params["returns"]) > 1:
         texts |= {name: f"{call()}[{place}]" for place, name in enumerate(params["returns"])}
-    for name in draft.inputs:
-        texts[f"{name} afterwards"] = f"{name} = {{{name}}}\n{call(**{name: name})}\n{name}"
+    texts |= {f"{name} afterwards": used(name, "CALL\nNAME") for name in draft.inputs}
     for name in (*params.get("leaves", ()), *params.get("constants", ())):
-        told = f"{name} = {{{name}}}.requires_grad_()\n{call(**{name: name})}.sum().backward()\n{name}.grad"
-        texts |= {f"gradient {name}": told, f"pull of {name}": told}
+        texts |= dict.fromkeys((f"gradient {name}", f"pull of {name}"), used(name, "CALL.sum().backward()\nNAME.grad"))
+    texts = {name: f"{before}{text}" for name, text in texts.items()}
     for name, instead in params.get("raises", {}).items():
-        texts[name] = call(**{argument: _typed(value, params) for argument, value in instead.items()})
+        texts[name] = f"{before}{call(**{argument: _typed(value, params) for argument, value in instead.items()})}"
+        if function.written:
+            texts[name] = f"{function.written({**params['given'], **instead}).before}{call()}"
     return texts
 
 

@@ -175,7 +175,7 @@ def _inputs(inputs: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, A
     """The inputs as the student's function gets them."""
     found, values = dict(inputs), params.get("values", TORCH)
     if params.get("bound"):  # what was received is a view, which cannot be detached in place
-        found = {name: _copied(array) for name, array in found.items()}
+        found = {name: array if _requires_grad(array) else _copied(array) for name, array in found.items()}
     for name in params.get("transposed", ()):
         exchanged = found[name].swapaxes(-1, -2)
         copied = exchanged.contiguous() if values == TORCH else exchanged.copy()
