@@ -83,6 +83,7 @@ class Function:
     dtypes      what floating arguments come in; the first is the usual one
     wide        draws whose numbers only the first dtype holds
     leaves      arguments that are differentiated; constants: those that must receive no gradient
+    detached    whether a result whose gradient is 0 throughout may do without a graph
     defaults    optional argument → its default, which the handout states
     falsy       optional argument → a falsy value that means what it says: {"epsilon": 0.0}
     words       argument → the words that it may be; others must raise ValueError with the word in the message
@@ -109,6 +110,7 @@ class Function:
     dtypes: Sequence[str] = ("float64",)
     wide: Sequence[str] = ()
     leaves: Sequence[str] = ()
+    detached: bool = False
     constants: Sequence[str] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     falsy: Mapping[str, Any] = field(default_factory=dict)
