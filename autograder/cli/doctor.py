@@ -60,7 +60,7 @@ def examine(course: Path, assignments: Sequence[Assignment], broken: Mapping[str
     broken   assignments of the course that cannot be read: folder → what is wrong
     """
     of_each = [one for assignment in assignments for one in (_fixtures(assignment), _handout(course, assignment))]
-    half = [Examined(name, "missing", why, "Other assignments are not concerned.") for name, why in broken.items()]
+    half = [Examined(name, "missing", why, "Grade others with --assignment.") for name, why in broken.items()]
     packages = [package(entry) for entry in installed_requirements() if ";" not in entry]  # the others are of extras
     return [*packages, _machine(), *_sandbox(assignments[0]), *of_each, *half]
 

@@ -98,7 +98,13 @@ def test_the_doctor_names_a_half_written_assignment_and_examines_the_others(cour
     assert "half" in done.stdout
     assert "not TOML" in " ".join(done.stdout.split())
     assert "toy: 3 cases" in " ".join(done.stdout.split())
-    graded = run(copy, "grade", "class", "--out", tmp_path / "grades")
+    grade = (copy, "grade", "class", "--out", tmp_path / "grades")
+    refused = run(*grade)
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert f"{Path('fixtures', 'half', 'items.toml')} is not TOML" in refused.stderr
+    assert refused.stderr.endswith("name another assignment with --assignment: toy.\n")
+    assert not (tmp_path / "grades").exists()
+    graded = run(*grade, "--assignment", "toy")
     assert graded.returncode == 0, graded.stderr
 
 
