@@ -309,7 +309,7 @@ def test_a_name_that_leads_out_of_the_course_is_refused_and_nobody_else_is(
     write_report(replace(reports["ada"], student="../ada"), tmp_path / "reports" / "x.json")
     said = autograder(root, "export", "nbgrader", tmp_path, "--course", "solution", code=3)
     assert "NOT EXPORTED: ../ada: '../ada' cannot be a student's name in nbgrader" in said
-    assert ": 1 students" in said
+    assert ": 1 student;" in said
 
 
 def test_marks_without_the_work_to_show_are_refused(root: Path, tmp_path: Path) -> None:
