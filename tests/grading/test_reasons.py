@@ -17,6 +17,7 @@ from autograder.authoring.fixtures.agreement import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.grader import Grader
+from autograder.grading.judging import COUNTS_ONCE
 from autograder.grading.remarks.reasons import explain, explains
 from autograder.sandbox.observation import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
@@ -232,9 +233,13 @@ SOME = ("population-std", "loss-not-negated", "loss-summed-over-trials", "reward
 @pytest.mark.long
 @pytest.mark.parametrize("slug", SOME)
 def test_a_mistake_that_has_a_name_gets_no_other_reason(slug: str, grade: Callable[[str], Report]) -> None:
-    for item in lost(grade(BY_SLUG[slug].source)):
-        assert item.mistakes
-        assert [reason(case.message) for case in item.cases if reason(case.message)] == []
+    items = lost(grade(BY_SLUG[slug].source))
+    named = {item.item for item in items if item.mistakes}
+    waiting = [item for item in items if item.item not in named]  # nothing is wrong in them
+    assert named
+    assert {case.message.startswith(COUNTS_ONCE) for item in waiting for case in item.cases} <= {True}
+    assert {item.hint for item in waiting} <= {f"{name} fails too: start there." for name in named}
+    assert {reason(case.message) for item in items for case in item.cases} == {""}
 
 
 def test_a_known_mistake_with_its_sign_turned_is_two_things(grade: Callable[[str], Report]) -> None:
