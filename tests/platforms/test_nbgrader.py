@@ -128,6 +128,15 @@ def test_the_gradebook_holds_what_autograder_grade_found_item_by_item(root: Path
     assert 50 < points["eve"] < 100
 
 
+def test_the_exported_csv_holds_the_sums(root: Path, reports: dict[str, Report]) -> None:
+    rows = exported(root)
+    assert sorted(rows) == CLASS
+    for student, row in rows.items():
+        assert float(row["raw_score"]) == reports[student].points
+        assert float(row["max_score"]) == 120
+    assert rows["ben"]["timestamp"] == "2026-03-02 12:00:00"
+
+
 @pytest.mark.long
 def test_nbgraders_own_autograde_agrees_on_honest_work_item_by_item(
     root: Path, reports: dict[str, Report], tmp_path: Path
@@ -161,6 +170,23 @@ def test_an_answer_in_words_waits_for_a_person_and_a_missing_one_does_not(root: 
     assert waiting == {("ben", "question-first-clipped-loss"), ("cleo", "question-spread")}
     assert found["ada"]["question-spread"][:2] == (0.0, None)
     assert comments(root / "gradebook.db", "ada") == dict.fromkeys(QUESTIONS, "No response.")
+
+
+def test_an_answer_in_a_cell_without_nbgraders_name_is_named(root: Path, tmp_path: Path) -> None:
+    database = shutil.copy(root / "gradebook.db", tmp_path / "gradebook.db")
+    said = autograder(root, "export", "nbgrader", "grades", "--course", "solution", "--db", str(database))
+    assert "5 students; to mark by hand: ben, cleo." in said
+    assert "Answered in cells without nbgrader's name, so mark by hand: cleo: question-spread." in said
+    shown = read_notebook(root / "autograded" / "cleo" / NAME / f"{NAME}.ipynb")
+    assert source(cell(shown, "question-spread")) == "Of the rewards of one prompt."
+
+
+def test_comments_say_what_is_wrong_at_the_answer(root: Path) -> None:
+    found = comments(root / "gradebook.db", "dov")
+    assert found.keys() == {"compute_deltas", "compute_loss"} | QUESTIONS
+    assert re.search(r"deltas-normalized, 0 of \d+:", found["compute_deltas"])
+    assert "    A standard deviation can divide by G or by G - 1." in found["compute_deltas"]
+    assert "had not finished after 5 seconds" in comments(root / "gradebook.db", "eve")["compute_deltas"]
 
 
 def test_the_notebook_to_look_at_shows_answers_and_results_and_runs_nothing(root: Path) -> None:
@@ -284,6 +310,16 @@ def test_a_name_that_leads_out_of_the_course_is_refused_and_nobody_else_is(
     said = autograder(root, "export", "nbgrader", tmp_path, "--course", "solution", code=3)
     assert "NOT EXPORTED: ../ada: '../ada' cannot be a student's name in nbgrader" in said
     assert ": 1 student;" in said
+
+
+def test_marks_without_the_work_to_show_are_refused(root: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(root, tmp_path / "kit")
+    (other / "submitted").rename(other / "collected")
+    shutil.rmtree(other / "autograded")
+    said = autograder(other, "export", "nbgrader", "grades", "--course", "solution", code=3)
+    assert "NOT EXPORTED: ada: " in said
+    assert "formgrader would show no work beside the marks" in said
+    assert not (other / "autograded").exists()
 
 
 def test_work_that_changed_after_it_was_graded_is_named(root: Path, tmp_path: Path) -> None:
