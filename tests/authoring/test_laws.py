@@ -217,7 +217,7 @@ TEXTS = {
     "fixtures/laws/functions.py": FUNCTIONS,
     "fixtures/laws/oracle.py": ORACLE,
     "fixtures/laws/mistakes.py": "MISTAKES = ()\n",
-    "fixtures/laws/probes.py": "from autograder.sandbox.inside.calling import again, call\n",
+    "fixtures/laws/probes.py": (KIT / "fixtures/grpo_in_practice/probes.py").read_text(encoding="utf-8"),
     "solution/laws/laws.py": SOLUTION,
     "solution/laws/README.md": "# Laws\n\n<!-- points:begin -->\n<!-- points:end -->\n",
 }
@@ -289,11 +289,19 @@ CAUGHT: dict[str, dict[str, str]] = {  # law and function → habit → its text
     },
     "gradient surrogate": {
         "detached": but("surrogate", returns="return ({}).detach()"),
-        "item": but("surrogate", returns="return torch.tensor(({}).item(), dtype=weighted.dtype)"),
         "no_grad": but("surrogate", above="@torch.no_grad()"),
-        "detached in place": but("surrogate", first="log_probs.detach_()"),
         "ratio frozen": but("surrogate", ("exp(log_probs -", "exp(log_probs.detach() -")),
         "graph needed": but("surrogate", first=f"_ = {SLOPE} if not torch.is_grad_enabled() else 0"),
+    },
+    "gradient device surrogate": {
+        "detached in place": but("surrogate", first="log_probs.detach_()"),
+        "item": but("surrogate", returns="return torch.tensor(({}).item(), dtype=weighted.dtype)"),
+    },
+    "device surrogate": {
+        "made on the CPU": but(
+            "surrogate",
+            returns="ones = torch.ones(deltas.shape).to(deltas.dtype); return {} + (deltas * ones - deltas).sum()",
+        ),
     },
     "constants surrogate": {
         "old log-probs": but("surrogate", (OLD, "old_log_probs")),
