@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -160,8 +161,7 @@ class Judged:
 
         wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in inputs.items()}
         named = {**wide, **params.get("given", {}), **{name: counting(name) for name in formulas}}
-        arguments = [named[name] for name in params["arguments"]]
-        found = self._oracle(self.function, params["arguments"])(*arguments)
+        found = self._oracle(self.function, params, named)()
         if found is None:
             raise self._at_oracle(self.function, "returns nothing", "what is expected, after `return`")
         if self.returns is None:
@@ -176,12 +176,12 @@ class Judged:
                 raise FixtureError(f"{own}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
             answer = dict(zip(self.parts, several, strict=True))
         answer |= {f"calls of {name}": count for name, count in counts.items()}
-        return answer | (self._slopes(params["arguments"], arguments) if self.leaves else {})
+        return answer | (self._slopes(params, named) if self.leaves else {})
 
-    def _slopes(self, names: Sequence[str], arguments: Sequence[Any]) -> dict[str, Any]:
+    def _slopes(self, params: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """What the oracle says of the gradients."""
         name = f"{self.function}_gradient"
-        slopes = self._oracle(name, names)(*arguments)
+        slopes = self._oracle(name, params, named)()
         several = slopes if isinstance(slopes, tuple) else (slopes,)
         if len(several) != len(self.leaves):
             told = f"returns {len(several)}, and leaves are {', '.join(self.leaves)}"
@@ -225,21 +225,28 @@ class Judged:
         whose = f"the solution's {self.function}" if self._is_open else f"the oracle {name}"
         return OracleFault(f"{whose} {told}", right, *place)
 
-    def _oracle(self, name: str, arguments: Sequence[str]) -> Callable[..., Any]:
-        """The function of that name in the oracle; raises Misnamed where it is none, or does not take so many."""
+    def _oracle(self, name: str, params: Mapping[str, Any], named: Mapping[str, Any]) -> Callable[[], Any]:
+        """The call of the oracle's function of that name; raises Misnamed where it is none, or does not take so many.
+
+        What comes by name does so here as well, where the oracle has these names: one before it may be left out.
+        """
         found = getattr(self.oracle, name, None)
         if found is None:
             what = f"oracle.py does not define {name}, and {OWN_ORACLE} does not list {self.function}"
             others = [one for one, known in vars(self.oracle).items() if callable(known)]
             right = f"its own text, or that until then; {likely(name, others)}"
             raise Misnamed(what, right, getattr(self.oracle, "__file__", "oracle.py"), 1)
+        signature, arguments = inspect.signature(found), params["arguments"]
+        is_open = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
+        known = is_open or {*params.get("by_name", ())} <= {*signature.parameters}
+        by_name = {one: named[one] for one in params.get("by_name", ()) if known}
+        in_order = [named[one] for one in arguments if one not in by_name]
         try:
-            inspect.signature(found).bind(*arguments)
+            signature.bind(*in_order, **by_name)
         except TypeError:
-            told = f"takes {inspect.signature(found)}, and the case passes {', '.join(arguments) or 'nothing'}"
+            told = f"takes {signature}, and the case passes {', '.join(arguments) or 'nothing'}"
             raise self._at_oracle(name, told, "the same arguments in the same order") from None
-        oracle: Callable[..., Any] = found
-        return oracle
+        return functools.partial(found, *in_order, **by_name)
 
 
 def _plain(found: Any, function: str) -> Any:

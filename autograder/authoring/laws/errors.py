@@ -32,7 +32,7 @@ def _misspelt(function: Function, argument: str) -> Iterator[tuple[str, Error]]:
         "longer": f"{words[len(words) // 2]}s",
         "spaces": f"{words[0]} ",
         "empty": "",
-        "other": "median" if "median" not in words else "other",
+        "other": next(other for other in ("mean", "median", "other") if other not in words),
     }
     for kind, word in several.items():
         if word not in words:

@@ -19,7 +19,7 @@ from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Fun
 from autograder.authoring.laws.device import DEVICE
 from autograder.authoring.laws.errors import ERRORS
 from autograder.authoring.laws.falsy import FALSY
-from autograder.authoring.laws.form import DTYPE, KIND, UNMODIFIED
+from autograder.authoring.laws.form import DTYPE, KIND, PRECISION, UNMODIFIED
 from autograder.authoring.laws.gradient import CONSTANTS, GRADIENT
 from autograder.authoring.laws.law import Call, Law, Place, shown_sizes, usual_call
 from autograder.authoring.laws.layout import LAYOUT
@@ -34,7 +34,8 @@ from autograder.vocabulary.report import Visibility
 LAWS: Mapping[str, Law] = {
     law.name: law
     for law in (
-        VALUES, GRADIENT, CONSTANTS, DTYPE, KIND, UNMODIFIED, DEVICE, SIZES, LAYOUT, STATE, SIGNATURE, FALSY, ERRORS,
+        VALUES, GRADIENT, CONSTANTS, DTYPE, PRECISION, KIND, UNMODIFIED, DEVICE, SIZES, LAYOUT, STATE, SIGNATURE, FALSY,
+        ERRORS,
         CALLABLES,
     )
 }  # fmt: skip
@@ -135,7 +136,8 @@ class Exam:
     def _called(self, planned: Planned, arguments: Mapping[str, Any], secret: str, draw: Any) -> Draft:
         function, call, aspects = planned.function, planned.call, planned.aspects
         calls = Calls(secret, draw, self.oracle, function.values)  # type: ignore[arg-type]
-        options = {**function.options, **call.options}
+        options = {"by_name": function.by_name, **function.options, **call.options}
+        options["by_name"] = [name for name in options["by_name"] if name in arguments]
         arrays = [name for name, array in arguments.items() if isinstance(array, np.ndarray)]
         kinds = {name: kind for name, (_, _, kind) in options.get("raises", {}).items()}
         if kinds:
@@ -214,7 +216,7 @@ class Exam:
             draft.inputs,
             draft.params,
             draft.answer,
-            shown(draft),
+            shown(draft, function.typed),
             axes,
             least | counts,
             fixed,
@@ -338,12 +340,12 @@ def _kept(one: Expectation, aspects: frozenset[str], parts: Sequence[str]) -> Ex
     return one
 
 
-def shown(draft: Draft) -> dict[str, str]:
+def shown(draft: Draft, typed: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """Write the call of a draft as a student may type it, for each thing that is looked at."""
     params = draft.params
-    words = {name: f"{{{name}}}" for name in draft.inputs} | {
-        name: repr(one) for name, one in params.get("given", {}).items()
-    }
+    before = "".join(lines for lines, _ in typed.values())
+    words = {name: f"{{{name}}}" for name in draft.inputs} | {name: made for name, (_, made) in typed.items()}
+    words |= {name: repr(one) for name, one in params.get("given", {}).items()}
     formulas = {
         name: f"lambda {', '.join(one['of'].split())}: {one['is']}" for name, one in params.get("formulas", {}).items()
     }
@@ -366,11 +368,12 @@ def shown(draft: Draft) -> dict[str, str]:
     for name in draft.inputs:
         texts[f"{name} afterwards"] = f"{name} = {{{name}}}\n{call(**{name: name})}\n{name}"
     for name in (*params.get("leaves", ()), *params.get("constants", ())):
-        told = f"{name} = {{{name}}}.requires_grad_()\n{call(**{name: name})}.sum().backward()\n{name}.grad"
+        again = call(**{name: words[name].replace(f"{{{name}}}", name)})
+        told = f"{name} = {{{name}}}.requires_grad_()\n{again}.sum().backward()\n{name}.grad"
         texts |= {f"gradient {name}": told, f"pull of {name}": told}
     for name, instead in params.get("raises", {}).items():
         texts[name] = call(**{argument: _typed(value, params) for argument, value in instead.items()})
-    return texts
+    return {name: before + text for name, text in texts.items()}
 
 
 def _typed(value: Any, params: Mapping[str, Any]) -> str:
