@@ -163,7 +163,6 @@ def grpo_loss(
     penalties stay what they are, as long as no exponential overflows.
     """
     ### BEGIN SOLUTION
-    # equivalent: a longer dtype inside is allowed
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
         raise ValueError(f"Unknown normalization: {normalization!r}")
     if normalization == "constant_length" and max_length is None:
@@ -186,12 +185,12 @@ def grpo_loss(
         per_token = per_token + kl_coefficient * k3  # equivalent: the tensor was made here
     per_token = per_token.masked_fill(empty, 0.0)  # equivalent: the tensor was made here
     if normalization == "token_mean":
-        loss = per_token.sum() / mask.sum()
+        loss = per_token.sum() / mask.sum()  # equivalent: all is finite, and some token is there
     elif normalization == "sequence_mean":
         loss = (per_token.sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)).mean()  # equivalent: the last axis is axis 1
     else:
         loss = per_token.sum() / (len(per_token) * max_length)
-    return loss
+    return loss  # equivalent: all is finite
     ### END SOLUTION
 
 
