@@ -176,11 +176,11 @@ def _inputs(inputs: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, A
     found, values = dict(inputs), params.get("values", TORCH)
     if params.get("bound"):  # what was received is a view, which cannot be detached in place
         found = {name: _copied(array) for name, array in found.items()}
-    for name in (one for one in params.get("transposed", ()) if one in found):  # an optional one may be left out
+    for name in params.get("transposed", ()):
         exchanged = found[name].swapaxes(-1, -2)
         copied = exchanged.contiguous() if values == TORCH else exchanged.copy()
         found[name] = _laid_out(copied.swapaxes(-1, -2), values)
-    for name in (one for one in params.get("sliced", ()) if one in found):
+    for name in params.get("sliced", ()):
         found[name] = _sliced(found[name], values)
     return {name: _given(array, values) for name, array in found.items()}
 
