@@ -23,8 +23,9 @@ def gradient_calls(function: Function, draws: Sequence[str], place: Place) -> It
 
 
 def without_graph(draft: Draft, anew: Callable[[int], Draft]) -> Draft:
-    """Judge nothing but that the result carries no graph."""
-    return replace(draft, answer=lambda inputs, params: [fact("graph", "a graph", False, RECORDED)])
+    """Judge as well that the result carries no graph."""
+    unrecorded = fact("graph", "a graph", False, RECORDED)
+    return replace(draft, answer=lambda inputs, params: [*draft.answer(inputs, params), unrecorded])
 
 
 def constants_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
