@@ -11,7 +11,7 @@ Rules that hold for all five functions:
 - floating dtype is kept, and results are on the device of what they are made from; compute in the dtype that you
   are given, or in a longer one;
 - sizes can all differ, and any of them can be 1, but none is 0: say which axis you mean;
-- names of modes and the like are exact, capitals and blanks too; two errors in one call are not asked.
+- names of modes and the like are exact, capitals and blanks too.
 
 Check your work at any time, in this folder:
 
@@ -61,7 +61,7 @@ def compute_response_log_probs(
     attention_mask   int64[batch pos]   1 for the tokens of prompt and response, 0 for padding
     prompt_length    positions before the first response token, padding included; at least 1
     reduction        "none": float[batch response_pos], 0 for a token whose attention_mask is 0, whatever the
-                     logits are that predict it; of a gradient through nan or inf nothing is asked
+                     logits are that predict it
                      "sum": float[batch], the log-probability of each whole response
     returns          natural logarithms in the dtype of the logits; connected to the model's parameters wherever
                      the caller records gradients, and nowhere else
@@ -154,20 +154,15 @@ def grpo_loss(
     kl_coefficient   weight of the penalty; ref_log_probs is needed, and used, only where it is not 0
     ref_log_probs    float[batch pos]   of the reference model
     max_length       int, for constant_length alone
-    returns          float[]            a scalar tensor, dtype of log_probs, whatever dtype the others have; they
-                                        may be rounded to it
+    returns          float[]            a scalar tensor, dtype of log_probs
     raises           ValueError         unknown normalization (the message holds what was given); constant_length
                                         without max_length; a kl_coefficient other than 0 without ref_log_probs
 
     old_log_probs, ref_log_probs and advantages are constants, whatever graph they carry. A response without any
-    token adds 0 to the sum and counts as a response; where no response has any, the loss is 0, with a graph
-    or without. Only the ratio is
-    clipped, and only as above: large ratios and penalties stay what they are, as long as no exponential overflows.
-
-    Not asked: the gradient where a ratio is exactly at a bound, and advantages that are infinite or nan.
+    token adds 0 to the sum and counts as a response. Only the ratio is clipped, and only as above: large ratios and
+    penalties stay what they are, as long as no exponential overflows.
     """
     ### BEGIN SOLUTION
-    # equivalent: a longer dtype inside is allowed
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
         raise ValueError(f"Unknown normalization: {normalization!r}")
     if normalization == "constant_length" and max_length is None:
@@ -190,12 +185,12 @@ def grpo_loss(
         per_token = per_token + kl_coefficient * k3  # equivalent: the tensor was made here
     per_token = per_token.masked_fill(empty, 0.0)  # equivalent: the tensor was made here
     if normalization == "token_mean":
-        loss = per_token.sum() / mask.sum().clamp(min=1)
+        loss = per_token.sum() / mask.sum()  # equivalent: all is finite, and some token is there
     elif normalization == "sequence_mean":
         loss = (per_token.sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)).mean()  # equivalent: the last axis is axis 1
     else:
         loss = per_token.sum() / (len(per_token) * max_length)
-    return loss.to(log_probs.dtype)  # equivalent: all is finite
+    return loss  # equivalent: all is finite
     ### END SOLUTION
 
 
@@ -233,8 +228,7 @@ def grpo_step(
     Clearing can come anywhere before backpropagating, by the optimizer or by the model, and may leave None or 0. Hand
     all options on, as they are; ref_log_probs can be left out where kl_coefficient is 0. Call your other functions by
     their names: the grader puts stand-ins in their place, so that a mistake in one of them costs no points here. Leave
-    the model's train/eval flag as it is, from the first line to the last. Not asked: a rollout in which no response has
-    a token.
+    the model's train/eval flag as it is, from the first line to the last.
     """
     ### BEGIN SOLUTION
     # equivalent: a longer dtype inside is allowed

@@ -93,6 +93,7 @@ class Function:
     valid       whether the contract speaks of such arguments (of counterexamples that were made simpler)
     tolerances  draw → {"rtol": …, "atol": …} where usual ones are too strict
     options     more that `Calls.case` takes
+    by_name     arguments that have no place in the signature
     probe       of probes.py that calls it; params: more parameters of that probe
     written     (arguments that are no arrays) → how a call is typed, where that is not its arguments in order
     off         law → why it does not hold
@@ -121,6 +122,7 @@ class Function:
     valid: Callable[[Arguments], bool] = lambda arguments: True
     tolerances: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    by_name: Sequence[str] = ()
     probe: str = "call"
     params: Mapping[str, Any] = field(default_factory=dict)
     written: Callable[[Mapping[str, Any]], Written] | None = None
@@ -135,7 +137,7 @@ class Function:
             parts = [part for axis in self.axes(argument) for part in axis.split("*") if not part.isdigit()]
             if unknown := [part for part in parts if part not in self.sizes]:
                 raise Misnamed(f"{self.name}: {argument} has the axis {unknown[0]!r}", "an axis that `sizes` names")
-        for part in ("leaves", "constants", "defaults", "falsy", "words", "fixed"):
+        for part in ("leaves", "constants", "defaults", "falsy", "words", "fixed", "by_name"):
             if unknown := [name for name in getattr(self, part) if name not in self.arguments]:
                 raise Misnamed(f"{part} of {self.name} names {unknown[0]!r}", f"one of {', '.join(self.arguments)}")
         for place in (1, 2):

@@ -19,7 +19,7 @@ from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Fun
 from autograder.authoring.laws.device import DEVICE
 from autograder.authoring.laws.errors import ERRORS
 from autograder.authoring.laws.falsy import FALSY
-from autograder.authoring.laws.form import DTYPE, KIND, UNMODIFIED
+from autograder.authoring.laws.form import DTYPE, KIND, PRECISION, UNMODIFIED
 from autograder.authoring.laws.gradient import CONSTANTS, GRADIENT
 from autograder.authoring.laws.law import Call, Law, Place, shown_sizes, usual_call
 from autograder.authoring.laws.layout import LAYOUT
@@ -34,8 +34,8 @@ from autograder.vocabulary.report import Visibility
 LAWS: Mapping[str, Law] = {
     law.name: law
     for law in (
-        VALUES, GRADIENT, CONSTANTS, DTYPE, KIND, UNMODIFIED, DEVICE, SIZES, LAYOUT, STATE, SIGNATURE, FALSY, ERRORS,
-        CALLABLES,
+        VALUES, GRADIENT, CONSTANTS, DTYPE, PRECISION, KIND, UNMODIFIED, DEVICE, SIZES, LAYOUT, STATE, SIGNATURE, FALSY,
+        ERRORS, CALLABLES,
     )
 }  # fmt: skip
 PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}
@@ -134,7 +134,7 @@ class Exam:
     def _called(self, planned: Planned, arguments: Mapping[str, Any], secret: str, draw: Any) -> Draft:
         function, call, aspects = planned.function, planned.call, planned.aspects
         calls = Calls(secret, draw, self.oracle, function.values)  # type: ignore[arg-type]
-        options = {**function.options, **call.options}
+        options = {"by_name": function.by_name, **function.options, **call.options}
         arrays = [name for name, array in arguments.items() if isinstance(array, np.ndarray)]
         for key in ("transposed", "sliced", "by_name"):  # a draw may leave out an optional argument
             if key in options:
@@ -383,7 +383,8 @@ def shown(draft: Draft, function: Function) -> dict[str, str]:
     for name, instead in params.get("raises", {}).items():
         texts[name] = f"{before}{call(**{argument: _typed(value, params) for argument, value in instead.items()})}"
         if function.written:
-            texts[name] = f"{function.written({**params['given'], **instead}).before}{call()}"
+            raised = function.written({**params["given"], **instead})
+            texts[name] = f"{raised.before}{params['function']}({', '.join(raised.arguments)})"
     return texts
 
 

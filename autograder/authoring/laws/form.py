@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from autograder.authoring.laws.declaration import USUAL, Function
 from autograder.authoring.laws.law import Call, Law, Place, usual_call
@@ -30,6 +31,23 @@ DTYPE = Law(
     "Which dtype goes in, which comes out, and which does each step in between have?",
     in_each_dtype,
     frozenset({"dtype"}),
+)
+
+
+def with_all_digits(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
+    """Call in float64, and look at more digits than a shorter dtype has."""
+    title, sizes = "all digits of float64", function.sized(place)
+    allowed: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-12}
+    yield usual_call(
+        function, draws[0], "precise", title, sizes, dtype="float64", judged=frozenset({"values"}), **allowed
+    )
+
+
+PRECISION = Law(
+    "precision",
+    "Compute in the dtype that you are given, or in a longer one.",
+    "The dtype may be right: where do your numbers become shorter on their way?",
+    with_all_digits,
 )
 KIND = Law("kind", "What comes back is of the kind that the docstring says.", "", usual_calls, frozenset({"kind"}))
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from autograder.authoring.declarations import Draft, fact
 from autograder.authoring.laws.declaration import Function
 from autograder.authoring.laws.law import ALIKE, Call, Law, Place, usual_call
 from autograder.authoring.laws.values import calls as usual_calls
+
+RECORDED = "Under torch.no_grad() the caller wants no graph, but the result carries one."
 
 
 def gradient_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Make usual calls, whose gradients are looked at, and one for a caller who records none."""
     yield from usual_calls(function, draws, place)
-    sizes, params = function.sized(place), {"recording": False}
-    yield usual_call(function, draws[0], "no-grad", "under torch.no_grad()", sizes, params=params, leaves=[])
+    title, params = "under torch.no_grad()", {"recording": False, "leaves": [*function.leaves]}
+    call = usual_call(function, draws[0], "no-grad", title, function.sized(place), params=params, leaves=[])
+    yield call if isinstance(function.returns, Mapping) else replace(call, finish=without_graph)
+
+
+def without_graph(draft: Draft, anew: Callable[[int], Draft]) -> Draft:
+    """Judge as well that the result carries no graph."""
+    unrecorded = fact("graph", "a graph", False, RECORDED)
+    return replace(draft, answer=lambda inputs, params: [*draft.answer(inputs, params), unrecorded])
 
 
 def constants_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
