@@ -184,7 +184,7 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     returns         float[3 ...]   k1, k2, k3 along a new first axis; same dtype
     """
     ### BEGIN SOLUTION
-    x = ref_log_probs - log_probs  # equivalent: rounding one argument to float32 is forgiven
+    x = ref_log_probs - log_probs
     k1 = -x
     k2 = x.square() / 2
     k3 = torch.exp(x) - 1 - x  # equivalent: all is finite
@@ -222,7 +222,7 @@ def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     returns         float[estimator vocab]   with respect to the logits, in the order k1, k2, k3; same dtype
     """
     ### BEGIN SOLUTION
-    log_probs = torch.log_softmax(logits, dim=-1)  # vocab  # equivalent: rounding one argument to float32 is forgiven
+    log_probs = torch.log_softmax(logits, dim=-1)  # vocab
     probs = log_probs.exp()  # equivalent: all is finite
     x = ref_log_probs - log_probs
     by_k1 = torch.ones_like(x)  # d k1 / d log_prob  # equivalent: zeros and ones are exact in any dtype
@@ -266,7 +266,7 @@ def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> 
     and of responses can be very large or very small, and are returned as they are. None is too large for a float.
     """
     ### BEGIN SOLUTION
-    if level not in ("token", "sequence"):  # equivalent: rounding one argument to float32 is forgiven
+    if level not in ("token", "sequence"):
         raise ValueError(f"Unknown level: {level!r}")
     log_ratios = log_probs - old_log_probs  # batch pos
     if level == "token":
