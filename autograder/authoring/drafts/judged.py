@@ -226,27 +226,25 @@ class Judged:
         return OracleFault(f"{whose} {told}", right, *place)
 
     def _answer_of(self, name: str, names: Sequence[str], arguments: Sequence[Any]) -> Any:
-        """What an oracle says, by name where it has the same names: a call may leave out an optional argument."""
-        oracle = self._oracle(name, names)
-        if {*names} <= {*inspect.signature(oracle).parameters}:
-            return oracle(**dict(zip(names, arguments, strict=True)))
-        return oracle(*arguments)
+        """What the oracle's function of that name says, by name where it has the same names, else in order.
 
-    def _oracle(self, name: str, arguments: Sequence[str]) -> Callable[..., Any]:
-        """The function of that name in the oracle; raises Misnamed where it is none, or does not take so many."""
+        raises   Misnamed   where there is none, or it does not take so many
+        """
         found = getattr(self.oracle, name, None)
         if found is None:
             what = f"oracle.py does not define {name}, and {OWN_ORACLE} does not list {self.function}"
             others = [one for one, known in vars(self.oracle).items() if callable(known)]
             right = f"its own text, or that until then; {likely(name, others)}"
             raise Misnamed(what, right, getattr(self.oracle, "__file__", "oracle.py"), 1)
-        try:
-            inspect.signature(found).bind(*arguments)
-        except TypeError:
-            told = f"takes {inspect.signature(found)}, and the case passes {', '.join(arguments) or 'nothing'}"
-            raise self._at_oracle(name, told, "the same arguments in the same order") from None
-        oracle: Callable[..., Any] = found
-        return oracle
+        signature = inspect.signature(found)
+        for in_order, by_name in (((), dict(zip(names, arguments, strict=True))), (arguments, {})):
+            try:
+                bound = signature.bind(*in_order, **by_name)
+            except TypeError:
+                continue
+            return found(*bound.args, **bound.kwargs)
+        told = f"takes {signature}, and the case passes {', '.join(names) or 'nothing'}"
+        raise self._at_oracle(name, told, "the same arguments in the same order")
 
 
 def _plain(found: Any, function: str) -> Any:

@@ -55,7 +55,7 @@ KIND = Law("kind", "What comes back is of the kind that the docstring says.", ""
 def unmodified_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Make usual calls, and one that raises."""
     yield from usual_calls(function, draws, place)
-    for error in [*function.errors.values()][:1]:
+    for error in [*function.errors.values()][: 2 - place]:
         raises, judged = {"error": (error.instead, error.mentions, error.kind)}, frozenset({"unmodified"})
         title, sizes = "a call that raises", function.sized(place)
         yield usual_call(function, draws[0], "raising", title, sizes, raises=raises, judged=judged)

@@ -17,9 +17,10 @@ RECORDED = "Under torch.no_grad() the caller wants no graph, but the result carr
 def gradient_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Make usual calls, whose gradients are looked at, and one for a caller who records none."""
     yield from usual_calls(function, draws, place)
-    title, params = "under torch.no_grad()", {"recording": False, "leaves": [*function.leaves]}
-    call = usual_call(function, draws[0], "no-grad", title, function.sized(place), params=params, leaves=[])
-    yield call if isinstance(function.returns, Mapping) else replace(call, finish=without_graph)
+    if place == 1:
+        title, params = "under torch.no_grad()", {"recording": False, "leaves": [*function.leaves]}
+        call = usual_call(function, draws[0], "no-grad", title, function.sized(place), params=params, leaves=[])
+        yield call if isinstance(function.returns, Mapping) else replace(call, finish=without_graph)
 
 
 def without_graph(draft: Draft, anew: Callable[[int], Draft]) -> Draft:
@@ -36,7 +37,7 @@ def constants_calls(function: Function, draws: Sequence[str], place: Place) -> I
     yield from usual_calls(function, draws, place)
     sizes = function.sized(place)
     alike: dict[str, Any] = {"judged": ALIKE, "leaves": function.leaves, "constants": []}
-    for constant in function.constants:
+    for constant in function.constants if place == 1 else ():
         label = constant.replace("_", "-")
         for leaf in function.leaves:
 

@@ -9,17 +9,14 @@ from autograder.authoring.laws.law import ALIKE, Call, Law, Place, usual_call
 
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
-    """Exchange the last two axes in memory, then let every array be a slice: the answer is that of usual arrays."""
-    sizes = function.sized(place)
+    """Exchange the last two axes in memory, and let every array be a slice: the answers are that of usual arrays."""
     arrays = [name for name in function.arguments if function.is_array(name)]
-    if tables := [name for name in arrays if len(function.axes(name)) > 1]:
-        title = "arrays whose last two axes are exchanged in memory"
-        params = {"also": {"transposed": {"transposed": tables}}}
-        yield usual_call(function, draws[0], "transposed", title, sizes, params=params, judged=ALIKE)
-    if arrays:
-        params = {"also": {"sliced": {"sliced": arrays}}}
-        title = "arrays that are slices of larger ones"
-        yield usual_call(function, draws[0], "sliced", title, sizes, params=params, judged=ALIKE)
+    if arrays and place == 1:
+        tables = [name for name in arrays if len(function.axes(name)) > 1]
+        also = {"transposed": {"transposed": tables}} if tables else {}
+        params = {"also": {**also, "sliced": {"sliced": arrays}}}
+        title = "arrays that lie otherwise in memory"
+        yield usual_call(function, draws[0], "layout", title, function.sized(place), params=params, judged=ALIKE)
 
 
 LAYOUT = Law(

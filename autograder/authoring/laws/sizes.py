@@ -9,14 +9,16 @@ from autograder.authoring.laws.law import Call, Law, Place, usual_call
 
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
-    """Give each axis its least size in turn, then all of them one size, as far as they go that low."""
+    """Give each axis its least size in turn, then all of them one size, as far as they go that low: half are public."""
     lowest = function.lowest(draws[0])
-    for axis, least in lowest.items():
-        sizes = function.sized(place, **{axis: least})
-        yield usual_call(function, draws[0], f"one-{axis}" if least == 1 else f"least-{axis}", "", sizes)
+    several = {
+        f"one-{axis}" if least == 1 else f"least-{axis}": function.sized(place, **{axis: least})
+        for axis, least in lowest.items()
+    }
     if len(function.sizes) > 1:
-        equal = dict.fromkeys(function.sizes, max(2 + place, *lowest.values()))
-        yield usual_call(function, draws[0], "equal-sizes", "", equal)
+        several["equal-sizes"] = dict.fromkeys(function.sizes, max(2 + place, *lowest.values()))
+    for label, sizes in [*several.items()][place - 1 :: 2]:
+        yield usual_call(function, draws[0], label, "", sizes)
 
 
 SIZES = Law(

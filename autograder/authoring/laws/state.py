@@ -19,8 +19,10 @@ DRAWS = 8  # among which the other call is looked for whose answers all differ f
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Call with one draw's arguments, then with one of them at a time from another draw, then with all of them."""
-    call = usual_call(function, draws[0], "again", "one call after another, each of one size", function.sized(place))
-    yield replace(call, finish=functools.partial(together, function))
+    if place == 1:
+        title = "one call after another, each of one size"
+        call = usual_call(function, draws[0], "again", title, function.sized(place))
+        yield replace(call, finish=functools.partial(together, function))
 
 
 def together(function: Function, first: Draft, anew: Callable[[int], Draft]) -> Draft:
