@@ -1,27 +1,13 @@
-"""Policy gradient on the sorting task: complete the six functions below, in order.
+"""Policy gradient on the sorting task: six functions to complete, in order. README.md derives the formulas.
 
-README.md beside this file derives the formulas and says how many points each item is worth. Axis names, used
-in every shape: `batch` counts prompts, `trial` the responses to one prompt, `pos` the tokens of one response,
-`vocab` the numbers that a token can be. So `float[batch trial pos]` is one number per token of every
-response.
+Axes: `batch` counts prompts, `trial` the responses to one prompt, `pos` the tokens of one response, `vocab` the
+numbers that a token can be. `float[batch trial pos]` is one number per token of every response.
 
-Rules that hold for all six functions:
-
-- parameters keep the names that they have here: a caller may pass any of them by name;
-- no argument is modified: compute something new instead of writing into what was passed in;
-- floating dtype is kept, float32 or float64 (rewards are float32, because they start as Python numbers); the
-  floating tensors of one call share a dtype, and tokens are int64;
-- every number that comes in is finite: in tensors, in logits, and what `reward_fn` returns;
-- sizes can all differ, and any of them can be 1: say which axis you mean (`dim=-1`, `squeeze(-1)`, einops
-  names);
-- a tensor need not be contiguous, and those of `generate_responses` are not: `reshape` works where `view`
-  refuses.
-
-Check your work at any time, in this folder:
-
-    python -m autograder check                    every item, with points
-    python -m autograder check --item NAME        one item, by the name that the first command shows
-    pytest                                        the same checks as tests
+House rules, for all six: names, order and defaults of parameters as given; no argument modified; any sizes, 1 too, and
+any layout in memory (`reshape` works where `view` refuses). The dtype of the numbers that come in is kept, float32 or
+float64, with no shorter one on the way. Log-probabilities can be very negative, and six digits must be right then, too.
+What is called constant gets no gradient, whatever graph it carries. Modes are exact words; the message of the
+ValueError for any other holds it. No call depends on earlier ones or changes what they returned.
 """
 
 from __future__ import annotations
@@ -52,15 +38,13 @@ def compute_reward(prompts: Tensor, responses: Tensor, reward_fn: Reward) -> Ten
 
         rewards[i, j] = reward_fn(prompt i, response j to prompt i)
 
-    prompts     int[batch prompt_pos]
-    responses   int[batch trial pos]   `pos` may be longer or shorter than `prompt_pos`
-    reward_fn   takes (prompt, response) in this order, both plain lists of ints, and returns a number, an int
-                of at most 64 bits or a float
-    returns     float32[batch trial]   what reward_fn returned, fractions and signs kept; requires no grad
+    Call `reward_fn(prompt, response)` exactly once per response, also where two are equal, with plain lists of ints
+    made for that call. If it raises, let that exception through as it is.
 
-    Call `reward_fn(prompt, response)` exactly once per response, also where two responses are equal, with
-    lists made for that call: a reward that uses sets, dictionaries or `.count` is silently wrong on tensors.
-    If `reward_fn` raises, let that exception through as it is (StopIteration is not asked for).
+    prompts     int[batch prompt_pos]
+    responses   int[batch trial pos]
+    reward_fn   takes its two arguments by position and returns an int or a float
+    returns     float32[batch trial]   what reward_fn returned; requires no grad
     """
     raise NotImplementedError("compute_reward")
 
@@ -68,24 +52,21 @@ def compute_reward(prompts: Tensor, responses: Tensor, reward_fn: Reward) -> Ten
 def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
     """Return the deltas: the numbers that multiply the gradient of each response's log-probability.
 
-    With mean, std and max taken over the responses to one prompt (the trial axis):
+    With mean, std and max taken over the responses to one prompt:
 
         rewards              delta = r
         centered_rewards     delta = r - mean(r)
         normalized_rewards   delta = (r - mean(r)) / (std(r) + EPS)
         max_rewards          delta = r where r == max(r), else 0
 
-    std is the sample standard deviation (it divides by the number of responses minus 1). However small or
-    large it is, the formula holds: nothing is clipped, rounded or replaced (an equal form will do if it is as exact
-    in float32). Where all rewards of a prompt agree, centered and normalized deltas are 0 up to rounding, also
-    rounding that was divided by EPS. In max_rewards every response that ties for the maximum keeps its reward, also
-    when that reward is negative; one that is only nearly as good gets 0.
+    std is the sample standard deviation (it divides by the number of responses minus 1). However small or large it is,
+    the formula holds: nothing is clipped, rounded or replaced. In max_rewards every response that ties for the maximum
+    keeps its reward, also a negative one.
 
-    rewards   float[batch trial]   one scalar per response; not modified
-    mode      one of the four names above
-    returns   float[batch trial]   same dtype as rewards; mode rewards may return the argument itself
-    raises    ValueError           any other mode (name it in the message); normalized_rewards with one
-                                   response to each prompt. The other modes take a single response.
+    rewards   float[batch trial]
+    mode      one of these four
+    returns   float[batch trial]
+    raises    ValueError   unknown mode; normalized_rewards with one response to each prompt
     """
     raise NotImplementedError("compute_deltas")
 
@@ -97,14 +78,10 @@ def compute_log_probs(prompts: Tensor, responses: Tensor, model: nn.Module) -> T
 
     prompts     int[batch prompt_pos]
     responses   int[batch trial pos]
-    model       maps int[batch prompt_pos] to logits float[batch pos vocab]; pos k scores response token k
-    returns     float[batch trial pos]   natural logarithms in the dtype of the logits; connected to the model
+    model       maps int[batch prompt_pos] to logits float[batch pos vocab]
+    returns     float[batch trial pos]   natural logarithms; connected to the model, whether it is in training or not
 
-    This is where the gradient enters: no `torch.no_grad`, no `detach`, whether the model is in training or in
-    evaluation. The logits depend on the prompt alone, so one call of the model can serve all responses (advice:
-    calls of the model are not counted). Leave the model as it is, its accumulated gradients included: no
-    `eval()`, not even around the call, no copy. Log-probabilities can be very negative, and must still be right
-    then.
+    Leave the model as it is, its accumulated gradients included: no `eval()`, not even around the call, no copy.
     """
     raise NotImplementedError("compute_log_probs")
 
@@ -125,20 +102,15 @@ def compute_loss(
         clipped     loss = -mean(min(ratio * delta, clip(ratio, 1 - epsilon, 1 + epsilon) * delta))
 
     log_probs       float[batch trial pos]   of the policy being trained; the loss is differentiable in it
-    deltas          float[batch trial]       constants, whatever graph they carry; not modified
-    mode            one of the three names above
-    old_log_probs   float[batch trial pos]   of the policy that sampled the responses; constants, whatever
-                                             graph they carry; naive needs none, and ignores them if given
+    deltas          float[batch trial]       constants
+    mode            one of these three
+    old_log_probs   float[batch trial pos]   of the policy that sampled, constants; naive ignores them
     epsilon         half-width of the clipping interval; 0 is a value like any other
-    returns         float[]                  a scalar tensor, dtype of log_probs
-    raises          ValueError               any other mode (name it in the message); unclipped or clipped
-                                             without old_log_probs
+    returns         float[]
+    raises          ValueError               unknown mode; unclipped or clipped without old_log_probs
 
-    The minimum is taken token by token, after multiplying by delta and before the mean. Responses with delta 0
-    count in the mean; where all deltas are 0 the loss is 0 and can be differentiated like any other.
-    Log-probabilities can be very negative and ratios very large or small; nothing but the ratio in mode clipped
-    is limited. Two things are never asked: ratios beyond the range of the dtype, and the slope exactly at
-    1 - epsilon and 1 + epsilon.
+    Responses with delta 0 count in the mean; where all deltas are 0 the loss is 0 and can be differentiated. Ratios can
+    be very large or small; nothing is limited but the ratio in mode clipped.
     """
     raise NotImplementedError("compute_loss")
 
@@ -150,15 +122,12 @@ def compute_kl_penalty(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
 
         k3 = exp(x) - x - 1
 
-    summed over pos, then averaged over batch and trial.
+    summed over pos, then averaged over batch and trial. However near or far the two are, the formula holds: x is not
+    limited.
 
     log_probs       float[batch trial pos]   of the policy being trained; the penalty is differentiable in it
-    ref_log_probs   float[batch trial pos]   of the reference model; constants, whatever graph they carry
-    returns         float[]                  a scalar tensor, dtype of log_probs; up to rounding it is never
-                                             negative, and 0 where the two agree
-
-    However near or far the two are, the formula holds for as long as the dtype holds exp(x): x is not limited.
-    Log-probabilities can be very negative, and must still be right then.
+    ref_log_probs   float[batch trial pos]   of the reference model, constants
+    returns         float[]
     """
     raise NotImplementedError("compute_kl_penalty")
 
@@ -186,40 +155,29 @@ def run_policy_gradient(
     1. `torch.manual_seed(seed)`, once;
     2. `model = Model(...)` with vocab_size = largest prompt token + 1 (a Python int), embedding_dim =
        EMBEDDING_DIM, prompt_length = response_length = number of tokens in one prompt;
-    3. `torch.optim.Adam` with `lr=learning_rate` over the parameters of this model and no others.
+    3. `torch.optim.Adam` with `lr=learning_rate` over the parameters of this model, kept to the end as it is.
 
     Each epoch (counted from 0; loop over `progress_bar(range(num_epochs), progress)`), in this order:
 
-    1. if kl_penalty is not 0 (it may be negative) and epoch is a multiple of compute_ref_model_period (epoch 0
-       is): the reference model becomes a deep copy of the model as it is now;
+    1. if kl_penalty is not 0 and epoch is a multiple of compute_ref_model_period (0 is): the reference model becomes
+       a deep copy of the model as it is now;
     2. sample once: `generate_responses(prompts, model, num_responses)`;
     3. rewards of these responses, then their deltas, each computed once;
-    4. log-probabilities that stay constant for the epoch, computed once and without a graph (`torch.no_grad()`
-       is the usual way): the reference model's if kl_penalty is not 0, and the current model's (old_log_probs)
-       if loss_mode is not "naive";
-    5. num_steps_per_epoch inner steps on the same responses.
+    4. log-probabilities that stay constant for the epoch, computed once and without a graph: the reference
+       model's if kl_penalty is not 0, and the current model's (old_log_probs) if loss_mode is not "naive";
+    5. num_steps_per_epoch inner steps on the same responses, also where all deltas are 0: nothing ends early.
 
     Each inner step: log-probabilities of the model as it is now, computed once; the loss, with old_log_probs and
     epsilon handed on; plus `kl_penalty * compute_kl_penalty(...)` if kl_penalty is not 0; append a record; then
-    clear the gradients, backpropagate, and let Adam step.
+    clear the gradients, backpropagate, and let Adam step. The model stays in training mode.
 
-    Every epoch and every inner step is done, also where all deltas or the loss are 0: nothing ends early. Between
-    backpropagation and step, gradients are left as they are; Adam is made once and keeps its learning rate. The
-    model stays in training mode; the reference may be frozen or in evaluation. Not graded: a loop without the
-    bar, a constant of point 4 that is computed where it is not needed, old log-probs that are those of the first
-    inner step, detached, a tuple of records instead of a list, gradients that are cleared earlier in a step, and any
-    other order that changes no number.
+    A record is `Record(epoch, step, loss, mean_reward)`: step counts inner steps over the whole run, from 0; loss is
+    the whole loss before the update, mean_reward the mean of this epoch's rewards, both as Python floats.
 
-    A record is `Record(epoch, step, loss, mean_reward)`: step counts inner steps over the whole run (epoch *
-    num_steps_per_epoch + inner step, from 0); loss is the whole loss before the update, mean_reward the mean
-    of this epoch's rewards (not deltas), both as Python floats.
-
-    prompts   list of equally long lists of ints; make an int64 tensor int[batch pos] of it once, with every
-              prompt in its place, also one that occurs twice
+    prompts   equally long lists of ints; make an int64 tensor int[batch pos] of them, in their order, equal ones too
     returns   PolicyGradientRun(model, records)   the model as it is after the last step
 
-    Call your other five functions, `Model` and `generate_responses` by these names: the grader puts stand-ins in
-    their place, so that a mistake in one of them costs no points here. (A second name for one of them is fine.)
-    Draw no other random numbers: no second seeding, no new `Model` later on, no extra sampling.
+    Call your other five functions, `Model` and `generate_responses` by these names: the grader puts stand-ins in their
+    place. Draw no other random numbers: no second seeding, no new `Model`, no extra sampling.
     """
     raise NotImplementedError("run_policy_gradient")

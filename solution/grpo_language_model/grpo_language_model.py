@@ -1,23 +1,13 @@
-"""GRPO on a language model: complete the five functions below, in order.
+"""GRPO on a language model: five functions to complete, in order.
 
-README.md beside this file derives the formulas and says how many points each item is worth. Axis names, used
-in every shape: `prompt` counts prompts, `trial` the responses to one prompt, `batch` all responses (those to
-one prompt stand next to each other), `pos` positions in a sequence of tokens, `vocab` the tokens there are.
+Axes: `prompt` counts prompts, `trial` the responses to one prompt, `batch` all responses (those to one prompt stand
+next to each other), `pos` positions in a sequence of tokens, `vocab` the tokens there are.
 
-Rules that hold for all five functions:
-
-- no argument is modified: compute something new instead of writing into what was passed in (`grpo_step` and
-  `train` change the model's parameters, with their `.grad` and the optimizer's state, and `train` the model's mode);
-- floating dtype is kept, and results are on the device of what they are made from; compute in the dtype that you
-  are given, or in a longer one;
-- sizes can all differ, and any of them can be 1, but none is 0: say which axis you mean;
-- names of modes and the like are exact, capitals and blanks too.
-
-Check your work at any time, in this folder:
-
-    python -m autograder check                    every item, with points
-    python -m autograder check --item NAME        one item, by the name that the first command shows
-    pytest                                        the same checks as tests
+House rules, for all five: names, order and defaults of parameters as given; no argument modified (but the model and
+the optimizer, by `grpo_step` and `train`); any sizes, 1 too, and any layout in memory. The dtype of the numbers that
+come in is kept, with no shorter one on the way, and so is their device. Six digits count. What is called constant gets
+no gradient, whatever graph it carries. Modes are exact words; the message of the ValueError for any other holds it. No
+call depends on earlier ones or changes what they returned.
 """
 
 from __future__ import annotations
@@ -53,24 +43,19 @@ def compute_response_log_probs(
 
         log_probs[b, k] = log softmax(logits[b, prompt_length + k - 1])[ input_ids[b, prompt_length + k] ]
 
-    The logits at one position predict the token at the next. The first response token is predicted at the last
-    position of the prompt; what the last position predicts is not in the sequence.
-
     model            model(input_ids=..., attention_mask=...).logits is float[batch pos vocab]
     input_ids        int64[batch pos]   padding, prompt, response, padding
     attention_mask   int64[batch pos]   1 for the tokens of prompt and response, 0 for padding
-    prompt_length    positions before the first response token, padding included; at least 1
+    prompt_length    positions before the first response token, padding included
     reduction        "none": float[batch response_pos], 0 for a token whose attention_mask is 0, whatever the
                      logits are that predict it
                      "sum": float[batch], the log-probability of each whole response
-    returns          natural logarithms in the dtype of the logits; connected to the model's parameters wherever
-                     the caller records gradients, and nowhere else
-    raises           ValueError         unknown reduction; the message holds what was given
+    returns          natural logarithms; connected to the model's parameters wherever the caller records gradients,
+                     and nowhere else
+    raises           ValueError         unknown reduction
 
-    The end token is part of the response: stopping is an action too. attention_mask alone says what is padding: any
-    id of the vocabulary can stand there, and any can be a token. This is the pass that gradients flow through: no
-    `torch.no_grad`, no `detach`. Call the model once, with those two keywords and nothing else, as it is: no
-    `train()`, no `eval()`, no `zero_grad()`, no copy. The last position of both can be left out.
+    attention_mask alone says what is padding: any id can be a token. Call the model once, with those two keywords and
+    nothing else, as it is: no `train()`, no `eval()`, no `zero_grad()`, no copy.
     """
     ### BEGIN SOLUTION
     if reduction not in ("sum", "none"):
@@ -89,21 +74,17 @@ def compute_response_log_probs(
 def group_advantages(rewards: Tensor, mode: str = "mean_std") -> Tensor:
     """Return the advantage of each response: its reward, compared with the others' of its group.
 
-    With mean and std taken over the responses to one prompt (the trial axis):
+    With mean and std taken over the responses to one prompt:
 
         mean            r - mean(r)
         mean_std        (r - mean(r)) / (std(r) + EPS)
         leave_one_out   r - mean of the rewards of the *other* responses to the same prompt
 
-    std is the sample standard deviation (it divides by the number of responses minus 1). Where all rewards of a
-    group are equal its advantages are 0, up to rounding; a response alone has the advantage 0 in mode mean. Rewards
-    that nearly agree are no special case: there is no threshold.
+    std is the sample standard deviation. Rewards that nearly agree are no special case: there is no threshold.
 
-    rewards   float[prompt trial]   not modified
-    mode      one of the three names above
-    returns   float[prompt trial]   same dtype as rewards
-    raises    ValueError            unknown mode (the message holds what was given); mean_std or leave_one_out with
-                                    one response per prompt
+    rewards   float[prompt trial]
+    returns   float[prompt trial]
+    raises    ValueError            unknown mode; mean_std or leave_one_out with one response per prompt
     """
     ### BEGIN SOLUTION
     if mode not in ("mean", "mean_std", "leave_one_out"):
@@ -146,21 +127,20 @@ def grpo_loss(
         sequence_mean     mean over responses of (sum over the response's tokens / number of its tokens)
         constant_length   sum over all tokens / (number of responses * max_length)
 
-    log_probs        float[batch pos]   of the policy being trained; the loss is differentiable in it
-    old_log_probs    float[batch pos]   of the policy that sampled
-    advantages       float[batch]
-    mask             int64[batch pos]   1 for a response's tokens; what stands at a 0 must not matter, neither to the
-                                        loss nor to its gradient, and can be infinite or nan
-    kl_coefficient   weight of the penalty; ref_log_probs is needed, and used, only where it is not 0
-    ref_log_probs    float[batch pos]   of the reference model
+    log_probs        float[batch pos]   of the policy being trained, differentiable
+    old_log_probs    float[batch pos]   of the policy that sampled, constants
+    advantages       float[batch]       constants
+    mask             int64[batch pos]   1 for a response's tokens; what stands at a 0, also infinity or nan, matters
+                                        neither to the loss nor to its gradient
+    kl_coefficient   ref_log_probs is needed, and used, only where it is not 0
+    ref_log_probs    float[batch pos]   of the reference model, constants
     max_length       int, for constant_length alone
-    returns          float[]            a scalar tensor, dtype of log_probs
-    raises           ValueError         unknown normalization (the message holds what was given); constant_length
-                                        without max_length; a kl_coefficient other than 0 without ref_log_probs
+    returns          float[]
+    raises           ValueError         unknown normalization; constant_length without max_length; a kl_coefficient
+                                        other than 0 without ref_log_probs
 
-    old_log_probs, ref_log_probs and advantages are constants, whatever graph they carry. A response without any
-    token adds 0 to the sum and counts as a response. Only the ratio is clipped, and only as above: large ratios and
-    penalties stay what they are, as long as no exponential overflows.
+    A response without any token adds 0 to the sum and counts as a response. Nothing but the ratio is
+    clipped. Log-probabilities can be very negative.
     """
     ### BEGIN SOLUTION
     if normalization not in ("token_mean", "sequence_mean", "constant_length"):
@@ -213,22 +193,18 @@ def grpo_step(
 
     1. advantages of the rewards in `advantage_mode`, one per response of the batch;
     2. log-probabilities of the responses' tokens (reduction "none") under the model as it is now;
-    3. the loss; where old_log_probs is None, this is the first update on the rollout, and the policy that
-       sampled is the policy now: its log-probabilities are those of 2., detached, without a second pass;
+    3. the loss; where old_log_probs is None, those of 2. take their place, detached, without a second pass;
     4. clear the gradients, backpropagate, clip them with `torch.nn.utils.clip_grad_norm_(model.parameters(),
        max_grad_norm)`, and let the optimizer step: once a call, whatever the rewards are.
 
-    optimizer       of all parameters of the model, in one group or in several
     rollout         its attention_mask from prompt_length on is the mask of the loss
     rewards         float[prompt trial]
     old_log_probs   float[batch response_pos]   of the policy that sampled, or None
-    ref_log_probs   float[batch response_pos]   of the reference model; needed where kl_coefficient is not 0
-    returns         float                       a Python number
+    ref_log_probs   float[batch response_pos]   of the reference model
+    returns         float
 
-    Clearing can come anywhere before backpropagating, by the optimizer or by the model, and may leave None or 0. Hand
-    all options on, as they are; ref_log_probs can be left out where kl_coefficient is 0. Call your other functions by
-    their names: the grader puts stand-ins in their place, so that a mistake in one of them costs no points here. Leave
-    the model's train/eval flag as it is, from the first line to the last.
+    Hand all options on, as they are. Call your other functions by their names: the grader puts stand-ins in their
+    place. Never switch the model's train/eval flag.
     """
     ### BEGIN SOLUTION
     # equivalent: a longer dtype inside is allowed
@@ -280,31 +256,26 @@ def train(
     Before training, in this order:
 
     1. `torch.manual_seed(seed)`, once;
-    2. `model.eval()`, once: dropout stays off to the end and after it, since the policy that is scored must be the
-       policy that sampled;
+    2. `model.eval()`, once: dropout stays off to the end and after it;
     3. `torch.optim.Adam` with `lr=learning_rate` over the model's parameters, kept to the end as it is;
-    4. if kl_coefficient is not 0, the reference model: a deep copy of the model as it is now, kept to the end,
-       frozen or not.
+    4. if kl_coefficient is not 0, the reference model: a deep copy of the model as it is now, kept to the end.
 
     Each step (from 0; loop over `progress_bar(problem_batches(problems, num_steps, num_prompts, seed), progress,
     num_steps)`), in this order:
 
     1. sample once: `sample_rollout(model, tokenizer, <the step's problems>, num_responses, max_new_tokens)`;
     2. rewards: `score_rollout(rollout, reward_fn)`;
-    3. log-probabilities that stay constant for the step, computed once, however many inner steps there are, and
-       under `torch.no_grad()`, token by token: the current model's (old_log_probs), and the reference model's if
-       kl_coefficient is not 0, in either order;
-    4. num_inner_steps calls of grpo_step on the same rollout, whatever its rewards are, with all options handed on
-       and max_new_tokens as max_length; after each, a record.
+    3. log-probabilities that stay constant for the step, computed once and under `torch.no_grad()`, token by token: the
+       current model's (old_log_probs), and the reference model's if kl_coefficient is not 0;
+    4. num_inner_steps calls of grpo_step on the same rollout, whatever its rewards are, with all options, and
+       max_new_tokens as max_length; after each, a record.
 
-    The first of a step's calls of grpo_step may get None for old_log_probs, which comes to the same. A record is
-    `Record(step, inner_step, loss, mean_reward, response_length)`: the loss that grpo_step returned, the mean of the
-    rollout's rewards as a Python float, and `mean_response_length(rollout)`.
+    A record is `Record(step, inner_step, loss, mean_reward, response_length)`: the loss that grpo_step returned, the
+    mean of the rollout's rewards as a Python float, `mean_response_length(rollout)`.
 
     returns   TrainingRun(model, records)
 
-    Draw no other random numbers. Call your other functions, and what is imported from addition_task, by these
-    names: the grader puts stand-ins in their place.
+    Draw no other random numbers. Call your other functions, and what is imported from addition_task, by these names.
     """
     ### BEGIN SOLUTION
     torch.manual_seed(seed)  # equivalent: only the terminal shows it; a reward depends on problem and response alone
