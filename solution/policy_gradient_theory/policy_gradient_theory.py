@@ -109,8 +109,8 @@ def mean_baseline_backfires() -> tuple[Tensor, Tensor]:
 def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, baseline: str) -> Tensor:
     """Return what a group's gradient estimate is on average, over all groups that the policy could sample.
 
-    A group is group_size independent draws from probs. With r their rewards and s their scores, the estimate of one
-    group is
+    A group is group_size independent draws from probs. With r their rewards and s their scores (rows of
+    `score_table`), the estimate of one group is
 
         1/G * sum over i of  (r[i] - b[i]) * s[i]
 
@@ -271,7 +271,7 @@ def clipped_objective(ratios: Tensor, advantages: Tensor, epsilon: float) -> tup
 
 
 def length_weights(lengths: Tensor, normalization: str, max_length: int | None = None) -> Tensor:
-    """Return the factor that every token of a response has in the loss of its batch, which is a
+    """Return the factor that every token of a response has in the loss of its batch:
 
         token_mean        sum over all tokens / number of all tokens
         sequence_mean     mean over responses of (sum over its tokens / number of its tokens)
