@@ -1,30 +1,13 @@
 """Policy gradients, worked out: complete the twenty-four functions below, in any order.
 
-README.md beside this file derives the formulas and says how many points each item is worth. The first ten
-functions are about estimators, the next ten about objectives and rewards, the last four about what newer methods
-change. Axis names, used in every shape:
-`action` counts what a policy can do, and is called `logit` or `vocab` where it indexes logits; `param` counts
-parameters, `batch` and `pos` samples and their tokens, `prompt` and `trial` groups and their responses.
+Axes: `action` counts what a policy can do, and is `logit` or `vocab` where it indexes logits; `param` parameters,
+`batch` and `pos` samples and their tokens, `prompt` and `trial` groups and their responses, two or more.
 
-Rules that hold for all functions:
-
-- no argument is modified: compute something new instead of writing into what was passed in;
-- floating dtype is kept: float32 in, float32 out, and the same with float64; all floating tensors of a call have
-  the same dtype;
-- sizes can all differ, and an axis of size 1 is one too: say which axis you mean;
-- a call depends on nothing but its arguments, and what it returned stays what it was: remember nothing;
-- names such as "group_mean" are spelt exactly so, and any other text is unknown. An error message that has to name
-  what was given contains it as it was given.
-
-Expectations here are exact: a policy with a handful of actions can be summed over. Nothing is sampled. Rounding is
-forgiven. A float[] is a tensor without axes, or a Python number; a float may be an int. Whether a result carries a
-graph does not matter, but for `repaired_grpo_loss`; nor does it whether an argument requires a gradient afterwards.
-
-Check your work at any time, in this folder:
-
-    python -m autograder check                    every item, with points
-    python -m autograder check --item NAME        one item, by the name that the first command shows
-    pytest                                        the same checks as tests
+House rules, for all functions: names, order and defaults of arguments as given; no argument changed; float32 in,
+float32 out, and the same with float64; axes of any size, 1 too, in any memory layout; a call depends on its arguments
+alone, and what it returned stays as it was. Results are exact: nothing is sampled, and rounding is forgiven. Policies
+are positive, down to 1e-13, and sum to 1. A float[] is a tensor without axes, or a Python number. Names such as
+"group_mean" are exact: any other is unknown, and the message of its ValueError holds it as given.
 """
 
 from __future__ import annotations
@@ -44,8 +27,8 @@ def score_table(probs: Tensor) -> Tensor:
 
         table[a, j] = d log softmax(logits)[a] / d logits[j]
 
-    probs     float[action]         softmax(logits): positive, also 1e-13, none nearly 1, sums to 1
-    returns   float[action logit]   row a belongs to action a; same dtype as probs
+    probs     float[action]         softmax(logits)
+    returns   float[action logit]
     """
     raise NotImplementedError("score_table")
 
@@ -55,10 +38,8 @@ def reinforce_gradient(logits: Tensor, token: int, reward: float) -> Tensor:
 
         loss = -reward * log softmax(logits)[token]
 
-    logits    float[vocab]   of any size, also in the hundreds and far apart
-    token     int            the token that was sampled, however unlikely it was
-    reward    float          what it earned: any number, of either sign
-    returns   float[vocab]   same dtype as logits; following it downhill makes a token that earned more likely
+    logits    float[vocab]   also in the hundreds and far apart
+    returns   float[vocab]
     """
     raise NotImplementedError("reinforce_gradient")
 
@@ -69,11 +50,10 @@ def estimator_moments(probs: Tensor, scores: Tensor, rewards: Tensor, baseline: 
         estimate(a) = (rewards[a] - baseline) * scores[a]            with probability probs[a]
         variance    = E[ |estimate - mean|^2 ]                       summed over parameters
 
-    probs      float[action]         positive, sums to 1
+    probs      float[action]
     scores     float[action param]   the gradient of each action's log-probability: their expectation is 0
-    rewards    float[action]         any numbers
-    baseline   float                 any number, of either sign
-    returns    (mean float[param], variance float[]), a tuple: exact, same dtype as probs
+    rewards    float[action]
+    returns    (mean float[param], variance float[]), a tuple
     """
     raise NotImplementedError("estimator_moments")
 
@@ -81,11 +61,10 @@ def estimator_moments(probs: Tensor, scores: Tensor, rewards: Tensor, baseline: 
 def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
     """Return the baseline for which the estimate of `estimator_moments` has the least variance.
 
-    probs     float[action]         positive, sums to 1
-    scores    float[action param]   the gradient of each action's log-probability: their expectation is 0, and they
-                                    can all be small, as a millionth is, but not all 0
-    rewards   float[action]         any numbers
-    returns   float[]               same dtype as probs
+    probs     float[action]
+    scores    float[action param]   can all be small, as a millionth is, but not all 0
+    rewards   float[action]
+    returns   float[]
     """
     raise NotImplementedError("optimal_baseline")
 
@@ -93,13 +72,11 @@ def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
 def mean_baseline_backfires() -> tuple[Tensor, Tensor]:
     """Return a policy and rewards for which the baseline E[R] gives a larger variance than no baseline.
 
-    The policy is a softmax over its actions and the parameters are its logits, so the scores are those of
-    `score_table`. There are many answers, and any of them is right.
+    The policy is a softmax over its actions, and the parameters are its logits. Larger means larger by one percent or
+    more.
 
-    Larger means larger by one percent or more.
-
-    returns   (probs float[action], rewards float[action]), a tuple of two tensors, float32 or float64: two actions
-              or more, up to 1000, every probability above 0, and their sum 1, to six decimals
+    returns   (probs float[action], rewards float[action]), a tuple of two tensors, float32 or float64: 2 to 1000
+              actions
     """
     raise NotImplementedError("mean_baseline_backfires")
 
@@ -107,8 +84,8 @@ def mean_baseline_backfires() -> tuple[Tensor, Tensor]:
 def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, baseline: str) -> Tensor:
     """Return what a group's gradient estimate is on average, over all groups that the policy could sample.
 
-    A group is group_size independent draws from probs. With r their rewards and s their scores (the gradients of
-    their log-probabilities with respect to the logits), the estimate of one group is
+    A group is group_size independent draws from probs. With r their rewards and s their scores (rows of
+    `score_table`), the estimate of one group is
 
         1/G * sum over i of  (r[i] - b[i]) * s[i]
 
@@ -116,12 +93,11 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
         group_mean      b[i] = mean of all rewards of the group
         leave_one_out   b[i] = mean of the rewards of the other G - 1
 
-    probs        float[action]   softmax(logits): positive, sums to 1
-    rewards      float[action]   what each action earns
+    probs        float[action]   softmax(logits)
+    rewards      float[action]
     group_size   int             G, at least 1, and small enough to go through every group
-    baseline     str             one of the three names above
-    returns      float[action]   exact, same dtype as probs; for a group of one too, but under leave_one_out
-    raises       ValueError      unknown baseline (name it in the message); leave_one_out with a group of one
+    returns      float[action]
+    raises       ValueError      unknown baseline; leave_one_out with a group of one
     """
     raise NotImplementedError("expected_group_gradient")
 
@@ -133,11 +109,9 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
 
         k1 = -x            k2 = x^2 / 2            k3 = e^x - 1 - x
 
-    Near x = 0, k3 is asked for with the digits that this formula has.
-
-    log_probs       float[...]     what the policy gives to samples of its own; any shape
-    ref_log_probs   float[...]     what the reference gives to them; x may be as large as a finite e^x allows
-    returns         float[3 ...]   k1, k2, k3 along a new first axis; same dtype
+    log_probs       float[...]     any shape
+    ref_log_probs   float[...]     near or far
+    returns         float[3 ...]   k1, k2, k3 along a new first axis
     """
     raise NotImplementedError("kl_estimates")
 
@@ -145,10 +119,9 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
 def kl_moments(probs: Tensor, ref_probs: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and variance of k1, k2 and k3 over samples of the policy.
 
-    probs       float[action]   the policy, which samples: positive, also 1e-13, sums to 1
-    ref_probs   float[action]   the reference: likewise
-    returns     (mean float[estimator], variance float[estimator]), a tuple: exact, in the order k1, k2, k3; same
-                dtype
+    probs       float[action]   the policy, which samples
+    ref_probs   float[action]   the reference
+    returns     (mean float[estimator], variance float[estimator]), a tuple, in the order k1, k2, k3
     """
     raise NotImplementedError("kl_moments")
 
@@ -156,12 +129,12 @@ def kl_moments(probs: Tensor, ref_probs: Tensor) -> tuple[Tensor, Tensor]:
 def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     """Return the gradient that k1, k2 and k3 give on average when they are used as a loss.
 
-    That is how training uses them: sample an action, hold it fixed, and differentiate the estimate at that
-    action. The action is drawn from softmax(logits); the average is over actions, after differentiating.
+    Sample an action from softmax(logits), hold it fixed, and differentiate the estimate at that action. The average is
+    over actions, after differentiating.
 
-    logits          float[vocab]             up to some tens apart; they are no log-probabilities yet
-    ref_log_probs   float[vocab]             log-probabilities of the reference, constants
-    returns         float[estimator vocab]   with respect to the logits, in the order k1, k2, k3; same dtype
+    logits          float[vocab]             no log-probabilities yet
+    ref_log_probs   float[vocab]             constants
+    returns         float[estimator vocab]   with respect to the logits, in the order k1, k2, k3
     """
     raise NotImplementedError("kl_expected_gradients")
 
@@ -171,10 +144,10 @@ def group_mean_standard_error(probs: Tensor, rewards: Tensor, group_sizes: Tenso
 
     That is the standard deviation of the mean of G independent rewards, for each G.
 
-    probs         float[outcome]   how likely each reward is: 0 or more, sums to 1
-    rewards       float[outcome]   any numbers
-    group_sizes   int[size]        each at least 1, in any order
-    returns       float[size]      exact, same dtype as probs
+    probs         float[outcome]   can be 0
+    rewards       float[outcome]
+    group_sizes   int[size]
+    returns       float[size]
     """
     raise NotImplementedError("group_mean_standard_error")
 
@@ -185,14 +158,13 @@ def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> 
         token      w[b, t] = p(token t) / p_old(token t)
         sequence   w[b]    = p(response b) / p_old(response b), of all the response's tokens together
 
-    log_probs       float[batch pos]   log-probability of every sampled token under the policy
-    old_log_probs   float[batch pos]   the same under the policy that sampled
-    level           str                "token" or "sequence"
-    returns         float[batch pos] for tokens, float[batch] for sequences; same dtype as log_probs
-    raises          ValueError         unknown level (name it in the message)
+    log_probs       float[batch pos]   of every sampled token under the policy
+    old_log_probs   float[batch pos]   under the policy that sampled
+    returns         float[batch pos] for tokens, float[batch] for sequences
+    raises          ValueError         unknown level
 
-    A response of 400 tokens has a probability that no float can hold, and a weight that any can. Weights of tokens
-    and of responses can be very large or very small, and are returned as they are. None is too large for a float.
+    A response of 400 tokens has a probability that no float can hold, and a weight that any can. Weights can be very
+    large or very small.
     """
     raise NotImplementedError("importance_weights")
 
@@ -203,31 +175,27 @@ def clipped_objective(ratios: Tensor, advantages: Tensor, epsilon: float) -> tup
         objective = min(ratio * A, clip(ratio, 1 - epsilon, 1 + epsilon) * A)          A the token's advantage
         slope     = d objective / d log_prob                                           where ratio = exp(log_prob - c)
 
-    The slope is what an update feels: it is 0 where the minimum no longer depends on the log-probability. At a
-    ratio of exactly 1 - epsilon or 1 + epsilon it is not 0 yet: there it is ratio * A, as inside the interval. Such
-    ratios are asked for only where float32 and float64 agree on the border, as for 0.25.
+    The slope is 0 where the minimum no longer depends on the log-probability. At a ratio of exactly 1 - epsilon or
+    1 + epsilon it is ratio * A, as inside the interval.
 
-    ratios       float[token]            positive, of any size
-    advantages   float[token]            of both signs, never 0
-    epsilon      float                   above 0
-    returns      (objective, slope), a tuple: float[token] each, same dtype as ratios
+    ratios       float[token]
+    advantages   float[token]   never 0
+    returns      (objective, slope), a tuple: float[token] each
     """
     raise NotImplementedError("clipped_objective")
 
 
 def length_weights(lengths: Tensor, normalization: str, max_length: int | None = None) -> Tensor:
-    """Return the factor that every token of a response has in the loss of its batch.
+    """Return the factor that every token of a response has in the loss of its batch:
 
-        token_mean        the loss is a sum over all tokens / number of all tokens
-        sequence_mean     the loss is a mean over responses of (sum over its tokens / number of its tokens)
-        constant_length   the loss is a sum over all tokens / (number of responses * max_length)
+        token_mean        sum over all tokens / number of all tokens
+        sequence_mean     mean over responses of (sum over its tokens / number of its tokens)
+        constant_length   sum over all tokens / (number of responses * max_length)
 
-    lengths         float[batch]    number of tokens of each response: whole numbers, at least 1
-    normalization   str             one of the three names above
-    max_length      int             at least 1; needed, and used, for constant_length alone, and no limit to lengths
-    returns         float[batch]    one factor per response, which all its tokens share; same dtype as lengths
-    raises          ValueError      unknown normalization (name it in the message); constant_length without
-                                    max_length
+    lengths      float[batch]   tokens of each response
+    max_length   int            for constant_length alone, and no limit to lengths
+    returns      float[batch]
+    raises       ValueError     unknown normalization; constant_length without max_length
     """
     raise NotImplementedError("length_weights")
 
@@ -235,17 +203,15 @@ def length_weights(lengths: Tensor, normalization: str, max_length: int | None =
 def group_advantages(rewards: Tensor, mode: str) -> Tensor:
     """Return the advantage of each response: its reward, compared with those of its group.
 
-    With mean and std taken over the responses to one prompt (the trial axis):
+    With mean and std taken over the responses to one prompt:
 
         mean                  r - mean(r)
         mean_std              (r - mean(r)) / (std(r) + EPS)     the sample's std: divides by trials - 1
         mean_population_std   (r - mean(r)) / (std(r) + EPS)     the population's std: divides by trials
 
-    rewards   float[prompt trial]   at least two responses to a prompt
-    mode      str                   one of the three names above
-    returns   float[prompt trial]   same dtype as rewards; 0 throughout where a group's are all equal, up to what
-                                    rounding and a division by EPS leave
-    raises    ValueError            unknown mode (name it in the message)
+    rewards   float[prompt trial]
+    returns   float[prompt trial]
+    raises    ValueError            unknown mode
     """
     raise NotImplementedError("group_advantages")
 
@@ -254,22 +220,20 @@ def has_signal(rewards: Tensor) -> Tensor:
     """Return which groups can teach anything: those whose rewards are not all equal.
 
     Equal means ==, without a tolerance: ten rewards of 1.1 are no signal, though the mean of ten float32 numbers
-    of 1.1 is another number; 0.5 and 0.5000001 are one. 0.0 and -0.0 are equal.
+    of 1.1 is another number; 0.5 and 0.5000001 are one.
 
-    rewards   float[prompt trial]   float32 or float64, at least two responses to a prompt
-    returns   bool[prompt]          True where at least two rewards of the group differ
+    rewards   float[prompt trial]
+    returns   bool[prompt]
     """
     raise NotImplementedError("has_signal")
 
 
 def no_signal_probability(success_probs: Tensor, group_size: int) -> Tensor:
-    """Return how likely a group is to teach nothing, where a response earns 1 or 0.
+    """Return how likely a group is to teach nothing: each response earns 1 or 0, and all of the group the same.
 
-    success_probs   float[prompt]   probability, 0 to 1, that one response to that prompt earns 1; responses are
-                                    independent
-    group_size      int             responses to each prompt, two or more
-    returns         float[prompt]   probability that all responses of the group earn the same; same dtype as
-                                    success_probs
+    success_probs   float[prompt]   that a response earns 1, independent of the others: 0 to 1
+    group_size      int             responses to each prompt
+    returns         float[prompt]
     """
     raise NotImplementedError("no_signal_probability")
 
@@ -278,14 +242,11 @@ def find_loopholes(prompt: list[int], vocab_size: int) -> list[list[int]]:
     """Return every response that earns the most a sorting reward gives, and is not the sorted prompt.
 
     The reward is `sort_inclusion_ordering_reward` of lab.py. The sorted prompt always earns the most there is:
-    2n - 1 for n tokens. Which other responses do?
+    2n - 1 for n tokens.
 
-    prompt       n ints, at least one, from 0 to vocab_size - 1; repetitions are where it gets interesting
-    vocab_size   int: tokens that a response may be made of are 0 to vocab_size - 1
-    returns      list of responses, each a list of n ints; every loophole once, in any order; an empty list where
-                 there is none
-
-    Prompts are short: all vocab_size**n responses can be tried.
+    prompt       list of n ints
+    vocab_size   int              tokens of prompt and response are 0 to vocab_size - 1
+    returns      list of responses, each a list of n ints; every loophole once, in any order
     """
     raise NotImplementedError("find_loopholes")
 
@@ -297,11 +258,9 @@ def repaired_reward(prompt: list[int], response: list[int]) -> float:
         ordering    adjacent pairs of the response that do not descend, one point each
         reward      inclusion + ordering
 
-    If the prompt holds two 1s, a response with one 1 earns one point for it, with two or three of them two.
-
-    prompt     list of n ints, at least one
+    prompt     list of n ints
     response   list of n ints
-    returns    a float or an int, 0 to 2n - 1
+    returns    a float or an int
     """
     raise NotImplementedError("repaired_reward")
 
@@ -316,13 +275,11 @@ def training_memory(parameters: float, method: str) -> float:
         ppo    trains a policy and a critic; reference model and reward model are frozen
         grpo   trains a policy; reference model and reward model are frozen
 
-    All models have the same size. Activations are left out; so is the policy that sampled, of which only
-    log-probabilities are kept.
+    All models have the same size. Activations are left out; so is the policy that sampled.
 
-    parameters   float        of each model: a whole number, also below a billion; nothing is rounded
-    method       str          "ppo" or "grpo"
+    parameters   float        of each model
     returns      a float
-    raises       ValueError   unknown method (name it in the message)
+    raises       ValueError   unknown method
     """
     raise NotImplementedError("training_memory")
 
@@ -344,16 +301,13 @@ def repaired_grpo_loss(
 
     Both means are over all tokens of all responses, also of groups whose rewards are all equal.
 
-    log_probs        float[prompt trial pos]   of the policy being trained; the loss is differentiable in it
-    old_log_probs    float[prompt trial pos]   of the policy that sampled
-    ref_log_probs    float[prompt trial pos]   of the reference model
-    rewards          float[prompt trial]       at least two responses to a prompt; without a graph
-    epsilon          float                     above 0
-    kl_coefficient   float                     0 or more
-    returns          float[]                   a scalar tensor, dtype of log_probs
+    log_probs       float[prompt trial pos]   the loss is differentiable in it
+    old_log_probs   float[prompt trial pos]
+    ref_log_probs   float[prompt trial pos]
+    rewards         float[prompt trial]
+    returns         float[]                   a tensor
 
-    old_log_probs and ref_log_probs are constants, whatever graph they carry. Write the advantages out here, so that
-    a mistake in another function costs nothing in this one.
+    old_log_probs and ref_log_probs are constants, whatever graph they carry.
     """
     raise NotImplementedError("repaired_grpo_loss")
 
@@ -365,7 +319,7 @@ def clipping_bias(
 
     Actions come from old_probs, and the policy has moved on to probs. With w = probs / old_probs, action by action:
 
-        wanted     sum over a of  probs[a] * A[a] * score(a)                  the gradient of the expected advantage
+        wanted     sum over a of  probs[a] * A[a] * score(a)
         followed   sum over a of  old_probs[a] * slope(a) * score(a)
         slope(a)   0 where A[a] > 0 and w[a] > 1 + epsilon_high
                    0 where A[a] < 0 and w[a] < 1 - epsilon_low
@@ -373,14 +327,10 @@ def clipping_bias(
 
     A score is the gradient of the action's log-probability under probs with respect to the logits of probs.
 
-    probs          float[action]   the policy now, softmax(logits): positive, sums to 1
-    old_probs      float[action]   the policy that sampled: likewise
-    advantages     float[action]   A: any numbers, constants
-    epsilon_low    float           above 0; no ratio lies exactly on a border
-    epsilon_high   float           above 0: the same as epsilon_low, or another one
-    returns        float[action]   followed - wanted: exact, same dtype as probs
-
-    Sources: PPO (arXiv 1707.06347, eq. 7); clip-higher is DAPO's (2503.14476, section 3.1).
+    probs        float[action]   softmax(logits)
+    old_probs    float[action]
+    advantages   float[action]   A
+    returns      float[action]
     """
     raise NotImplementedError("clipping_bias")
 
@@ -394,12 +344,10 @@ def kept_group_gradient(probs: Tensor, rewards: Tensor, group_size: int) -> tupl
         kept       P(the rewards of a group are not all equal)
         gradient   E[ estimate | the rewards of the group are not all equal ]
 
-    probs        float[action]   softmax(logits): positive, sums to 1
-    rewards      float[action]   what each action earns: at least two differ, others can be equal
-    group_size   int             G, at least 2, and small enough to go through every group
-    returns      (gradient float[action], kept float[]), a tuple: exact, same dtype as probs
-
-    Source: DAPO (arXiv 2503.14476, section 3.2, eq. 11).
+    probs        float[action]   softmax(logits)
+    rewards      float[action]
+    group_size   int
+    returns      (gradient float[action], kept float[]), a tuple
     """
     raise NotImplementedError("kept_group_gradient")
 
@@ -414,12 +362,9 @@ def dynamic_sampling_weights(success_probs: Tensor, group_size: int) -> tuple[Te
 
     Here kept[prompt] is the probability that the responses of one group of that prompt do not all earn the same.
 
-    success_probs   float[prompt]   probability that one response to that prompt earns 1: 0.0004 to 0.9996;
-                                    responses are independent
-    group_size      int             responses to each prompt, two or more
-    returns         (same_prompt float[prompt], any_prompt float[]), a tuple; same dtype as success_probs
-
-    Source: DAPO (arXiv 2503.14476, section 3.2, eq. 11), which fills up in the second way.
+    success_probs   float[prompt]   that a response earns 1, independent of the others
+    group_size      int             responses to each prompt
+    returns         (same_prompt float[prompt], any_prompt float[]), a tuple
     """
     raise NotImplementedError("dynamic_sampling_weights")
 
@@ -433,12 +378,9 @@ def ratio_moments(probs: Tensor, old_probs: Tensor, length: int) -> tuple[Tensor
         sequence     the product of the w of all its tokens
         normalized   the product to the power of 1 / length: GSPO's ratio
 
-    probs       float[vocab]   the policy now: positive, sums to 1
-    old_probs   float[vocab]   the policy that sampled: likewise
-    length      int            tokens of a response: at least 1, and few enough to go through every response
-    returns     (mean float[ratio], variance float[ratio]), a tuple: exact, in the order token, sequence, normalized;
-                same dtype as probs
-
-    Sources: GRPO (arXiv 2402.03300, eq. 3) for tokens, GSPO (2507.18071, section 4.1, eq. 7) for the last.
+    probs       float[vocab]   the policy now
+    old_probs   float[vocab]   the policy that sampled
+    length      int            tokens of a response: few enough to go through every response
+    returns     (mean float[ratio], variance float[ratio]), a tuple, in this order
     """
     raise NotImplementedError("ratio_moments")
