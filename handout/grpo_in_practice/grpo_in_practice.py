@@ -1,25 +1,12 @@
 """GRPO in practice: what the papers since then changed in the loss, and what a run needs around it.
 
-README.md beside this file derives the formulas and says how many points each item is worth. Axis names, used
-in every shape: `prompt` counts prompts, `trial` the responses to one prompt, `batch` all responses, `pos` the
-positions of a response's tokens. Nothing here draws random numbers.
+Axes: `prompt` counts prompts, `trial` the responses to one prompt, `batch` all responses, `pos` the positions of their
+tokens. `mask` is 1 for a response's tokens, else 0: what stands there can be infinite or nan, and must not matter.
 
-Rules that hold for all functions:
-
-- no argument is modified: compute something new instead of writing into what was passed in; one that is the result
-  already can be returned as it is;
-- floating dtype is kept, and results are on the device of what they are made from: write neither into the code;
-  compute in the dtype that you are given, in the longest of several, or in a longer one: round no argument to the
-  dtype of another;
-- the name of an option is exact: `K3` is none, and `k3` with a blank behind it is none;
-- sizes can all differ, and any of them can be 1, but none is 0: say which axis you mean;
-- what stands where `mask` is 0 must not matter, and can be infinite or nan.
-
-Check your work at any time, in this folder:
-
-    python -m autograder check                    every item, with points
-    python -m autograder check --item NAME        one item, by the name that the first command shows
-    pytest                                        the same checks as tests
+House rules, for all functions: names, order and defaults of arguments as given; no argument changed; axes of any size,
+1 too, in any memory layout; a call depends on its arguments alone, and what it returned stays as it was. Compute where
+the arguments are, in the longest dtype of them or a longer one. What is called constant has no gradient, whatever graph
+it came with. Names of options are exact: any other is unknown, and the message of its ValueError holds it as given.
 """
 
 from __future__ import annotations
@@ -51,41 +38,33 @@ def policy_loss(
     """Return the loss of one of three objectives. Every token of a response has that response's advantage A.
 
         ratio   = exp(log_prob - old_log_prob)
-        s       = exp(mean of log_prob - old_log_prob over the response's tokens), one number for all of them
+        s       = exp(mean of log_prob - old_log_prob over the response's tokens)
         clip(x) = min(max(x, 1 - epsilon_low), 1 + epsilon_high)
 
         token       -min(ratio * A, clip(ratio) * A)
         sequence    -min(s * A, clip(s) * A)
-        cispo       -constant(clip(ratio)) * A * log_prob       constant(x) is x, and has no gradient
+        cispo       -constant(clip(ratio)) * A * log_prob
 
-    With dual_clip = c, a token's loss is at most -c * A where A is negative. Each token's loss is then multiplied
-    by its weight, where weights are given, and one number made of all that `mask` marks with 1:
+    With dual_clip = c, a token's loss is at most -c * A where A is negative. Each token's loss is then multiplied by
+    its weight, where weights are given, and one number made of all:
 
         token_mean        sum over all tokens / number of all tokens
         sequence_mean     mean over responses of (sum over the response's tokens / number of its tokens)
         constant_length   sum over all tokens / (number of responses * max_length)
 
     log_probs       float[batch pos]   of the policy being trained; the loss is differentiable in it
-    old_log_probs   float[batch pos]   of the policy that sampled
-    advantages      float[batch]
-    mask            int64[batch pos]   1 for a response's tokens
-    dual_clip       float above 1, for the objective token alone
-    max_length      int, for constant_length alone
-    weights         float[batch pos]   as importance_weights returns them; not in the numbers that are divided by
-    returns         float[]            a scalar tensor, dtype of log_probs
-    raises          ValueError         unknown objective or normalization (the message holds what was given); dual_clip
-                                       of 1 or less, or with another objective; constant_length without max_length
+    old_log_probs   float[batch pos]   of the policy that sampled: constants
+    advantages      float[batch]       constants
+    mask            int64[batch pos]
+    weights         float[batch pos]   as `importance_weights` returns them: constants, not in the numbers that
+                                       are divided by
+    returns         float[]            dtype of log_probs
+    raises          ValueError         unknown objective or normalization; dual_clip of 1 or less, or with another
+                                       objective than token; constant_length without max_length
 
-    old_log_probs, advantages and weights are constants, whatever graph they carry; the gradient of `sequence` goes
-    through s to all tokens of the response: that of each token's loss does, whatever its weight. A response without any
-    token adds 0 to the sum and counts as a response; where no response has any, the loss is 0, with a graph or without.
-    The defaults are the loss of PPO; a larger epsilon_high is DAPO's.
-
-    Not asked: ratios beyond the dtype, ratios exactly at a bound or at dual_clip, and two errors in one call.
-
-    Sources: PPO (arXiv 1707.06347, eq. 7), GRPO (2402.03300, eq. 3), DAPO (2503.14476, eq. 8), Dr. GRPO (2503.20783,
-    section 3.2), GSPO (2507.18071, section 4.1), CISPO (MiniMax-M1, 2506.13585, eq. 4 and 5), dual clip (1912.09729,
-    eq. 5).
+    The gradient of `sequence` goes through s to all tokens of the response. A response without any token adds 0 to the
+    sum and counts as a response; where no response has any, the loss is 0. The defaults are the loss of PPO; a larger
+    epsilon_high is DAPO's.
     """
     raise NotImplementedError("policy_loss")
 
@@ -93,17 +72,15 @@ def policy_loss(
 def kl_penalty(log_probs: Tensor, ref_log_probs: Tensor, mask: Tensor, estimator: str = "k3") -> Tensor:
     """Return an estimate of the KL divergence from the reference at each token. With x = ref_log_prob - log_prob:
 
-        k1    -x                its mean is the divergence, but as a part of the loss its gradient is noise around 0
-        k2    x^2 / 2           its mean is close to the divergence, and its gradient right on average
-        k3    exp(x) - x - 1    its mean is the divergence, and it is never below 0
+        k1    -x
+        k2    x^2 / 2
+        k3    exp(x) - x - 1
 
     log_probs       float[batch pos]   of the policy that sampled and is trained; the estimate is differentiable in it
-    ref_log_probs   float[batch pos]   of the reference model: constants, whatever graph they carry
-    mask            int64[batch pos]   1 for a response's tokens
+    ref_log_probs   float[batch pos]   of the reference model: constants
+    mask            int64[batch pos]
     returns         float[batch pos]   0 where mask is 0; dtype of log_probs
-    raises          ValueError         unknown estimator; the message holds what was given
-
-    Source: J. Schulman, "Approximating KL divergence" (2020); k3 in the loss is GRPO's (arXiv 2402.03300, eq. 4).
+    raises          ValueError         unknown estimator
     """
     raise NotImplementedError("kl_penalty")
 
@@ -117,12 +94,9 @@ def rewards_with_kl(
 
     rewards         float[batch]
     log_probs       float[batch pos]   of the policy that sampled
-    ref_log_probs   float[batch pos]   of the reference model
-    mask            int64[batch pos]   1 for a response's tokens
-    returns         float[batch]       constants, whatever graph the arguments carry; dtype of rewards
-
-    Source: reinforcement learning from human feedback (arXiv 2203.02155, eq. 2), and PPO in DeepSeekMath (2402.03300,
-    eq. 2), which GRPO leaves for a penalty in the loss.
+    ref_log_probs   float[batch pos]
+    mask            int64[batch pos]
+    returns         float[batch]       constants; dtype of rewards
     """
     raise NotImplementedError("rewards_with_kl")
 
@@ -130,14 +104,8 @@ def rewards_with_kl(
 def informative_groups(rewards: Tensor) -> Tensor:
     """Return for each prompt whether its responses earned different rewards: DAPO's dynamic sampling keeps those alone.
 
-    A group whose rewards are all equal has advantages of 0 and no gradient, but its tokens and responses would still be
-    counted by the loss. So leave its rows out of every argument of `policy_loss`, instead of masking them: it then
-    divides by what was kept.
-
-    rewards   float[prompt trial]   equal is equal: a difference in the last digit is one
+    rewards   float[prompt trial]   a difference in the last digit is one
     returns   bool[prompt]
-
-    Source: DAPO (arXiv 2503.14476, eq. 11).
     """
     raise NotImplementedError("informative_groups")
 
@@ -149,13 +117,9 @@ def overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
         (max_length - buffer - length) / buffer     between the two
         -1                                          length > max_length
 
-    lengths      int64[batch]     tokens of each response
-    max_length   int
-    buffer       int              the last tokens before max_length, over which the penalty grows
-    returns      float32[batch]
-    raises       ValueError       buffer below 1, or above max_length
-
-    Source: DAPO (arXiv 2503.14476, eq. 13).
+    lengths   int64[batch]     tokens of each response
+    returns   float32[batch]
+    raises    ValueError       buffer below 1, or above max_length
     """
     raise NotImplementedError("overlong_penalty")
 
@@ -163,11 +127,9 @@ def overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
 def without_truncated(mask: Tensor, truncated: Tensor) -> Tensor:
     """Return the mask without the responses that were cut off before they ended: DAPO's overlong filtering.
 
-    mask        int64[batch pos]   1 for a response's tokens
-    truncated   bool[batch]        whether the response reached its limit without an end token
+    mask        int64[batch pos]
+    truncated   bool[batch]
     returns     int64[batch pos]   0 in every row that was truncated
-
-    Source: DAPO (arXiv 2503.14476, section 3.4).
     """
     raise NotImplementedError("without_truncated")
 
@@ -178,18 +140,13 @@ def importance_weights(
     """Return how much each token counts because another program sampled it: truncated importance sampling.
 
         token       min(exp(log_prob - sampler_log_prob), cap)
-        sequence    min(exp(sum of log_prob - sampler_log_prob over the response's tokens), cap), at each of its tokens
+        sequence    min(exp(sum of log_prob - sampler_log_prob over the response's tokens), cap)
 
-    log_probs           float[batch pos]   of the model as the trainer computes it, before any update: old_log_probs
-    sampler_log_probs   float[batch pos]   of the same tokens as the sampler computed them: in another precision, by
-                                           other kernels, or with older weights
-    mask                int64[batch pos]   1 for a response's tokens
-    cap                 float above 0
-    returns             float[batch pos]   0 where mask is 0; constants, whatever graph the arguments carry; dtype of
-                                           log_probs
-    raises              ValueError         unknown level (the message holds what was given); a cap of 0 or less
-
-    Source: F. Yao et al., "Your efficient RL framework secretly brings you off-policy RL training" (2025).
+    log_probs           float[batch pos]   as the trainer computes them, before any update: old_log_probs
+    sampler_log_probs   float[batch pos]   of the same tokens, as the sampler computed them
+    mask                int64[batch pos]
+    returns             float[batch pos]   at each token, 0 where mask is 0; constants; dtype of log_probs
+    raises              ValueError         unknown level; a cap of 0 or less
     """
     raise NotImplementedError("importance_weights")
 
@@ -205,27 +162,21 @@ def accumulate_gradients(
 ) -> float:
     """Backpropagate the loss of a batch part by part, and return it.
 
-    A batch that does not fit into memory is cut into parts. Their gradients are to add up to that of the whole batch's
-    loss, `policy_loss` with this normalization and max_length and else its defaults, however long the responses of a
-    part are. In this order, for each part, one without any token too:
+    The gradients of the parts add up to that of the whole batch's loss: `policy_loss` with this normalization and
+    max_length, and else its defaults. In this order, for each part, one without any token too:
 
     1. `log_probs_of(rows)`, once: the log-probabilities of the responses `rows`;
-    2. `policy_loss` of these responses, times the share of the part in the batch: of its tokens for token_mean, of its
-       responses for the two others;
+    2. `policy_loss` of these responses, called by its name, times the share of the part in the batch: of its tokens for
+       token_mean, of its responses for the two others;
     3. backpropagate, so that the part's graph is freed before the next part is computed.
 
     The parts are consecutive responses; where num_parts does not divide the batch, the first ones have one more.
 
     log_probs_of    log_probs_of(slice(a, b)) is float[row pos], of the responses from a to b - 1, differentiable
-    old_log_probs   float[batch pos]   of the policy that sampled
+    old_log_probs   float[batch pos]
     advantages      float[batch]
-    mask            int64[batch pos]   1 for a response's tokens; at least one in the batch
-    num_parts       int                from 1 to the number of responses
-    returns         float              the loss of the whole batch, a Python number
-
-    Gradients are added to those that the model's parameters have: nothing is cleared here. Call `policy_loss` by its
-    name: the grader puts a stand-in in its place, so that a mistake in it costs no points here. The stand-in's loss has
-    a graph even where a part has no token.
+    mask            int64[batch pos]
+    returns         float              a Python number
     """
     raise NotImplementedError("accumulate_gradients")
 
@@ -242,13 +193,9 @@ def token_entropies(logits: Tensor, mask: Tensor) -> Tensor:
 
     A probability of 0 adds 0 to the sum and to its gradient, whether its logit is -inf or only far below the others.
 
-    logits    float[batch pos vocab]   those that the token at pos was drawn by: no shift is needed, and in no row that
-                                       counts are all -inf; the result is differentiable in it where it is finite
-    mask      int64[batch pos]         1 for a response's tokens
-    returns   float[batch pos]         0 where mask is 0, whatever the logits are there; dtype of logits
-
-    Source: C. Shannon, "A mathematical theory of communication" (1948), section 6; DAPO (arXiv 2503.14476, section 3.1)
-    shows how it collapses.
+    logits    float[batch pos vocab]   of the token at pos, without a shift; the result is differentiable in it
+    mask      int64[batch pos]
+    returns   float[batch pos]         0 where mask is 0; dtype of logits
     """
     raise NotImplementedError("token_entropies")
 
@@ -289,20 +236,15 @@ def step_diagnostics(
     1 to the number of responses even then. A response without any token has the length 0 and the weight 1; where no
     response has any, what is taken over tokens is 0.
 
-    Not asked: a token's ratio that is beyond the dtype, or exactly at a bound.
-
     log_probs       float[batch pos]      of the policy after an update
     old_log_probs   float[batch pos]      of the policy that sampled
     advantages      float[batch]
-    mask            int64[batch pos]      1 for a response's tokens
-    entropies       float[batch pos]      as token_entropies returns them
+    mask            int64[batch pos]
+    entropies       float[batch pos]      as `token_entropies` returns them
     rewards         float[prompt trial]
     truncated       bool[batch]
-    ref_log_probs   float[batch pos]      of the reference model, or None
-    returns         dict                  nine numbers, or eight: these names and no others, in any order
-
-    Sources: PPO (arXiv 1707.06347, eq. 7) for what is clipped; J. Schulman, "Approximating KL divergence" (2020);
-    A. Kong, J. Liu, W. Wong, "Sequential imputations and Bayesian missing data problems" (1994), for the last.
+    ref_log_probs   float[batch pos]      of the reference model
+    returns         dict                  these names and no others
     """
     raise NotImplementedError("step_diagnostics")
 
@@ -315,11 +257,6 @@ def gradient_norm(parameters: Iterable[Tensor]) -> float:
     parameters   each with its gradient in .grad; one whose .grad is None adds nothing. They can be read once only, as
                  model.parameters() can
     returns      float   a Python number; 0 where no parameter has a gradient
-
-    Gradients and parameters stay as they are. Not asked: squares that are beyond the dtype of the gradients.
-
-    Source: R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks" (arXiv
-    1211.5063, algorithm 1), whose clipping measures it.
     """
     raise NotImplementedError("gradient_norm")
 
@@ -327,9 +264,9 @@ def gradient_norm(parameters: Iterable[Tensor]) -> float:
 def parse_answer(text: str) -> int | float | None:
     r"""Return the number that a response gives as its answer; None where it gives none.
 
-    That is the last number of the last box, where the text has a box, and of the whole text, where it has none. A box
-    begins with `\boxed{` and ends with the next `}` after it; one that is never closed is no box. Where the last box
-    holds no number the answer is None.
+    That is the last number of the last box, or of the whole text, where it has no box. A box begins with `\boxed{` and
+    ends with the next `}` after it; one that is never closed is no box. Where the last box holds no number the answer
+    is None.
 
     Numbers are read from left to right, each in the digits 0 to 9 and as long as it can be:
 
@@ -344,11 +281,7 @@ def parse_answer(text: str) -> int | float | None:
     All else, such as units, letters and currencies, is text, in front of a number and behind it: 5km and $5 are 5.
 
     text      str                 whatever a model wrote: nothing in it raises an error
-    returns   int, float, None    a number without decimal point exactly, however long: one of 10000
-                                  digits, too
-
-    Not asked: numbers with a decimal point that are beyond a float, a box that begins within another one, the sign of
-    0, and a sign behind a raised digit, a fraction or an accent that are one character each.
+    returns   int, float, None    a number without decimal point exactly, one of 10000 digits too
     """
     raise NotImplementedError("parse_answer")
 
@@ -360,14 +293,11 @@ def verify(text: str, answer: float) -> tuple[float, float]:
                       parse_answer finds a number
         correctness   1.0 where parse_answer finds a number that is equal to `answer`, in a box or not
 
-    and 0.0 where that is not so. Nearly equal is not equal; 7.0 and 7 are.
+    and 0.0 where that is not so. Nearly equal is not equal; 7.0 and 7 are. Call `parse_answer` by its name.
 
-    text      str             whatever a model wrote
-    answer    int or float    the right number, which is finite
+    text      str
+    answer    int or float
     returns   (format, correctness)
-
-    Call `parse_answer` by its name: the grader puts a stand-in in its place, so that a mistake in it costs no points
-    here.
     """
     raise NotImplementedError("verify")
 
@@ -375,16 +305,13 @@ def verify(text: str, answer: float) -> tuple[float, float]:
 def baseline_advantages(rewards: Tensor, method: str) -> Tensor:
     """Return the advantages of three methods that GRPO is compared with.
 
-        reinforce     r                                                        no baseline
-        batch_mean    r - mean of all rewards of the batch, r among them       one baseline for all prompts
+        reinforce     r
+        batch_mean    r - mean of all rewards of the batch
         rloo          r - mean of the rewards of the other responses to the same prompt
 
     rewards   float[prompt trial]
-    method    one of the three names above
     returns   float[prompt trial]   dtype of rewards
-    raises    ValueError            unknown method (the message holds what was given); rloo with one response per prompt
-
-    Sources: R. Williams, "Simple statistical gradient-following algorithms" (1992); RLOO (arXiv 2402.14740).
+    raises    ValueError            unknown method; rloo with one response per prompt
     """
     raise NotImplementedError("baseline_advantages")
 
@@ -396,16 +323,10 @@ def select_best(rewards: Tensor, min_reward: float = 1.0, count: int = 1) -> Ten
     at least min_reward. Of equal rewards the first come first. Where fewer are right these alone are imitated, and
     where none is, none.
 
-    rewards      float[prompt trial]
-    min_reward   float
-    count        int                   at least 1; can be more than there are responses
-    returns      float[prompt trial]   dtype of rewards
+    rewards   float[prompt trial]
+    count     int                   can be more than there are responses
+    returns   float[prompt trial]   dtype of rewards
 
-    Not asked: a min_reward that float32 rounds.
-
-    As advantages of `policy_loss` these weights make it imitation: its gradient is then that of minus the
-    log-probability of the chosen responses, as long as the policy is the one that sampled.
-
-    Sources: expert iteration (arXiv 1705.08439), STaR (2203.14465), RAFT (2304.06767).
+    As advantages of `policy_loss` these weights make it imitation.
     """
     raise NotImplementedError("select_best")
