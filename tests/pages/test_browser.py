@@ -10,6 +10,7 @@ import itertools
 import json
 import random
 import re
+import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -490,6 +491,15 @@ def test_an_address_that_means_nothing_does_nothing(visit: Callable[..., Seen], 
     assert len(seen.names()) == (0 if fragment.startswith("name") else 30)
 
 
+def test_an_address_is_only_ever_text(visit: Callable[..., Seen]) -> None:
+    seen = visit(dashboard_of(1))
+    for text in HOSTILE:
+        seen.page.goto(f"{seen.page.url.partition('#')[0]}#name={urllib.parse.quote(text.encode())}&sort=-points")
+        seen.page.reload()
+        assert seen.page.input_value("#name") == text
+    assert seen.page.locator("img, iframe, body link, object, embed, body script:not(:last-child)").count() == 0
+
+
 # A thousand students
 
 
@@ -597,6 +607,36 @@ def test_print_leaves_out_what_cannot_be_used_on_paper(visit: Callable[..., Seen
     assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()") == "#20242a"
 
 
+# On a phone, in the dark, on paper
+
+LOOKS = {
+    "class": (lambda: dashboard_of(30), 1032),  # A4 across and upright, without margins, at 96 pixels an inch
+    "the longest assignment": (lambda: index_page(golden(places.GOLDEN / "grpo_in_practice"), RUN), 1032),
+    "student": (lambda: with_code(*of_emeka()), 700),
+}
+BRIGHTNESS = """(style => [style.backgroundColor, style.color].map(colour =>
+    colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, part) => sum + +part, 0)))(getComputedStyle(document.body))"""
+CUT_OFF = "parts => parts.filter(part => part.scrollWidth > part.clientWidth + 1).length"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", LOOKS)
+def test_page_on_a_phone_and_on_paper(visit: Callable[..., Seen], name: str, scheme: str) -> None:
+    make, paper = LOOKS[name]
+    seen = visit(make(), 360, color_scheme=scheme)
+    seen.unfold()
+    assert seen.overflow() <= 0
+    assert seen.page.eval_on_selector_all(".box .list", CUT_OFF) == 0
+    background, ink = seen.page.evaluate(BRIGHTNESS)
+    assert (background > ink) == (scheme == "light")
+    seen.page.emulate_media(media="print")
+    seen.page.set_viewport_size({"width": paper, "height": 800})
+    assert seen.page.evaluate(BRIGHTNESS)[1] < 384  # ink on the white of the paper, whatever the screen's scheme
+    assert seen.overflow() <= 0
+    assert seen.page.eval_on_selector_all(".code", CUT_OFF) == 0
+    assert not seen.page.locator(".ask").first.is_visible()
+
+
 # What assistive technology is told
 
 
@@ -619,3 +659,21 @@ def test_axe_finds_nothing_against_the_class_page(browser: Any, tmp_path: Path, 
     context.close()
     assert len(found["passes"]) > 20
     assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+
+
+def test_a_cell_is_told_in_words_and_seen_as_a_sign(visit: Callable[..., Seen]) -> None:
+    reports = a_class(1)
+    page = visit(dashboard_of(1)).page
+    cell = page.locator("#class tbody tr:first-child > :nth-child(4)")
+    assert cell.text_content().startswith(VERDICT_WORDS[reports[0].items[0].verdict])
+    assert cell.evaluate("cell => getComputedStyle(cell, '::before').content") != "none"
+    assert cell.evaluate("cell => getComputedStyle(cell).fontSize") == "0px"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_lists_stay_tables_to_assistive_technology(visit: Callable[..., Seen], width: int) -> None:
+    page = visit(dashboard_of(30), width).page
+    items = page.get_by_role("group", name="table of items").get_by_role("table")
+    assert items.count() == 1
+    assert items.get_by_role("columnheader").count() == 6
+    assert items.get_by_role("row").count() == 1 + len(golden()[0].items)
