@@ -403,11 +403,6 @@ def test_the_zip_of_a_class_is_unpacked_only_where_staff_say_that_it_is_one(tmp_
         gather(path)
 
 
-def test_in_a_folder_a_students_zip_is_that_students_whatever_it_looks_like(tmp_path: Path) -> None:
-    zipped(tmp_path / "eve.zip", CLASSES["canvas"][0])
-    assert set(gather(tmp_path, class_zip=True)[1]) == {"eve"}
-
-
 def test_nothing_of_an_unpacked_class_is_left(tmp_path: Path) -> None:
     path = zipped(tmp_path / "submissions.zip", CLASSES["canvas"][0])
     with gathered([path], MODULE, class_zip=True) as found:
