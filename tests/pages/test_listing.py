@@ -170,12 +170,6 @@ def test_a_failure_that_tells_a_line_of_a_cell_is_marked_there() -> None:
     assert found.places == {"one-a": (8, "Line 4 of cell 5 (text cells count)")}
 
 
-@pytest.mark.parametrize("line", [0, 10**8, 99])
-def test_a_line_that_the_submission_does_not_have_marks_nothing(line: int) -> None:
-    found = listing(NOTEBOOK, failed(message=f"one raised E.\nLine {line} of cell 77 (text cells count)."))
-    assert list(marked(found).values()) == [["one-a"]]  # at the function's head
-
-
 def test_other_failures_are_marked_at_the_head_of_their_function_and_passed_ones_nowhere() -> None:
     passed = replace(item("two-a"), function="two")
     found = listing(CODE, failed(), failed("one-b"), passed)
