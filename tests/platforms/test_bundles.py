@@ -415,6 +415,13 @@ def question(tmp_path: Path) -> Container:
     return Container(base, "/grade")
 
 
+@pytest.mark.parametrize(("platform", "place"), [("prairielearn", "tests/"), ("github", "")])
+def test_what_lies_in_git_keeps_its_line_ends(
+    all_bundles: dict[str, dict[str, bytes]], platform: str, place: str
+) -> None:
+    assert b"* text=auto eol=lf" in all_bundles[platform][f"{place}.gitattributes"]
+
+
 def test_a_question_of_prairielearn_has_what_it_must(all_bundles: dict[str, dict[str, bytes]]) -> None:
     files = all_bundles["prairielearn"]
     info = json.loads(files["info.json"])
