@@ -34,6 +34,12 @@ def mistakes_of(assignment: Assignment) -> Sequence[Any]:
     return generator_of(assignment.name)["mistakes"].MISTAKES
 
 
+@each_assignment
+def test_no_two_mistakes_have_a_slug_in_common(assignment: Assignment) -> None:
+    slugs = [mistake.slug for mistake in mistakes_of(assignment)]
+    assert sorted({slug for slug in slugs if slugs.count(slug) > 1}) == []
+
+
 # The catalogue
 
 

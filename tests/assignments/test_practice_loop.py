@@ -12,7 +12,7 @@ import torch
 from grpo_in_practice import verify
 from language_model import CausalLM
 from places import KIT
-from practice_loop import Batch, Sampler, Settings, is_right, prepared, tagged_reward, train, update
+from practice_loop import Batch, Sampler, Settings, is_right, loss_of, prepared, tagged_reward, train, update
 from practice_task import CONFIG, PracticeTokenizer, Rollout, answer_of, sample_rollout
 
 from autograder.grading.assignments import find_assignment
@@ -79,6 +79,16 @@ def test_the_sampler_has_the_weights_of_so_many_steps_ago(model: CausalLM, lag: 
         history.append(weights_of(model))
 
 
+def test_a_sampler_in_bfloat16_follows_the_model_at_once(model: CausalLM) -> None:
+    sampler = Sampler(model, 0, torch.bfloat16)
+    with torch.no_grad():
+        model.head.weight += 1.0
+    sampler.learn_from(model)
+    assert sampler.model.head.weight.dtype is torch.bfloat16
+    assert torch.equal(weights_of(sampler.model), weights_of(model).bfloat16())
+    assert model.head.weight.dtype is torch.float32
+
+
 # What a step learns from
 
 
@@ -127,6 +137,21 @@ def test_another_sampler_leaves_a_gap_which_each_correction_treats_in_its_way(
     apart = (token.old_log_probs - ratio.old_log_probs).exp().clamp(max=2.0)
     torch.testing.assert_close(token.weights[counted], apart[counted])
     assert not torch.equal(sequence.weights, token.weights)
+
+
+def test_the_penalty_stands_in_the_loss_or_in_the_reward(prepare: Prepare, model: CausalLM) -> None:
+    reference = copy.deepcopy(model)
+    with torch.no_grad():
+        reference.head.weight *= 1.5
+    free = prepare()
+    in_loss, in_reward = (prepare(reference=reference, kl_in=place, kl_coefficient=0.1) for place in ("loss", "reward"))
+    assert torch.equal(in_loss.advantages, free.advantages)
+    assert not torch.equal(in_reward.advantages, free.advantages)
+    log_probs = free.old_log_probs
+    without = loss_of(log_probs, in_loss, SMALL)
+    penalised = loss_of(log_probs, in_loss, replace(SMALL, kl_in="loss", kl_coefficient=0.1))
+    x = (in_loss.ref_log_probs - log_probs)[in_loss.mask == 1]
+    torch.testing.assert_close(penalised - without, 0.1 * (x.exp() - x - 1).mean(), rtol=1e-4, atol=1e-6)
 
 
 # Updates

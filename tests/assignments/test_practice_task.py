@@ -23,6 +23,7 @@ from practice_task import (
     prompt_text,
     response_logits,
     sample_rollout,
+    score_rollout,
     take_responses,
     terms_of,
 )
@@ -115,6 +116,12 @@ def test_some_responses_taken_from_a_rollout_keep_their_problems(rollout: Rollou
     assert torch.equal(taken.input_ids, rollout.input_ids[[1, 25, 47]])
     again = take_responses(taken, torch.tensor([2, 0]))
     assert again.problems == ["1-2+3-4+5-6", "7+5-9"]
+
+
+def test_rewards_stand_in_a_row_per_problem(rollout: Rollout) -> None:
+    scores = score_rollout(rollout, lambda problem, response: float(problem == "7+5-9"))
+    assert scores.shape == (2, 24)
+    assert scores.mean(dim=1).tolist() == [1.0, 0.0]
 
 
 # What the model has read, and the checkpoint

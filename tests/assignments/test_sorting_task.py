@@ -170,6 +170,15 @@ def test_the_log_tells_settings_steps_and_sampled_responses(model, tmp_path):
     assert "reward  4.000   delta  -1.500" in log
 
 
+def test_saving_again_replaces_the_files_of_the_earlier_run_and_no_others(run, model, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    save_run(run, tmp_path)
+    _, log_path = save_run(PolicyGradientRun(model, [Record(0, 0, 0.125, 2.0)]), tmp_path)
+    assert "-1.500000" not in log_path.read_text(encoding="utf-8")
+    assert "0.125000" in log_path.read_text(encoding="utf-8")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 @pytest.mark.parametrize("records", [[], [Record(0, 0, math.nan, 2.0)], [Record(0, 0, math.inf, 2.0)]])
 def test_a_run_that_went_wrong_can_still_be_saved(model, tmp_path, records):
     image_path, log_path = save_run(PolicyGradientRun(model, records), tmp_path)

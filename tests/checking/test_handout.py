@@ -100,6 +100,13 @@ def test_an_update_renews_all_but_what_the_student_changed(kit: Path, begun: Pat
     assert find_assignment(begun).max_points == 20
 
 
+@pytest.mark.parametrize("target", [".", "nowhere", "course"])
+def test_an_update_of_no_older_handout_is_refused(kit: Path, begun: Path, target: str) -> None:
+    done = run(begun, "update", str(kit) if target == "course" else target)
+    assert done.returncode == 2
+    assert "is no older handout of toy" in done.stderr
+
+
 @pytest.mark.parametrize("place", ["", *COPIES])
 def test_a_handout_without_its_records_renews_nothing(kit: Path, begun: Path, place: str) -> None:
     before, newer = files_in(begun), unpacked(released(kit), begun / "newer")

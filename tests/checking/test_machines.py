@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from places import KIT
 
 from autograder.authoring.handout.release import handout_files
@@ -136,6 +137,13 @@ def test_a_worker_on_windows_finds_what_windows_needs_and_nothing_of_the_users(m
     assert found["PROCESSOR_ARCHITECTURE"] == "AMD64"
     assert "TOKEN" not in found
     assert "LC_ALL" not in found
+
+
+def test_the_workflow_checks_every_assignment_on_the_three_systems() -> None:
+    workflow = yaml.safe_load((KIT / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8"))
+    matrix = workflow["jobs"]["check"]["strategy"]["matrix"]
+    assert sorted(matrix["assignment"]) == sorted(path.parent.name for path in KIT.glob("fixtures/*/items.toml"))
+    assert [name.partition("-")[0] for name in matrix["os"]] == ["ubuntu", "macos", "windows"]
 
 
 # Line ends

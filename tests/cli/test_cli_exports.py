@@ -78,6 +78,17 @@ def test_every_export_says_which_question_is_half_marked(
     assert "autograder: HALF MARKED: why: 1 marked, 1 left: stranger\\u202e.\n" in done.stderr
 
 
+def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: Path) -> None:
+    out = tmp_path / "canvas.csv"
+    gradebook = DOWNLOADS / "canvas-gradebook.csv"
+    done = autograder("export", "canvas", grades, "--gradebook", gradebook, "--assignment-column", COLUMN, "--out", out)
+    assert done.code == 0
+    assert done.stdout == f"{out}: 2 grades; 15 cells unchanged.\n"
+    assert "NOT EXPORTED" in done.stderr
+    assert "stranger\\u202e" in done.stderr
+    assert "\u202e" not in done.stderr + done.stdout + out.read_text(encoding="utf-8")
+
+
 def test_moodle_gets_a_worksheet_and_feedback(autograder: Run, grades: Path, tmp_path: Path) -> None:
     out, feedback = tmp_path / "moodle.csv", tmp_path / "feedback.zip"
     options = ["--worksheet", DOWNLOADS / "moodle-worksheet.csv", "--roster", DOWNLOADS / "roster.csv"]

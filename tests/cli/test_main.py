@@ -465,6 +465,13 @@ def test_no_name_of_a_student_reaches_the_terminal_raw(
     assert r"  [red]:bug:\x1b[2J/index.html  the class" in done.out.splitlines()
 
 
+def test_a_terminal_without_the_letters_of_a_name_shows_them_as_escapes(kit: Path, tmp_path: Path) -> None:
+    put(tmp_path / "class" / "Nguyễn" / "toy.py")
+    done = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", PYTHONIOENCODING="ascii")
+    assert (done.code, done.err) == (0, "")
+    assert r"Nguy\u1ec5n" in done.out
+
+
 # The terminal
 
 

@@ -103,5 +103,13 @@ def test_rules_write_final_grades_into_the_page_and_their_end_takes_them_out(gra
     assert (graded / "index.html").read_text() == before  # times and changes, too, are those of the run
 
 
+@pytest.mark.parametrize("spoilt", ["", "[]", "{", '{"changes": 3}', '{"changes": [[1]]}', "[" * 100_000])
+def test_a_run_that_cannot_be_read_back_still_leaves_a_page(graded: Path, tmp_path: Path, spoilt: str) -> None:
+    (tmp_path / "index.html").write_text("old")
+    (tmp_path / "run.json").write_text(spoilt)
+    rewrite_class_page(tmp_path, stored_reports(graded), ASSIGNMENT, None)
+    assert len(page(tmp_path).find("table", id="class")[0].find("tbody")[0].find("tr")) == 4
+
+
 def test_the_changes_of_a_run_are_kept_for_whoever_writes_the_page_again(graded: Path) -> None:
     assert json.loads((graded / "run.json").read_text())["changes"] is None  # a first run has none

@@ -334,6 +334,13 @@ def test_no_comment_is_a_formula_in_the_file_and_the_student_reads_what_was_type
     assert row.comment == comment
 
 
+def test_a_comment_is_one_line_whatever_was_typed(serving: Callable[..., Browser]) -> None:
+    browser = serving(graded("ada"))
+    browser.decide("ada", 'one\r\nada,,100,"hacked"\nthree\x00\u202e,"')
+    assert browser.rows[1:] == [["anna", "ada", ITEM, "", 'one ada,,100,"hacked" three\\x00\\u202e,"']]
+    assert len((browser.folder / JOURNAL).read_text().splitlines()) == 2
+
+
 ALIKE = (
     "eve",
     "eve\u200b",

@@ -16,6 +16,7 @@ import pytest
 from chromium import chromium
 from lengths import in_short
 from places import KIT
+from processes import PATIENCE
 from sample_reports import index_page, item, report, write_report
 from typer.testing import CliRunner
 
@@ -151,6 +152,22 @@ def test_an_answer_is_marked_beside_the_guide_and_its_text_is_text(
     assert page.url.endswith(f"/questions/{QUESTION}#answer-ada")
     assert "1 of 2 marked" in page.inner_text("header")
     assert rows(served[1]) == [["ada", QUESTION, "4", "nearly"]]
+
+
+@pytest.mark.long
+def test_a_page_follows_the_files_but_never_while_somebody_types(
+    opened: Callable[..., Any], served: tuple[str, Path]
+) -> None:
+    address, folder = served
+    still, typing = opened(f"{address}feedback/ada.html"), opened(f"{address}feedback/ada.html")
+    typing.evaluate("window.same = true")
+    typing.click(f"#decide-{ITEM} summary")
+    typing.fill(f"#decide-{ITEM} textarea", "half a sent")
+    with still.expect_event("load", timeout=1000 * PATIENCE):
+        put(folder, graded("ada", 2.0))
+    typing.wait_for_selector("#live-reload:visible", timeout=1000 * PATIENCE)
+    assert typing.evaluate("window.same") is True
+    assert typing.input_value(f"#decide-{ITEM} textarea") == "half a sent"
 
 
 def course_page(folder: Path) -> Path:

@@ -209,6 +209,10 @@ def test_a_run_that_all_have_is_no_evidence_and_one_that_two_have_is_all_of_it()
     assert weighed(runs(), runs(two=0), counts, 10) == ((0.0, 0.0), 0.0)
 
 
+def test_a_dozen_honest_submissions_show_a_pair_or_two() -> None:
+    assert len(compare_class(REAL, find([REAL.folder / "submissions"], REAL.module)).pairs) <= 2
+
+
 def test_a_ring_of_copies_is_found_although_five_wrote_the_same(compared: Callable[..., Similarity]) -> None:
     others = {
         f"other{place}": OTHER.replace(".mul(slope)", f" * {place} ** 3 // {place} + slope") for place in range(5)

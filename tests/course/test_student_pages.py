@@ -14,7 +14,8 @@ from golden import golden_path, sample_class
 from lengths import in_short
 from places import KIT
 
-from autograder.course.student_pages import StudentPages
+from autograder.course import student_pages
+from autograder.course.student_pages import UNLISTED, StudentPages
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.remarks.details import Curve, Details, Earlier, Picture, Series
 from autograder.pages.listing.wrong_expressions import certain_line, known_texts
@@ -150,3 +151,13 @@ def test_a_number_of_more_digits_than_python_writes_out_leaves_the_line_open(par
     for digits, line in ((10, 3), (6_000, None)):
         source = f"def f(x):\n    y = {part.format('0x' + 'f' * digits)}\n    return x.sum()\n"
         assert certain_line(source, "f", ["sum"], known) == line
+
+
+def test_a_text_that_cannot_be_listed_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ValueError("of what a student wrote")
+
+    student = next(iter(pages_of("policy_gradient")))
+    assert UNLISTED not in made("policy_gradient", student, Details("", ""))
+    monkeypatch.setattr(student_pages, "listing_of", fails)
+    assert UNLISTED in made("policy_gradient", student, Details("", "")).replace("The text", "the text")

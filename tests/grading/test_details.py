@@ -96,6 +96,13 @@ def test_a_file_that_is_not_what_was_written_is_no_details(tmp_path: Path, edit:
     assert read_details(path) is None
 
 
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", "\x00", '{"schema": 1}', "[" * 100_000])
+def test_what_is_no_details_at_all_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ada.json").write_text(text)
+    assert read_details(tmp_path / "ada.json") is None
+    assert read_details(tmp_path / "nobody.json") is None
+
+
 # Pictures
 
 

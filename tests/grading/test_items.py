@@ -89,6 +89,14 @@ def test_budgets_are_the_items_own_or_the_assignments_or_the_usual_ones(tmp_path
     assert budgets(head + own + SECOND, "own") == [(2.5, 512, 1), (7, 512, 64)]
 
 
+@pytest.mark.parametrize("budget", ["cpu", "memory_megabytes", "output_megabytes"])
+@pytest.mark.parametrize("value", ["0", "-1", "true", "inf", "nan", '"5"'])
+def test_a_budget_is_a_number_above_0(tmp_path: Path, budget: str, value: str) -> None:
+    line = f"{budget} = {value}\n"
+    assert f"{budget!r} of the assignment" in refusal(tmp_path / "head", line + HEAD + FIRST)
+    assert f"{budget!r} of first" in refusal(tmp_path / "item", HEAD + FIRST + line)
+
+
 def test_a_case_is_asked_for_within_the_budgets_of_its_item() -> None:
     assignment = find_assignment(KIT, "policy_gradient")
     case = read_fixtures(assignment, hidden=False).cases[0]

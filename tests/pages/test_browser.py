@@ -10,6 +10,7 @@ import itertools
 import json
 import random
 import re
+import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -369,6 +370,17 @@ def test_an_item_filters_those_who_have_not_passed_it(visit: Callable[..., Seen]
     assert seen.page.inner_text("th.picked") == item
 
 
+@pytest.mark.parametrize("verdict", in_short(["passed", "failed", "raised", "missing", "crashed"], 2))
+def test_a_verdict_filters_with_and_without_an_item(visit: Callable[..., Seen], verdict: str) -> None:
+    reports = a_class(30)
+    seen = visit(dashboard_of(30))
+    seen.page.select_option("#verdict", verdict)
+    any_item = [report.student for report in reports if verdict in [item.verdict for item in report.items]]
+    assert seen.names() == any_item
+    seen.page.select_option("#item", "4")
+    assert seen.names() == [report.student for report in reports if report.items[4].verdict == verdict]
+
+
 # Hostile text; that nothing ran and nothing was asked for is held by `visit`
 
 
@@ -490,6 +502,37 @@ def test_an_address_that_means_nothing_does_nothing(visit: Callable[..., Seen], 
     assert len(seen.names()) == (0 if fragment.startswith("name") else 30)
 
 
+def test_an_address_is_only_ever_text(visit: Callable[..., Seen]) -> None:
+    seen = visit(dashboard_of(1))
+    for text in HOSTILE:
+        seen.page.goto(f"{seen.page.url.partition('#')[0]}#name={urllib.parse.quote(text.encode())}&sort=-points")
+        seen.page.reload()
+        assert seen.page.input_value("#name") == text
+    assert seen.page.locator("img, iframe, body link, object, embed, body script:not(:last-child)").count() == 0
+
+
+def test_a_mistake_filters_those_who_made_it(visit: Callable[..., Seen]) -> None:
+    reports = a_class(30)
+    made = {one.student: {name for item in one.items for name in item.mistakes} for one in reports}
+    name = next(iter(next(names for names in made.values() if names)))
+    seen = visit(dashboard_of(30))
+    seen.page.select_option("#mistake", label=name)
+    assert seen.names() == [student for student, names in made.items() if name in names]
+    assert seen.page.url.endswith(f"#mistake={name}")
+    seen.page.click("#reset")
+    seen.page.locator(f"article:has(code:text-is('{name}')) a[data-mistake]").click()
+    assert seen.names() == [student for student, names in made.items() if name in names]
+
+
+@pytest.mark.parametrize(("least", "most"), in_short([("60", ""), ("", "60"), ("55", "80"), ("90", "10")]))
+def test_a_range_of_points_filters(visit: Callable[..., Seen], least: str, most: str) -> None:
+    seen = visit(dashboard_of(30))
+    seen.page.fill("#least", least)
+    seen.page.fill("#most", most)
+    low, high = float(least or "-inf"), float(most or "inf")
+    assert seen.names() == [one.student for one in a_class(30) if low <= (one.points or 0.0) <= high]
+
+
 # A thousand students
 
 
@@ -597,6 +640,37 @@ def test_print_leaves_out_what_cannot_be_used_on_paper(visit: Callable[..., Seen
     assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()") == "#20242a"
 
 
+# On a phone, in the dark, on paper
+
+LOOKS = {
+    "class": (lambda: dashboard_of(30), 1032),  # A4 across and upright, without margins, at 96 pixels an inch
+    "the longest assignment": (lambda: index_page(golden(places.GOLDEN / "grpo_in_practice"), RUN), 1032),
+    "student": (lambda: with_code(*of_emeka()), 700),
+}
+BRIGHTNESS = """(style => [style.backgroundColor, style.color].map(colour =>
+    colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, part) => sum + +part, 0)))(getComputedStyle(document.body))"""
+HIDDEN = "lists => lists.filter(list => list.scrollWidth > list.parentElement.clientWidth).length"
+CUT_OFF = "parts => parts.filter(part => part.scrollWidth > part.clientWidth + 1).length"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", LOOKS)
+def test_page_on_a_phone_and_on_paper(visit: Callable[..., Seen], name: str, scheme: str) -> None:
+    make, paper = LOOKS[name]
+    seen = visit(make(), 360, color_scheme=scheme)
+    seen.unfold()
+    assert seen.overflow() <= 0
+    assert seen.page.eval_on_selector_all(".box > .list", HIDDEN) == 0
+    background, ink = seen.page.evaluate(BRIGHTNESS)
+    assert (background > ink) == (scheme == "light")
+    seen.page.emulate_media(media="print")
+    seen.page.set_viewport_size({"width": paper, "height": 800})
+    assert seen.page.evaluate(BRIGHTNESS)[1] < 384  # ink on the white of the paper, whatever the screen's scheme
+    assert seen.overflow() <= 0
+    assert seen.page.eval_on_selector_all(".code", CUT_OFF) == 0
+    assert not seen.page.locator(".ask").first.is_visible()
+
+
 # What assistive technology is told
 
 
@@ -619,3 +693,12 @@ def test_axe_finds_nothing_against_the_class_page(browser: Any, tmp_path: Path, 
     context.close()
     assert len(found["passes"]) > 20
     assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+
+
+def test_a_cell_is_told_in_words_and_seen_as_a_sign(visit: Callable[..., Seen]) -> None:
+    reports = a_class(1)
+    page = visit(dashboard_of(1)).page
+    cell = page.locator("#class tbody tr:first-child > :nth-child(4)")
+    assert cell.text_content().startswith(VERDICT_WORDS[reports[0].items[0].verdict])
+    assert cell.evaluate("cell => getComputedStyle(cell, '::before').content") != "none"
+    assert cell.evaluate("cell => getComputedStyle(cell).fontSize") == "0px"

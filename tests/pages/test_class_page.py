@@ -97,6 +97,15 @@ def test_a_row_tells_points_functions_every_verdict_and_what_stands_out() -> Non
     assert [cell.attributes.get("data-p") for cell in ada.find("td", class_="failed")] == ["2"]
 
 
+def test_a_status_is_told_only_where_it_differs() -> None:
+    ada, bob = students(index_page([faulty(), report()], RUN))
+    assert cells_of(ada)[:2] == ["ada", "8"]
+    assert cells_of(bob)[:2] == ["bob", "–, not graded"]
+    assert bob.find("td", class_="not_graded")[0].text == "could not be graded"
+    assert bob.find("td", class_="absent")[0].text == "not in this report"
+    assert heads(index_page([report()], RUN))[:2] == ["student", "points"]
+
+
 def test_final_grades_stand_where_rules_apply_with_what_was_earned_and_who_is_excused_is_said_to_be() -> None:
     excused = Final(None, (Adjustment("excused", "", 8.0, None, "excused from this assignment"),), 18)
     finals = {"ada": Final(7.5, (), 18), "bob": excused}

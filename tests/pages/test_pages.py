@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -26,7 +27,7 @@ from autograder.pages.guidance.teaching import Background
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
+from autograder.vocabulary.report import NOT_REACHED, VERDICTS, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 from autograder.vocabulary.text import visible
 
 TEMPLATES = Path(autograder.__file__).parent / "pages" / "templates"
@@ -213,6 +214,22 @@ def test_the_index_links_to_the_file_that_is_written_for_a_student(name: str) ->
     (link,) = tree(index_page([report(name)], {})).find("table", id="class")[0].find("a")
     assert unquote(link.attributes["href"]) == f"feedback/{file_stem(name)}.html"
     assert re.fullmatch(r"feedback/[^/?#:]+\.html", link.attributes["href"])
+
+
+@both_pages
+def test_a_page_has_its_language_title_and_one_first_heading(page: str) -> None:
+    root = tree(page)
+    assert root.find("html")[0].attributes["lang"] == "en"
+    assert "policy_gradient" in root.find("title")[0].text
+    assert len(root.find("h1")) == 1
+    assert len(root.find("main")) == 1
+
+
+@both_pages
+def test_no_heading_level_is_skipped(page: str) -> None:
+    levels = [int(element.tag[1]) for element in tree(page).walk() if re.fullmatch(r"h[1-6]", element.tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 # ---- accessibility
@@ -448,6 +465,13 @@ def students(page: str) -> list[Element]:
     return tree(page).find("table", id="class")[0].find("tbody")[0].find("tr")
 
 
+def test_every_verdict_has_a_sign_besides_its_colour() -> None:
+    style = (TEMPLATES / "index.css").read_text(encoding="utf-8")
+    signs = {verdict: re.search(rf'\.{verdict}::before.*?content: "(.+?)"', style) for verdict in VERDICTS}
+    assert all(signs.values())
+    assert len({sign.group(1) for sign in signs.values() if sign}) == len(VERDICTS)
+
+
 def test_submissions_that_could_not_be_graded_come_before_everything_else() -> None:
     page = BOTH["index"]
     (box,) = tree(page).find("section", class_="fault-box")
@@ -551,3 +575,9 @@ def test_a_class_of_any_size_is_shown_whole(count: int) -> None:
     assert table.count('<a href="feedback/student-') == count
     assert tree(page).find("h1")
     assert len(page) < 60_000 + 1500 * count
+
+
+def test_a_class_without_a_grade_has_no_histogram() -> None:
+    root = tree(index_page([faulty()], {}))
+    assert "No submission has been graded." in root.text
+    assert not root.find("svg")

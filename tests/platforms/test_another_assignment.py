@@ -71,6 +71,31 @@ def test_work_for_another_assignment_is_named(tmp_path: Path, files: dict[str, b
     assert not found.source
 
 
+SOME = MODULE[: MODULE.index(b"def gradient_update")]
+OWN = {
+    "our own": {"ana/policy_gradient.py": OURS.untouched_source().encode()},
+    "our own beside the other": {"ana/policy_gradient.py": b"def compute_loss(): ...\n", "ana/bandits.py": MODULE},
+    "our own and the other in one": {"ana/policy_gradient.py": MODULE + b"\n\ndef compute_loss(): ...\n"},
+    "a part of the other": {"ana/policy_gradient.py": SOME},
+    "nothing": {"ana/policy_gradient.py": b"x = 1\n"},
+}
+
+
+@pytest.mark.parametrize("files", OWN.values(), ids=OWN.keys())
+def test_other_work_is_no_other_assignment(tmp_path: Path, files: dict[str, bytes]) -> None:
+    assert first_read(tmp_path, files).source
+
+
+def test_names_that_two_assignments_share_hide_neither(tmp_path: Path) -> None:
+    theory = find_assignment(KIT, "policy_gradient_theory")
+    ours = find_assignment(KIT, "grpo_language_model")  # which grades a `group_advantages` too
+    (tmp_path / "grpo_language_model.py").write_text(theory.untouched_source())
+    with gathered([tmp_path], ours.module) as class_:
+        [candidate] = class_.candidates
+        found = read_for(candidate, ours)
+    assert found.problem.startswith("This is policy_gradient_theory")
+
+
 def test_a_submission_is_read_once_for_all_assignments(tmp_path: Path) -> None:
     code = "def f():0\n" * 13_000
     cells = [{"cell_type": "code", "source": code, "metadata": {}, "outputs": []}]

@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import toy_kit
 import yaml
 from formats import validate
+from house import engine_imports, imported
 from lengths import in_short
 from places import GOLDEN, KIT
 
@@ -317,6 +319,44 @@ def test_no_bundle_holds_a_line_of_the_solution(all_bundles: dict[str, dict[str,
         assert not re.search(r"fixtures/.*(oracle|mistakes|cases)(\.py$|/)", name)
 
 
+@pytest.mark.parametrize("script", ["setup.sh", "run_autograder"])
+def test_the_scripts_of_gradescope_are_bash_and_may_be_run(
+    gradescope_files: dict[str, bytes], tmp_path: Path, script: str
+) -> None:
+    path = unpack(gradescope_files, tmp_path / "source") / script
+    assert os.access(path, os.X_OK)
+    assert subprocess.run(["bash", "-n", path], capture_output=True).returncode == 0
+    assert path.read_bytes().startswith(b"#!/usr/bin/env bash\n")
+
+
+@pytest.mark.parametrize(
+    ("own", "offered", "taken"),
+    [("3.12.3", "", "python3"), ("3.10.12", "python3.11", "python3.11"), ("3.10.12", "", "")],
+)
+def test_gradescopes_setup_takes_the_python_that_the_image_has_or_offers(
+    gradescope_files: dict[str, bytes], tmp_path: Path, own: str, offered: str, taken: str
+) -> None:
+    path = unpack(gradescope_files, tmp_path / "autograder" / "source") / "setup.sh"
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    too_old = int(own.split(".")[1]) < 11
+    make_venv = f'echo "$0" > {tmp_path}/taken; mkdir -p "$3/bin"; cp /bin/true "$3/bin/python"'
+    fakes = {
+        "apt-get": f'case "$*" in *python3.11*) test -n "{offered}";; esac',
+        "python3": f'case "$1" in -c) exit {int(too_old)};; --version) echo Python {own};; -m) {make_venv};; esac',
+        "python3.11": make_venv,
+    }
+    for name, body in fakes.items():
+        (commands / name).write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        (commands / name).chmod(0o755)
+    done = subprocess.run(["bash", path], env={"PATH": f"{commands}:/usr/bin:/bin"}, capture_output=True, text=True)
+    assert done.returncode == (0 if taken else 1), done.stderr
+    if taken:
+        assert Path((tmp_path / "taken").read_text().strip()).name == taken
+    else:
+        assert "This image has Python 3.10.12; 3.11 or newer is needed. Choose Ubuntu 24.04" in done.stderr
+
+
 @pytest.mark.long
 def test_a_students_repository_holds_no_hidden_case(all_bundles: dict[str, dict[str, bytes]]) -> None:
     files = all_bundles["github"]
@@ -329,6 +369,33 @@ def test_a_students_repository_holds_no_hidden_case(all_bundles: dict[str, dict[
         assert not any(re.search(rb"(?<![\w-])" + re.escape(case) + rb"(?![\w-])", data) for case in hidden), name
     stored = {name for name in all_bundles["gradescope"] if "/hidden/" in name}
     assert len(stored) == len({case.item for case in fixtures.cases if case.visibility == "hidden"})
+
+
+def third_party(start: str) -> set[str]:
+    """The packages that a module of ours imports anywhere, now or later, and all modules of ours that it leads to."""
+    seen: set[str] = set()
+    waiting, found = [start], set()
+    while waiting:
+        module = waiting.pop()
+        seen.add(module)
+        waiting += engine_imports(module) - seen
+        found |= {name.partition(".")[0] for name in imported(module)}
+    return found - set(sys.stdlib_module_names) - {"autograder"}
+
+
+def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -> None:
+    lines = bundles.container_requirements().splitlines()
+    wanted = {re.split("[=>]", line)[0] for line in lines}
+    assert third_party("platforms.containers.harness") | third_party("sandbox.inside.tensors") <= wanted
+    assert wanted == {"torch", "einops", "numpy", "safetensors", "matplotlib", "tqdm"}
+    assert next(line for line in lines if line.startswith("torch")).startswith("torch==")
+
+
+def test_what_runs_in_a_students_repository_is_installed_by_its_workflow(repository: Path) -> None:
+    install = next(step["run"] for step in steps(repository) if "pip install" in step.get("run", ""))
+    listed = (repository / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    installed = {re.split("[=>]", line)[0] for line in listed} | set(install.split())
+    assert third_party("checking.classroom") | third_party("sandbox.inside.tensors") <= installed
 
 
 # PrairieLearn
@@ -348,6 +415,26 @@ def question(tmp_path: Path) -> Container:
     return Container(base, "/grade")
 
 
+@pytest.mark.parametrize(("platform", "place"), [("prairielearn", "tests/"), ("github", "")])
+def test_what_lies_in_git_keeps_its_line_ends(
+    all_bundles: dict[str, dict[str, bytes]], platform: str, place: str
+) -> None:
+    assert b"* text=auto eol=lf" in all_bundles[platform][f"{place}.gitattributes"]
+
+
+def test_a_question_of_prairielearn_has_what_it_must(all_bundles: dict[str, dict[str, bytes]]) -> None:
+    files = all_bundles["prairielearn"]
+    info = json.loads(files["info.json"])
+    validate(info, "prairielearn-info")
+    options = info["externalGradingOptions"]
+    assert options["entrypoint"].replace("/grade/", "") in files
+    assert options["image"] == "course/grader:1"
+    assert not options["enableNetworking"]
+    assert f'file-names="{MODULE}"' in files["question.html"].decode()
+    assert "<pl-external-grader-results>" in files["question.html"].decode()
+    assert {name.partition("/")[0] for name in files} == {"info.json", "question.html", "tests"}
+
+
 @pytest.mark.long
 @in_a_container
 def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container) -> None:
@@ -359,6 +446,16 @@ def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container
     validate(found, "prairielearn-results")
     assert (found["score"], found["gradable"]) == (0.7769, True)
     assert path.stat().st_size < 1_000_000
+
+
+@in_a_container
+def test_a_submission_that_cannot_be_read_costs_no_attempt_in_prairielearn(question: Container) -> None:
+    (question.folder / "student").mkdir()
+    (question.folder / "student" / MODULE).write_bytes(b"\xff\xfe\x00")
+    assert question.run("tests/run.sh").code == 0
+    found = json.loads((question.folder / "results" / "results.json").read_text(encoding="utf-8"))
+    validate(found, "prairielearn-results")
+    assert "UTF-16" in found["format_errors"][0]
 
 
 @in_a_container
@@ -438,6 +535,14 @@ def test_a_fault_of_the_grader_fails_the_step_and_reports_no_points(repository: 
     assert done.code == 3
     assert "kl-values.safetensors" in done.stderr
     assert not (tmp_path / "output").exists()
+
+
+def test_a_bundle_can_be_made_of_any_assignment(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    toy = toy_kit.toy_assignment(toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory))
+    hidden = "fixtures/toy/hidden/ramp-values.safetensors"
+    assert f"kit/{hidden}" in bundles.gradescope_files(toy)
+    assert f"tests/kit/{hidden}" in bundles.prairielearn_files(toy, "x")
+    assert not [name for name in bundles.github_files(toy) if "hidden" in name]
 
 
 # Another term, another assignment

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from canvas_importer import Course, imported
 from places import DOWNLOADS
-from sample_reports import item, report
+from sample_reports import item, not_graded, report
 
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.canvas import canvas_csv
@@ -55,6 +55,14 @@ def test_the_sample_class_changes_its_own_grades_and_nothing_else() -> None:
     assert {student for student, _ in found.changes} == {str(number) for number in range(1001, 1016)} - {"1007"}
     assert {after for _, after in found.changes.values()} == {"100"}
     assert made.kept == ("Horvat, Goran", "Absent, Otto", "Student, Test")
+
+
+@pytest.mark.parametrize("cell", ["3.5", "", "EX", "ex", "MI", "0"])
+@pytest.mark.parametrize("reports", [[points("somebody", 1.0)], [not_graded("Okoro, Ben")]])
+def test_a_student_without_a_grade_of_ours_keeps_the_cell(cell: str, reports: list[Report]) -> None:
+    gradebook = table((*BEN[:5], cell), possible=str(int(reports[0].max_points)))
+    rows = list(csv.reader(io.StringIO(canvas_csv(reports, gradebook, COLUMN).text)))
+    assert rows[2] == [*BEN[:5], cell]
 
 
 def test_an_excused_student_stays_excused() -> None:

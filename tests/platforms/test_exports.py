@@ -64,6 +64,10 @@ def test_the_sample_class_gives_the_golden_export_to_the_byte(made: dict[str, st
     assert same, f"{RENEW}\n{in_short(golden.decode(), made[name])}"
 
 
+def test_there_is_a_golden_file_for_each_export_and_no_other(made: dict[str, str]) -> None:
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(made)
+
+
 # The folder of grades
 
 
@@ -118,6 +122,15 @@ def test_gradescopes_results_are_as_it_documents_them(made: dict[str, str]) -> N
     for name in ("gradescope.jsonl", "gradescope-hidden-later.jsonl"):
         for line in made[name].splitlines():
             validate(json.loads(line)["result"], "gradescope-results")
+
+
+@pytest.mark.parametrize("hidden_cases", gradescope.VISIBILITIES)
+def test_the_tests_of_gradescope_add_up_to_the_report(hidden_cases: gradescope.Visibility) -> None:
+    for one in sample_class():
+        tests = gradescope.results(one, (), hidden_cases)["tests"]
+        assert math.isclose(sum(test["score"] for test in tests), one.points or 0, abs_tol=1e-9)
+        assert math.isclose(sum(test["max_score"] for test in tests), one.max_points, abs_tol=1e-9)
+        assert all(0 <= test["score"] <= test["max_score"] for test in tests)
 
 
 def test_all_tests_are_visible_unless_asked_for_since_a_hidden_one_hides_the_total() -> None:

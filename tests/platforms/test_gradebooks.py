@@ -107,6 +107,14 @@ def test_the_latest_of_brightspace_counts_however_english_writes_a_day(tmp_path:
     assert grade(put(tmp_path, files))["Ana_71"].source == "x = 'second'\n"
 
 
+def test_of_brightspaces_two_numbers_the_one_that_differs_is_the_students(tmp_path: Path) -> None:
+    files = {
+        f"500-71001 - Ana - Mar 2, 2027 958 AM/{PY}": "x = 1\n",
+        f"500-71002 - Ana - Mar 2, 2027 958 AM/{PY}": "y = 1\n",
+    }
+    assert set(grade(put(tmp_path, files))) == {"Ana_71001", "Ana_71002"}
+
+
 def test_the_roster_names_them_by_number_or_name(tmp_path: Path) -> None:
     roster = Roster((Person("Ana", "", keys_of(["71001"])), Person("Picard", "", keys_of(["Jean-Luc Le Roux"]))))
     assert set(grade(put(tmp_path, FOLDERS), roster)) == {"Ana", "Picard"}
@@ -172,6 +180,11 @@ def test_a_gradebook_that_does_not_fit_is_refused(tmp_path: Path, export, text: 
         export(REPORTS, table(tmp_path, text), column)
 
 
+def test_points_are_converted_where_that_is_asked_for(tmp_path: Path) -> None:
+    made = brightspace_csv(REPORTS, table(tmp_path, SPACE.replace("MaxPoints:4", "MaxPoints:40")), "HW5", scale=True)
+    assert [row[2] for row in rows(made)[1:]] == ["40", "25"]
+
+
 def test_no_name_gets_into_either_file_as_a_formula(tmp_path: Path) -> None:
     lines = "".join(f'"{name.replace(chr(34), chr(34) * 2)}","",""\n' for name in NASTY_NAMES)
     text = f'"Username","Student ID","{TITLE}"\n{lines}'
@@ -184,3 +197,11 @@ def test_no_name_gets_into_either_file_as_a_formula(tmp_path: Path) -> None:
 def test_a_column_worth_nothing_makes_nobodys_grade_a_zero(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is worth 0 points in Blackboard and 4 here: change it there\."):
         blackboard_csv(REPORTS, table(tmp_path, BOARD.replace("Pts: 4", "Pts: 0")), "HW5", scale=True)
+
+
+@pytest.mark.parametrize(
+    ("worth", "points"), [("1,000", "1000"), ("up to 1.000", "1000"), ("2,50", "2.5"), ("8.0", "8")]
+)
+def test_a_mark_before_three_digits_is_one_of_thousands(tmp_path: Path, worth: str, points: str) -> None:
+    board = BOARD.replace(f'"{TITLE}"', f'"HW5 [Total Pts: {worth} Score] |123456"')
+    assert rows(blackboard_csv(REPORTS[:1], table(tmp_path, board), "HW5", scale=True))[1] == ["adiaz1", "S1", points]

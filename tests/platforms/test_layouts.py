@@ -146,6 +146,12 @@ def test_of_several_files_for_canvas_the_latest_on_time_counts(tmp_path: Path) -
     assert f"diazana_LATE_1001_999_{MODULE}-2.py" in one.notes[0]
 
 
+def test_two_downloads_of_canvas_give_one_submission_per_student(tmp_path: Path) -> None:
+    put(tmp_path / "monday", f"a_1_5_{PY}", f"b_2_6_{PY}")
+    put(tmp_path / "friday", f"a_LATE_1_9_{MODULE}-1.py", f"b_2_8_{MODULE}-1.py")
+    assert paths_of(tmp_path / "friday", tmp_path / "monday") == {"a_1": f"a_1_5_{PY}", "b_2": f"b_2_8_{MODULE}-1.py"}
+
+
 # Moodle
 
 
@@ -214,6 +220,14 @@ def test_two_submitters_who_share_no_more_than_a_name_are_two_students(tmp_path:
     assert set(paths_of(tmp_path)) == {"Ana_submission_1", "Ana_submission_2"}
 
 
+def test_a_deadline_makes_a_submission_late(tmp_path: Path) -> None:
+    put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
+    put(tmp_path, "submission_metadata.yml", text=METADATA)
+    read_ = gather(tmp_path, deadline=datetime(2027, 3, 2, 8, 0, tzinfo=UTC))[1]
+    assert read_["Ana Diaz_U1"].notes == ()
+    assert read_["O'Brien, Sean_31"].notes == ("handed in late, at 2027-03-02 09:00 UTC",)
+
+
 @pytest.mark.parametrize(
     "text", ["{" * 10_000, "a: [", "!!python/object/apply:os.system ['true'", "\x00", "- " * 5000 + "x"]
 )
@@ -250,6 +264,11 @@ def test_metadata_is_capped_in_size_submitters_and_names(tmp_path: Path) -> None
         read_metadata(tmp_path / "large.yml")
 
 
+def test_metadata_inside_a_submission_is_not_gradescopes(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/{PY}", "eve/submission_metadata.yml", f"eve/submission_1/{PY}", text=METADATA)
+    assert set(paths_of(tmp_path)) == {"ada", "eve"}
+
+
 def test_a_students_own_folder_is_that_students_whatever_lies_in_it(tmp_path: Path) -> None:
     put(tmp_path / "eve", PY, f"submission_1/{PY}")
     put(tmp_path / "eve", "submission_metadata.yml", text=METADATA)
@@ -267,6 +286,16 @@ def test_nbgraders_timestamp_says_when_it_was_collected(tmp_path: Path) -> None:
     assert read_["ada"].path == f"ada/ps5/{IPYNB}"
     assert read_["ada"].notes == ("handed in late, at 2027-03-02 23:58 UTC",)
     assert read_["ben"].notes == ()
+
+
+def test_of_two_collections_of_nbgrader_the_latest_on_time_counts(tmp_path: Path) -> None:
+    for folder, clock in (("first", "10:00"), ("second", "12:00"), ("third", "14:00")):
+        put(tmp_path, f"{folder}/ada/ps5/{PY}", text=f"x = '{folder}'\n")
+        put(tmp_path, f"{folder}/ada/ps5/timestamp.txt", text=f"2027-03-02 {clock}:00 UTC")
+    places = [tmp_path / name for name in ("third", "first", "second")]
+    one = gather(*places, deadline=datetime(2027, 3, 2, 13, 0, tzinfo=UTC))[1]["ada"]
+    assert one.source == "x = 'second'\n"
+    assert "not graded: ada, ada (late)" in one.notes[0] or "not graded: ada (late), ada" in one.notes[0]
 
 
 def test_a_timestamp_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
@@ -360,6 +389,11 @@ def test_the_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, platform: st
     members, students = CLASSES[platform]
     path = zipped(tmp_path / "submissions.zip", {**members, "__MACOSX/._x": b""})
     assert set(gather(path, class_zip=True)[1]) == students
+
+
+def test_the_zip_of_a_class_of_one_is_not_taken_for_that_ones_folder(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "submissions.zip", {f"Ana_1_assignsubmission_file/{PY}": CODE})
+    assert set(gather(path, class_zip=True)[1]) == {"Ana_1"}
 
 
 @pytest.mark.parametrize("platform", CLASSES)
@@ -492,6 +526,14 @@ def test_a_damaged_zip_of_a_class_is_refused_with_its_place(tmp_path: Path) -> N
     assert "damaged" in gather(tmp_path / "ada.zip")[1]["ada"].problem
 
 
+def test_a_zip_with_more_files_than_anybody_looks_at_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "MAX_ENTRIES", 2)
+    with pytest.raises(UsageError, match="holds more than 2 files: unpack it, and give the folder"):
+        gather(with_entries(tmp_path / "c.zip", *HONEST, (f"{MOODLE[2]}/{PY}", CODE)), class_zip=True)
+
+
 # The evidence of the whole class
 
 
@@ -528,6 +570,16 @@ def test_without_a_roster_a_name_of_two_ids_is_refused_alone(tmp_path: Path, nam
     (tmp_path / ANA).unlink()
     assert "ana_1007" not in paths_of(tmp_path)
     assert "canvas:1007" not in [one.identity for one in gather(tmp_path)[0].candidates]
+
+
+def test_an_underscore_in_one_account_loses_nothing(tmp_path: Path) -> None:
+    put(tmp_path, f"o_brien_1_5_{PY}", f"ben_2_6_{PY}", f"o_hara_LATE_3_7_{PY}")
+    found, read_ = gather(tmp_path)
+    assert set(read_) == {"o_brien_1", "ben_2", "o_hara_3"}
+    assert read_["o_hara_3"].notes == ("handed in late",)
+    zipped(tmp_path.parent / "c.zip", {path.name: path.read_text() for path in tmp_path.iterdir()})
+    assert set(gather(tmp_path.parent / "c.zip", class_zip=True)[1]) == set(read_)
+    assert found.refused == ()
 
 
 OWN, FILE = f"bela_1002_77_1004_558_{PY}", f"bela_1004_558_x_1002_77_{PY}"
@@ -597,6 +649,12 @@ def test_a_file_or_folder_with_the_modules_name_makes_no_class_one_student(
     assert any(stray.split("/")[0] in sentence for sentence in told)
 
 
+def test_a_students_own_backups_make_no_class(tmp_path: Path) -> None:
+    put(tmp_path / "ada", PY, "experiments.py", f"old/{PY}", "helpers.py", f"{MODULE}-2.py", text="def f(): pass\n")
+    with gathered([tmp_path / "ada"], MODULE, functions=("g",)) as found:
+        assert [one.student for one in found.candidates] == ["ada"]
+
+
 def test_the_layout_can_be_said(tmp_path: Path) -> None:
     put(tmp_path, PY, f"old/{PY}", f"older/{PY}")
     with gathered([tmp_path], MODULE, layout="one") as found:
@@ -614,6 +672,16 @@ def test_every_layout_stands_in_the_guides_table() -> None:
     guide = (KIT / "autograder" / "README.md").read_text(encoding="utf-8")
     table = guide[guide.index("| platform |") :].split("\n\n")[0].lower()
     assert all(f"| {name}" in table for name in NAMES if name not in ("plain", "one"))
+
+
+def test_a_dotted_name_is_named_and_a_tools_is_not(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/{PY}", f".eve/{PY}", ".git/config", f".ipynb_checkpoints/{IPYNB}", ".DS_Store", ".bob/x.txt")
+    found, read_ = gather(tmp_path)
+    assert set(read_) == {"ada"}
+    assert found.ignored == (".bob",)
+    assert found.refused == (
+        ".eve is not graded, since its name begins with a dot: rename it if it is somebody's work.",
+    )
 
 
 @contextlib.contextmanager

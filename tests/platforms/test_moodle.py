@@ -180,3 +180,12 @@ def test_a_worksheet_in_another_language_is_filled_in_with_its_columns_named_or_
     assert (made.graded, made.locked, made.unknown) == (1, ("bela@x.edu",), ())
     assert next(iter(made.folders.values())) == "Ada Lovelace_1_assignsubmission_file_"
     assert filled.header == sheet.header
+
+
+@pytest.mark.parametrize(("text", "grade"), [(GERMAN, "Bewertung"), (FRENCH, "Note")])
+def test_its_maximum_is_checked_in_every_language(text: str, grade: str) -> None:
+    sheet = table_of(text.replace("4,00", "10,00").encode(), Path("w.csv"))
+    with pytest.raises(UsageError, match=r"is worth 10,00 points in Moodle and 4 here"):
+        moodle_csv([report("Ada Lovelace")], sheet)
+    with pytest.raises(UsageError, match=r"is worth 10,00 points in Moodle and 4 here"):
+        moodle_csv([report("Ada Lovelace")], sheet, grade_column=grade, identifier_column=sheet.header[0])

@@ -82,6 +82,12 @@ def test_submittys_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, top: s
         gather(path)
 
 
+def test_submitty_says_when_a_version_was_handed_in(tmp_path: Path) -> None:
+    read_ = gather(put(tmp_path, ALL), deadline=datetime(2027, 3, 3, 0, 0, tzinfo=UTC))[1]
+    assert "handed in late" not in " ".join(read_["ada"].notes)
+    assert read_["ben"].notes == ("handed in late, at 2027-03-03 14:00 UTC",)
+
+
 def test_of_a_hand_in_by_git_what_submitty_pulled_is_graded(tmp_path: Path) -> None:
     by_git = {
         "submissions/ada/2/.submit.VCS_CHECKOUT": "",
@@ -116,6 +122,13 @@ def test_a_gradeables_folder_on_the_server_is_read_with_the_one_beside_it(tmp_pa
     assert (
         gather(place, deadline=datetime(2027, 3, 2, 12, 0, tzinfo=UTC))[1]["ada"].notes[0].startswith("handed in late")
     )
+
+
+def test_of_several_gradeables_none_is_taken_for_a_student(tmp_path: Path) -> None:
+    other = {name.replace("hw1", "hw2"): text for name, text in COURSE.items()}
+    with pytest.raises(UsageError, match=r"hw1 is one of several gradeables of Submitty's: give the folder of one\."):
+        gather(put(tmp_path, COURSE | other))
+    assert sources(tmp_path / "checkout" / "hw2") == PULLED
 
 
 def test_what_submitty_did_not_pull_is_nobodys_zero(tmp_path: Path) -> None:
@@ -211,6 +224,13 @@ def test_two_folders_of_one_name_in_codegrade_are_refused(tmp_path: Path, when: 
     assert set(sources(tmp_path, roster=roster)) == {"Cleo"}
 
 
+def test_a_zone_in_the_name_of_a_folder_of_codegrade_counts(tmp_path: Path) -> None:
+    put(tmp_path, {f"Ana - 2027-03-02T23:58:01+02:00/{PY}": "x = 1\n", f"Ben - 2027-03-02T23:58:01Z/{PY}": "x = 2\n"})
+    read_ = gather(tmp_path, deadline=datetime(2027, 3, 2, 22, 0, tzinfo=UTC))[1]
+    assert read_["Ana"].notes == ()
+    assert read_["Ben"].notes == ("handed in late, at 2027-03-02 23:58 UTC",)
+
+
 @pytest.mark.parametrize("name", ["Eve", 'Group "red"', "Group _red_"])
 def test_no_file_in_a_folder_of_codegrade_says_whose_it_is(tmp_path: Path, name: str) -> None:
     put(tmp_path, {f"{name} - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Ana - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
@@ -228,6 +248,11 @@ def test_a_group_of_codegrade_is_shared_by_the_roster(tmp_path: Path) -> None:
 def test_a_folder_named_like_codegrades_makes_no_class_codegrades(tmp_path: Path) -> None:
     put(tmp_path, {f"{name}/{PY}": "x = 1\n" for name in ("ada", "ben", "Ana - 2027-03-02 23:58:01")})
     assert set(sources(tmp_path)) == {"ada", "ben", "Ana - 2027-03-02 23:58:01"}
+
+
+def test_a_moment_that_is_none_orders_nothing_and_loses_nobody(tmp_path: Path) -> None:
+    put(tmp_path, {f"Ana - 2027-13-45 99:99:99/{PY}": "x = 1\n", f"Ben - 9999-01-01 00:00:00/{PY}": "x = 2\n"})
+    assert set(sources(tmp_path)) == {"Ana", "Ben"}
 
 
 # Classroom 50

@@ -45,6 +45,11 @@ IN_WORDS = {
 }
 
 
+@pytest.mark.parametrize("texts", IN_WORDS.values(), ids=IN_WORDS)
+def test_dates_in_words_are_read_in_their_language(texts: tuple[str, str]) -> None:
+    assert moments(texts) == [EVENING, MORNING]
+
+
 @pytest.mark.parametrize(
     "text",
     [

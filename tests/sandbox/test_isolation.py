@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import struct
 import subprocess
 import sys
@@ -16,12 +17,12 @@ from places import KIT
 from processes import PATIENCE
 
 from autograder.sandbox.inside import canary, processes
-from autograder.sandbox.inside.isolation import LAYERS
+from autograder.sandbox.inside.isolation import AROUND, LAYERS
 from autograder.sandbox.inside.kernel import seccomp
 from autograder.sandbox.inside.kernel.seccomp import Instruction
 from autograder.sandbox.interpreter import packages, readable_paths
 from autograder.sandbox.layers import probe
-from autograder.sandbox.sandbox import Sandbox, layers_for
+from autograder.sandbox.sandbox import Isolation, Sandbox, layers_for
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
 
@@ -234,6 +235,27 @@ def test_every_jump_lands_inside_the_program_and_every_path_ends(architecture: s
     assert program[-1] == (0x06, 0, 0, 0x00050001)
 
 
+@by_architecture
+def test_a_program_that_was_made_before_a_process_has_its_number_where_that_belongs(
+    architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = next(name for name, known in seccomp._MACHINES.items() if known == ARCHITECTURES[architecture])
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    packed, places = seccomp._packed.__wrapped__(False)  # type: ignore[attr-defined]  # it keeps those of this one
+    own = bytearray(packed)
+    for place in places:
+        struct.pack_into("I", own, place, PID)
+    assert list(struct.iter_unpack("HBBI", own)) == seccomp._program(*ARCHITECTURES[architecture], PID)
+    assert places
+
+
+@linux
+def test_a_processor_without_a_list_of_calls_has_no_seccomp_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    with pytest.raises(OSError, match="no list of system calls for riscv64"):
+        seccomp.apply()
+
+
 # What this machine has
 
 
@@ -249,6 +271,27 @@ def test_strict_without_one_of_its_layers_says_which_and_why(layer: str) -> None
     with pytest.raises(SandboxError, match=rf"lacks {layer} \(the kernel is too old\)\. Grade on one that has it"):
         layers_for("strict", missing)
     assert layers_for("best", missing) == tuple(one for one in LAYERS if one != layer)
+
+
+@pytest.mark.parametrize(
+    ("isolation", "holds", "layers"),
+    [
+        ("none", (*LAYERS, *AROUND), ()),
+        ("best", (), ()),  # a layer that was not tried does not count
+        ("best", (*LAYERS, *AROUND), (*LAYERS, *AROUND)),
+        ("strict", (*LAYERS, *AROUND), (*LAYERS, *AROUND)),
+        ("strict", LAYERS, LAYERS),  # what is round the server is never asked for
+    ],
+)
+def test_layers_are_those_that_were_tried_and_held(
+    isolation: Isolation, holds: tuple[str, ...], layers: tuple[str, ...]
+) -> None:
+    assert layers_for(isolation, dict.fromkeys(holds, "")) == layers
+
+
+def test_strict_is_refused_where_no_layer_was_tried() -> None:
+    with pytest.raises(SandboxError, match=r"landlock \(not tried\), seccomp \(not tried\)"):
+        layers_for("strict", {})
 
 
 def test_where_workers_are_not_forked_strict_is_refused_before_anything_runs() -> None:

@@ -237,6 +237,13 @@ def test_a_process_that_has_a_group_to_itself_moves_into_a_leaf_and_makes_its_gr
     assert cgroup.parents(mounted) == [own_group]
 
 
+def test_a_process_that_shares_its_group_moves_nobody_and_says_what_to_do(own_group: Path) -> None:
+    (own_group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
+    assert "systemd-run --user --scope -p Delegate=yes" in cgroup.probe(own_group.parents[1])
+    assert not (own_group / "grader").exists()
+    assert (own_group / "cgroup.subtree_control").read_text() == "cpu\n"
+
+
 @pytest.fixture
 def set_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     """A real group, for this test alone, where this machine lets us make one."""

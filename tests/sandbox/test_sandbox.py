@@ -273,6 +273,13 @@ def test_each_submission_finds_the_given_modules_as_new_though_they_ran_before_i
     assert [fact_of(run_given(sandbox, given, source)) for _ in range(2)] == [[False, True, 1]] * 2
 
 
+def test_the_given_modules_of_one_assignment_are_not_those_of_the_next(sandbox: Sandbox) -> None:
+    source = "def answer():\n    return [name for name in ('one', 'other') if name in sys.modules]\n"
+    assert fact_of(run_given(sandbox, {"one": ""}, source)) == ["one"]
+    assert fact_of(run_given(sandbox, {"other": ""}, source)) == ["other"]
+    assert fact_of(run_given(sandbox, {}, source)) == []
+
+
 @pytest.mark.parametrize("fault", ["1 / 0", "raise SystemExit", "import absent_package"])
 def test_a_given_module_that_fails_costs_the_worker_and_not_the_server(sandbox: Sandbox, fault: str) -> None:
     outcome = run_given(sandbox, {"fine": "", "wrong": fault}, "def answer():\n    return 1\n")
@@ -816,6 +823,13 @@ def test_where_no_worker_can_be_started_the_grader_is_at_fault(
     assert children(os.getpid()) == processes
 
 
+def test_a_request_too_large_to_send_is_the_graders_fault(sandbox: Sandbox) -> None:
+    for source, inputs in (("#" * frames.MAX_HEADER, b""), ("", b"x" * (frames.MAX_BLOB + 1))):
+        with pytest.raises(SandboxError, match="cannot be sent"):
+            run(sandbox, source, call("pid", inputs=inputs))
+    assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
+
+
 # Where fork is missing
 
 
@@ -866,3 +880,41 @@ def test_a_fresh_interpreter_gives_the_same_outcomes_bit_for_bit(sandbox: Sandbo
 def _bytes_of(outcome: Outcome) -> dict[str, bytes]:
     returned = outcome.observation.returned if outcome.observation is not None else {}
     return {name: value.array.tobytes() for name, value in returned.items() if value.array is not None}
+
+
+@pytest.mark.long
+def test_every_kind_of_fault_is_told_apart_in_a_fresh_interpreter_too() -> None:
+    forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": 7}, NOTHING)
+    source = f"""
+        def burn():
+            while True: pass
+        def hold():
+            held = [bytearray(2**20) for _ in range(900)]
+            time.sleep(60)
+        def shout():
+            while True: print("x" * 2**16)
+        def forge():
+            write_everywhere({forged!r})
+        def close():
+            os.closerange(3, 64)
+            time.sleep(60)
+        def refuse():
+            raise MemoryError
+    """
+    names = ("burn", "hold", "shout", "forge", "close", "refuse")
+    requests = [within(call(name), cpu=5, memory_megabytes=400, output_megabytes=1, timeout=60) for name in names]
+    with Sandbox(fork=False) as fresh:
+        outcomes = run(fresh, source, *requests, load_timeout=60.0)
+        at_load = [run(fresh, f"{line}\n", fact("pid"), load_timeout=60.0)[0] for line in ("os._exit(3)", "1 / 0")]
+    assert statuses(outcomes) == ["timed_out", "out_of_memory", "crashed", "crashed", "crashed", "out_of_memory"]
+    assert [outcome.exceeded for outcome in outcomes[:3]] == [
+        "used more than 5 s of processor time",
+        "used more than 400 MiB of memory",
+        "printed more than 1 MiB",
+    ]
+    assert [(outcome.status, outcome.loading) for outcome in at_load] == [("crashed", True), ("raised", True)]
+
+
+def test_each_way_of_running_names_the_layers_it_has() -> None:
+    assert "process" in Sandbox(fork=False).layers
+    assert set(Sandbox(fork=False).layers) < set(Sandbox(fork=True).layers)
