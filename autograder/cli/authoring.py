@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from autograder.authoring.fixtures.generator import load_expanded
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.authoring.renaming import rename as rename_in_files
@@ -23,6 +24,7 @@ from autograder.cli.console import standard_output
 from autograder.cli.options import AssignmentOption, course
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.items import Assignment
+from autograder.sandbox.apart import apart
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import writing
 from autograder.vocabulary.text import number
@@ -84,7 +86,7 @@ def items(assignment: AssignmentOption = None) -> None:
     several = authored(course(), assignment, find_assignments)
     for chosen in several:
         refuse_faults(chosen.folder)
-        console.print(_items_table(chosen))
+        console.print(_items_table(apart(load_expanded, chosen.folder)))
 
 
 def _items_table(assignment: Assignment) -> Table:

@@ -58,6 +58,7 @@ def compute_response_log_probs(
     nothing else, as it is: no `train()`, no `eval()`, no `zero_grad()`, no copy.
     """
     ### BEGIN SOLUTION
+    # equivalent: a mask of zeros and ones is the same in every dtype
     if reduction not in ("sum", "none"):
         raise ValueError(f"Unknown reduction: {reduction!r}")
     logits = model(input_ids=input_ids, attention_mask=attention_mask).logits  # batch pos vocab

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from all_assignments import generator_of
 from places import KIT
 
 from autograder.authoring.declarations import OPEN_SECRET, Draft, generator_for
-from autograder.authoring.fixtures.agreement import observe, rounded
-from autograder.authoring.fixtures.generator import import_generator, regenerate
+from autograder.authoring.fixtures.agreement import rounded
+from autograder.authoring.fixtures.generator import Generator, import_generator, load_expanded, regenerate
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
@@ -545,7 +544,7 @@ def test_a_generator_that_cannot_be_imported_touches_no_module_but_its_own(toy: 
 
 # The real assignment
 
-REAL = find_assignment(KIT, "policy_gradient")
+REAL = load_expanded(KIT / "fixtures/policy_gradient")
 # Numbers of the lecture, and tables that are worked out by hand: the same whatever the secret.
 EXAMPLES = [
     "reward-distance",
@@ -564,16 +563,7 @@ EXAMPLES = [
 
 def real_drafts(secret: str, sandbox: Sandbox) -> dict[str, Draft]:
     """The drafts of the real assignment; its seeded cases ask the sandbox for what torch draws."""
-
-    def draw(probe: str, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Array]:
-        item = REAL.items[0]
-        case = Case("", item.id, item.function, "", "public", probe, params, inputs, (), {})
-        seen = observe(REAL, f"def {item.function}(): ...", [case], sandbox)[0].observation
-        assert seen is not None
-        return {name: back.array for name, back in seen.returned.items() if back.array is not None}
-
-    drafts: Callable[..., Iterator[Draft]] = generator_of(REAL.name)["cases"].drafts
-    return {draft.case: draft for draft in drafts(secret, draw)}
+    return Generator.of(find_assignment(KIT, REAL.name), sandbox).drafts(secret)
 
 
 @pytest.fixture(scope="module")

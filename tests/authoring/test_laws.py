@@ -188,6 +188,7 @@ JUDGED = {
     "standardized": [
         "values",
         "dtype",
+        "precision",
         "kind",
         "unmodified",
         "sizes",
@@ -311,6 +312,10 @@ CAUGHT: dict[str, dict[str, str]] = {  # law and function → habit → its text
     "dtype standardized": {
         "narrowed": but("standardized", returns="return ({}).astype(np.float32)"),
         "widened": but("standardized", returns="return ({}).astype(np.float64)"),
+    },
+    "precision surrogate": {"float32": but("surrogate", returns="return ({}).float().to(weighted.dtype)")},
+    "precision standardized": {
+        "float32": but("standardized", returns="return ({}).astype(np.float32).astype(rewards.dtype)"),
     },
     "kind dtype standardized": {"a list": but("standardized", returns="return ({}).tolist()")},
     "kind selected": {"a tuple": but("selected", returns="return tuple({})")},

@@ -152,7 +152,7 @@ def hint_of_hidden(item: Item, mismatch: Mismatch | None, simpler: str = "", val
         return f"{simpler} fails too: start there."
     if mismatch is not None and mismatch.rung in OF_KIND:
         return _of_kind("", values, mismatch)
-    return PUBLIC_PASS if item.public else ""
+    return PUBLIC_PASS if item.public or item.laws else ""
 
 
 def same_kind(one: Mismatch | None, other: Mismatch | None) -> bool:
