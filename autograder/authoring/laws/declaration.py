@@ -173,6 +173,11 @@ class Function:
         """Say the least sizes that a draw has."""
         return self.sized(0) | dict(self.least.get(draw, {}))
 
+    def growing(self, draw: str, share: float) -> dict[str, int]:
+        """Say sizes between the least of a draw and the public ones."""
+        lowest = self.lowest(draw)
+        return {axis: round(lowest[axis] + share * (size - lowest[axis])) for axis, size in self.sized(1).items()}
+
     def drawn(self, draw: str, rng: np.random.Generator, sizes: Mapping[str, int], dtype: str = "") -> dict[str, Any]:
         """Draw arguments in the order of the signature; floating arrays come in `dtype`, the first one if none."""
         found = self.draws[draw](rng, **sizes)

@@ -178,6 +178,14 @@ class Exam:
 
     # Counterexamples
 
+    def small_draws(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """Name every draw at sizes of trials, and say how it is drawn: one that does not end would stop the grader."""
+        for function in self.functions.values():
+            for draw, step in itertools.product(function.draws, range(0, STEPS, 4)):
+                sizes = function.growing(draw, step / STEPS)
+                made = functools.partial(function.drawn, draw, np.random.default_rng(step), sizes)
+                yield f"the draw {draw} of {function.name} at {shown_sizes(sizes)}", made
+
     def chased(self, items: Sequence[Item]) -> dict[str, Callable[[np.random.Generator, int], Trial]]:
         """Say of each item that judges values, gradients or errors how its trials are drawn."""
         wanted = {"values", "gradient", "constants", "errors", "falsy"}
@@ -186,10 +194,8 @@ class Exam:
     def _trial(self, item: Item, rng: np.random.Generator, number: int) -> Trial:
         function = self._function(item)
         draws = item.draws or (USUAL,)
-        share = min(number, STEPS) / STEPS
         draw = draws[number % len(draws)]
-        least = function.lowest(draw)
-        sizes = {axis: round(least[axis] + share * (size - least[axis])) for axis, size in function.sized(1).items()}
+        least, sizes = function.lowest(draw), function.growing(draw, min(number, STEPS) / STEPS)
         laws = [LAWS[name] for name in item.laws if name not in function.off]
         aspects = frozenset().union(*(law.aspects for law in laws)) or frozenset({"values"})
         call = usual_call(function, draw, "", "", sizes)
