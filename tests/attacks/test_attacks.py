@@ -158,7 +158,7 @@ ATTACKS = (
     Attack("memory_by_torch", FULL, "more memory than it may have", process=UNSAFE),
     Attack("memory_by_numpy", FULL, "more memory than it may have", process=UNSAFE),
     Attack("memory_in_small_pieces", FULL, "more memory than it may have", process=UNSAFE),
-    Attack("memory_hoarded_between_calls", FULL, points=(1.8, 3), process=UNSAFE),
+    Attack("memory_hoarded_between_calls", FULL, points=(1.71, 3), process=UNSAFE),
     Attack("memory_by_shared_mapping", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_that_grows_down", RAISED, REFUSED, process=UNSAFE),
     Attack("memory_by_mapping_of_dev_zero", RAISED, REFUSED, process=UNSAFE),
@@ -174,7 +174,7 @@ ATTACKS = (
     Attack("two_hundred_pipes", RAISED, REFUSED, process="(passed|raised) passed"),
     Attack("result_of_ten_gibibytes_claimed", CRASHED, "compute_deltas ended the Python process"),
     Attack("result_too_large", FAILED, r"shape \[3000, 3000\]"),
-    Attack("fat_answers", FAILED, "have shape|have dtype"),
+    Attack("fat_answers", FAILED, "has shape|has dtype"),
     Attack("fat_facts", CRASHED),
     Attack("flood_of_frames", CRASHED, "it answered a question that it was not asked"),
     # Other processes
@@ -226,7 +226,7 @@ ATTACKS = (
     Attack("number_in_memory_changed", "(failed|raised|crashed) (passed|failed|raised|crashed)"),
     Attack("forged_frame", CRASHED),
     Attack("forged_observation", CRASHED, "it answered a question that it was not asked"),
-    Attack("forged_observation_in_turn", CRASHED, "returned nothing where deltas should be"),  # the next answer is late
+    Attack("forged_observation_in_turn", CRASHED, "returned nothing where"),  # the next answer is late
     Attack("forged_loading", "crashed crashed"),
     Attack("garbage_on_every_descriptor", CRASHED),
     Attack("pipes_closed", CRASHED),
@@ -245,24 +245,22 @@ ATTACKS = (
     Attack("object_that_equals_everything", FAILED, "should be a torch.Tensor, but this was found: Equal"),
     Attack("not_a_number", FAILED, "nan"),
     Attack("infinities", FAILED, "inf"),
-    Attack("empty_answer", FAILED, "have shape"),
-    Attack("scalar_answer", FAILED, "have shape"),
-    Attack("broadcastable_answer", FAILED, "have shape"),
+    Attack("empty_answer", FAILED, "has shape"),
+    Attack("scalar_answer", FAILED, "has shape"),
+    Attack("broadcastable_answer", FAILED, "has shape"),
     Attack("another_dtype", FAILED, "float16.*values differ"),
-    Attack("complex_answer", FAILED, "have dtype complex"),
-    Attack("sparse_answer", FAILED, "values of deltas cannot be read"),
-    Attack("meta_answer", FAILED, "values of deltas cannot be read"),
-    Attack("quantized_answer", FAILED, "have dtype qint8"),
+    Attack("complex_answer", FAILED, "has dtype complex"),
+    Attack("sparse_answer", FAILED, "cannot be read"),
+    Attack("meta_answer", FAILED, "cannot be read"),
+    Attack("quantized_answer", FAILED, "has dtype qint8"),
     Attack("zeros", FAILED, "differ"),
     Attack("noise_above_the_tolerance", FAILED, "differ"),
     Attack("noise_below_the_tolerance", PASSED),
     Attack("detached_graph", "passed failed", items=("deltas-centered", "kl-gradient")),
-    Attack("mutated_inputs", FAILED, "changed its argument"),
+    Attack("mutated_inputs", FAILED, "changed its argument", items=("deltas-dtype", "kl-values")),
     Attack("aliased_output_changed_later", PASSED),
-    Attack("polluted_state", PASSED),
-    Attack(
-        "hard_coded_public_answers", FAILED, points=(1.8, 3)
-    ),  # three of 5: the public cases, and the group of one, whose deltas are 0
+    Attack("polluted_state", FAILED, points=(2.57, 3)),  # whose next call in one case meets what it left
+    Attack("hard_coded_public_answers", FAILED, points=(1.71, 3)),  # the four public cases of 7
     Attack("grader_detected", PASSED),  # what it answers is what it earns
     # Stealing
     Attack("expected_values_in_frames", RAISED, r"found in frames: \[\]"),

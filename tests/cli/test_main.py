@@ -141,7 +141,7 @@ def has_unseen(text: str) -> bool:
         ("fixtures show", ["item", "--fixtures", "--assignment"]),
         ("selfcheck", ["--jobs", "--quick", "--costs", "--assignment"]),
         ("", ["new", "items", "rename"]),
-        ("new", ["[NAME]", "--from", "--yes", "--example"]),
+        ("new", ["[NAME]", "--from", "--example"]),
         ("items", ["--assignment"]),
         ("rename", ["OLD", "NEW", "--grades", "--assignment"]),
         ("doctor", ["--assignment"]),

@@ -367,7 +367,7 @@ def test_a_student_sees_a_call_to_paste_and_no_command_that_passes(sandbox: Sand
     (item,) = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox).items
     text = "\n".join(item_lines(item))
     assert item.fails_unseen
-    assert 'compute_deltas(torch.tensor([[1.0, 1.0]]), "max_rewards")' in text
+    assert "compute_deltas(torch.tensor([[1.0, 1.0]]), 'max_rewards')" in text
     assert "Again: " not in text
 
 
@@ -465,8 +465,10 @@ def test_a_handout_draws_nothing_and_has_no_oracle(folder: Folder) -> None:
 def test_check_shows_the_row_of_a_public_case_that_is_wrong(folder: Folder, sandbox: Sandbox) -> None:
     item = folder.item(altered(FIRST_OF_TIES), "deltas-max", sandbox)
     assert item.counterexample == (
-        'compute_deltas(torch.tensor([[2.0, 5.0, 5.0, 1.0, 4.0]], dtype=torch.float64), "max_rewards")\n'
-        "  yours     [[0.0, 5.0, 0.0, 0.0, 0.0]]\n  expected  [[0.0, 5.0, 5.0, 0.0, 0.0]]"
+        "compute_deltas(torch.tensor([[6.25, 6.25, -1.25, 1.25, -2.75, -1.75, 5.0, 1.25, -2.0, 4.25]], "
+        'dtype=torch.float64), "max_rewards")\n'
+        "  yours     [[6.25, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]\n"
+        "  expected  [[6.25, 6.25, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]"
     )
     assert f"  {SMALLER}" in item_lines(item)
     assert "Again: " in item_lines(item)[-1]

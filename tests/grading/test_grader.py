@@ -201,13 +201,6 @@ def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_hint_of_the_simple
     assert not {ASSIGNMENT.item(item.item).hint for item in others} & {item.hint for item in others}
 
 
-def test_an_exception_is_told_with_its_message_and_gets_no_name(grade: Callable[[str], Report]) -> None:
-    (mistake,) = [one for one in MISTAKES if one.slug == "deltas-not-aligned"]
-    items = lost(grade(with_more(mistake.source)))
-    assert {item.mistakes for item in items} == {()}
-    assert {item.hint for item in items if item.cases[0].verdict == "raised"} == {""}
-
-
 # Points
 
 
@@ -315,7 +308,7 @@ def test_the_worst_of_an_items_cases_is_its_verdict_and_the_first_its_message(gr
     mixed = """
 right = compute_deltas
 def compute_deltas(rewards, mode):
-    if rewards.shape[-1] == 7:
+    if rewards.shape[-1] > 6:
         raise RuntimeError("seven")
     return right(rewards, mode) + (mode == "max_rewards")
 """

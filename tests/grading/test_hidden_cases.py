@@ -47,7 +47,7 @@ CHANNELS = {
 def saying(channel: str, bit: int) -> str:
     """A right submission, but for inputs that no public case has: there it says a bit about them."""
     public = [case.inputs["rewards"] for case in FIXTURES.cases if case.function == FUNCTION and is_public(case)]
-    known = sorted({(*array.shape, round(float(array.sum()), 3)) for array in public})
+    known = sorted({(*array.shape, round(float(array.astype("float64").sum()), 3)) for array in public})
     return f"""{SOLUTION}
 
 right = {FUNCTION}

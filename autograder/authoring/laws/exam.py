@@ -372,19 +372,21 @@ def shown(draft: Draft, function: Function) -> dict[str, str]:
         ]
         return f"{params['function']}({', '.join(arguments)})"
 
-    def used(name: str, last: str) -> str:
-        """Assign an argument first, unless it can be read where it is; then the last line is about it."""
-        if name in read:
-            return last.replace("CALL", call()).replace("NAME", read[name])
+    def used(names: Sequence[str], last: str) -> str:
+        """Assign arguments first, unless they can be read where they are; then the last line is about the first."""
         grad = ".requires_grad_()" if "backward" in last else ""
-        return f"{name} = {{{name}}}{grad}\n{last}".replace("CALL", call(**{name: name})).replace("NAME", name)
+        own = {name: name for name in dict.fromkeys(names) if name not in read}
+        lines = "".join(f"{name} = {{{name}}}{grad}\n" for name in own)
+        return f"{lines}{last}".replace("CALL", call(**own)).replace("NAME", read.get(names[0], names[0]))
 
     texts = {"": call()}
     if len(params["returns"]) > 1:
         texts |= {name: f"{call()}[{place}]" for place, name in enumerate(params["returns"])}
-    texts |= {f"{name} afterwards": used(name, "CALL\nNAME") for name in draft.inputs}
+    texts |= {f"{name} afterwards": used([name], "CALL\nNAME") for name in draft.inputs}
     for name in (*params.get("leaves", ()), *params.get("constants", ())):
-        texts |= dict.fromkeys((f"gradient {name}", f"pull of {name}"), used(name, "CALL.sum().backward()\nNAME.grad"))
+        leaves = [leaf for leaf in function.leaves if leaf in draft.inputs]
+        backward = used([name, *leaves], "CALL.sum().backward()\nNAME.grad")
+        texts |= dict.fromkeys((f"gradient {name}", f"pull of {name}"), backward)
     texts = {name: f"{before}{text}" for name, text in texts.items()}
     for name, instead in params.get("raises", {}).items():
         texts[name] = f"{before}{call(**{argument: _typed(value, params) for argument, value in instead.items()})}"

@@ -17,7 +17,7 @@ def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Ca
     }
     if len(function.sizes) > 1:
         several["equal-sizes"] = dict.fromkeys(function.sizes, max(2 + place, *lowest.values()))
-    for label, sizes in [*several.items()][place - 1 :: 2]:
+    for label, sizes in [*several.items()][2 - place :: 2]:
         yield usual_call(function, draws[0], label, "", sizes)
 
 

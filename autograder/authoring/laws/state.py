@@ -19,7 +19,7 @@ DRAWS = 8  # among which the other call is looked for whose answers all differ f
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Call with one draw's arguments, then with one of them at a time from another draw, then with all of them."""
-    if place == 1:
+    if place == 2:
         title = "one call after another, each of one size"
         call = usual_call(function, draws[0], "again", title, function.sized(place))
         yield replace(call, finish=functools.partial(together, function))

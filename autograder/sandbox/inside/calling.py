@@ -116,8 +116,8 @@ def _also(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Make a call as it is, then in each other way that the case lists: parts, gradients and results of all of them.
 
-    Nothing is returned where the call raises, or answers otherwise when it is made again: then that is what is wrong,
-    and which way it is made is not. Other cases judge it.
+    Where it answers otherwise when it is made again, every way has the first answer: which way it is made is not the
+    fault then.
     """
     names = [*params["returns"], *(f"gradient {name}" for name in params.get("leaves", ()))]
 
@@ -125,15 +125,16 @@ def _also(
         left = [name for name in params["arguments"] if name not in entry.get("without", ())]
         changed = {key: one for key, one in {**params, **entry, "arguments": left}.items() if key != "also"}
         parts, seen = call(student, {name: _copied(one) for name, one in inputs.items()}, changed, own)
-        return {name: parts[name] for name in names} | {name: seen[name] for name in ("result",) if name in seen}
+        kept = {name: _copied(parts[name]) for name in names}  # a later call may write into it
+        return kept | {name: seen[name] for name in ("result",) if name in seen}
 
     (first, error), *several, (last, error_again) = (
         attempt(functools.partial(answer, entry)) for entry in ({}, *params["also"].values(), {})
     )
-    if isinstance(error, NotImplementedError):
+    if error is not None:
         raise error
-    if error or error_again or any(_text(last[name]) != _text(first[name]) for name in first):
-        return {}, {}
+    if error_again or any(_text(last[name]) != _text(first[name]) for name in first):
+        several = [(first, None)] * len(several)
     for _, raised in several:
         if raised is not None:
             raise raised
@@ -143,8 +144,8 @@ def _also(
 
 
 def _text(one: Any) -> str:
-    """An answer as text, in which two that are no numbers are equal."""
-    return repr(one.tolist() if hasattr(one, "tolist") else one)
+    """An answer as text, in which two that are no numbers are equal; "" where it cannot be read."""
+    return repr(attempt(one.tolist)[0] if hasattr(one, "tolist") else one)
 
 
 def _copied(one: Any) -> Any:
