@@ -82,8 +82,8 @@ UNHEARD = (
     ),
     Unheard(
         "a bonus for every response",
-        around("compute_reward", "out + 0.5"),
-        {"reward-values": "Each of your values is 0.5 too large."},
+        around("compute_reward", "out + 40.0"),
+        {"reward-values": "Each of your values is 40 too large."},
         "too large|by the same amount",
     ),
     Unheard(

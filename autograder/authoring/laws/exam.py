@@ -209,7 +209,7 @@ class Exam:
         if others and (number % 2 or "values" not in item.laws):
             call = others[number // 2 % len(others)]
         planned = Planned("", "public", function, VALUES, call, call.judged or aspects, item.parts)
-        draft = self._called(planned, call.arguments(rng, call.sizes), "", None)
+        draft = self._called(planned, _valid_arguments(function, call, rng), "", None)
         axes = {
             name: " ".join(function.axes(name))
             for name, array in draft.inputs.items()
@@ -228,6 +228,15 @@ class Exam:
             fixed,
             function.valid,
         )
+
+
+def _valid_arguments(function: Function, call: Call, rng: np.random.Generator) -> Arguments:
+    """Draw arguments that the contract speaks of, with every size larger by one after each try."""
+    for more in range(STEPS):
+        arguments = call.arguments(rng, {axis: size + more for axis, size in call.sizes.items()})
+        if function.valid(arguments):
+            return arguments
+    raise Misnamed(f"{function.name} has no valid arguments at small sizes", "draws that `valid` allows")
 
 
 def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Planned:
@@ -374,18 +383,20 @@ def shown(draft: Draft, function: Function) -> dict[str, str]:
 
     def used(names: Sequence[str], last: str) -> str:
         """Assign arguments first, unless they can be read where they are; then the last line is about the first."""
-        grad = ".requires_grad_()" if "backward" in last else ""
+        grad = ".requires_grad_()" if "grad" in last else ""
         own = {name: name for name in dict.fromkeys(names) if name not in read}
         lines = "".join(f"{name} = {{{name}}}{grad}\n" for name in own)
         return f"{lines}{last}".replace("CALL", call(**own)).replace("NAME", read.get(names[0], names[0]))
 
     texts = {"": call()}
     if len(params["returns"]) > 1:
-        texts |= {name: f"{call()}[{place}]" for place, name in enumerate(params["returns"])}
+        keyed = function.kind.startswith("a dictionary")
+        texts |= {name: f"{call()}[{(name if keyed else place)!r}]" for place, name in enumerate(params["returns"])}
     texts |= {f"{name} afterwards": used([name], "CALL\nNAME") for name in draft.inputs}
     for name in (*params.get("leaves", ()), *params.get("constants", ())):
         leaves = [leaf for leaf in function.leaves if leaf in draft.inputs]
-        backward = used([name, *leaves], "CALL.sum().backward()\nNAME.grad")
+        last = "CALL.sum().backward()\nNAME.grad" if leaves else "CALL.requires_grad"  # nothing is differentiated
+        backward = used([name, *leaves], last)
         texts |= dict.fromkeys((f"gradient {name}", f"pull of {name}"), backward)
     texts = {name: f"{before}{text}" for name, text in texts.items()}
     for name, instead in params.get("raises", {}).items():

@@ -50,7 +50,14 @@ def explain(
     name, named = first.expectation.name, _input_axes([*(one for one, _ in seen), *relatives])
     arrays = [(one, wrong_array(one, observation, name, named)) for one, observation in seen]
     wrongs = [wrong for (_, wrong), found in zip(arrays, mismatches, strict=True) if wrong and found]
+    wrongs = [wrong for wrong in wrongs if _tells_axes_apart(wrong)] or wrongs
     return " ".join(describe_all(wrongs)) or _composed(arrays, hints, others)
+
+
+def _tells_axes_apart(wrong: Wrong) -> bool:
+    """Whether no two axes have one size: where they have, another order may look like a transposition."""
+    shape = wrong.observed.shape
+    return len(set(shape)) == len(shape)
 
 
 def explains(reason: str) -> bool:
@@ -62,7 +69,7 @@ def _composed(
     arrays: Sequence[tuple[Case, Wrong | None]], hints: Mapping[str, str], others: Sequence[tuple[Case, Observation]]
 ) -> str:
     """A known mistake in every case, but for the sign or for a factor that the sizes of axes make."""
-    wrongs = [(case, wrong) for case, wrong in arrays if wrong is not None]
+    wrongs = [(case, wrong) for case, wrong in arrays if wrong is not None and wrong.observed.any()]
     told = {
         (words, hints[slug])
         for slug in sorted({slug for case, _ in wrongs for slug in case.mistakes} & hints.keys())
@@ -109,7 +116,8 @@ def _mistake_itself(case: Case, slug: str, wrong: Wrong) -> Wrong:
 def _mistaken(case: Case, slug: str, expectation: Expectation) -> Array | None:
     """What the mistake returns under this name: the truth where nothing else is stored."""
     mistake = case.mistakes.get(slug)
-    found = mistake.returned.get(expectation.name) if isinstance(mistake, Observation) else None
+    name = expectation.like or expectation.name
+    found = mistake.returned.get(name) if isinstance(mistake, Observation) else None
     return expectation.array if found is None else found.array
 
 
