@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from html.parser import HTMLParser
 
@@ -94,7 +95,11 @@ def test_an_answer_that_takes_markdown_long_is_shown_as_it_was_written(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SECONDS", 0.2)
-    assert harmless(text, {}).startswith(NOTE)
+    gc.disable()  # what ends the reading would be raised, and lost, in a callback of the collector that Hypothesis sets
+    try:
+        assert harmless(text, {}).startswith(NOTE)
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("text", ["```\n[x](javascript:y)\n```\n[x](javascript:y)", "````\n<script>"])

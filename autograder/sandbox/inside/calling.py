@@ -125,7 +125,8 @@ def _also(
         left = [name for name in params["arguments"] if name not in entry.get("without", ())]
         changed = {key: one for key, one in {**params, **entry, "arguments": left}.items() if key != "also"}
         parts, seen = call(student, {name: _copied(one) for name, one in inputs.items()}, changed, own)
-        kept = {name: _copied(parts[name]) for name in names}  # a later call may write into it
+        parts = {name: parts[name] for name in names}
+        kept = {name: _copied(one) if hasattr(one, "dtype") else one for name, one in parts.items()}
         return kept | {name: seen[name] for name in ("result",) if name in seen}
 
     (first, error), *several, (last, error_again) = (
