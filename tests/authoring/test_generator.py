@@ -627,7 +627,7 @@ def test_a_whole_regeneration_gives_byte_for_byte_what_is_stored(tmp_path: Path,
     stored = json.loads((REAL.folder / MANIFEST).read_text())
     if stored["versions"] != versions():
         pytest.skip(f"what is stored was made with {stored['versions']}")
-    assert regenerate(REAL, tmp_path, sandbox=sandbox) == len(read_fixtures(REAL).cases)
+    assert regenerate(find_assignment(KIT, REAL.name), tmp_path, sandbox=sandbox) == len(read_fixtures(REAL).cases)
     made = files_of(tmp_path)
     assert sorted(made) == sorted([*stored["files"], MANIFEST])
     assert [name for name, data in made.items() if (REAL.folder / name).read_bytes() != data] == []

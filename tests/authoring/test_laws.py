@@ -371,7 +371,6 @@ CAUGHT: dict[str, dict[str, str]] = {  # law and function → habit → its text
         "default reused": but(
             "selected", ("groups, least)", "groups, least, found=[])"), returns="found[:] = {}; return found"
         ),
-        "random numbers": but("selected", first="random.random()", above="import random"),
     },
     "signature surrogate": {
         "order": but("surrogate", ("log_probs, old_log_probs, deltas, mode", "old_log_probs, log_probs, deltas, mode")),

@@ -17,6 +17,7 @@ from toy_kit import change, toy_assignment
 
 from autograder.authoring.declarations import OPEN_SECRET
 from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.generator import load_expanded
 from autograder.authoring.fixtures.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
 from autograder.authoring.fixtures.variants import Variants, read_variants, variant_folder
 from autograder.authoring.fixtures.verify import regenerate_term_into
@@ -35,6 +36,7 @@ from autograder.vocabulary.report import Report
 SECRET = b"a secret of this course alone"
 SPRING, AUTUMN = Term("2027-spring", SECRET), Term("2027-autumn", SECRET)
 REAL = find_assignment(KIT, "policy_gradient")
+LISTED = load_expanded(REAL.folder)
 
 
 @pytest.fixture
@@ -430,7 +432,7 @@ def test_after_a_term_change_the_solution_earns_all_and_last_terms_outputs_the_p
     assert known_cases() <= passed(grade(cheat, REAL.folder, sandbox))
     assert grade(solution_source(REAL), spring, sandbox).points == 100
     report = grade(cheat, spring, sandbox)
-    public = {name for item in REAL.items for name in item.public}
+    public = {name for item in LISTED.items for name in item.public}
     assert public & known_cases() <= passed(report)
     assert not {case.id for case in read_fixtures(REAL).cases if judges_values(case)} & passed(report) - public
     assert report.points == share(report, passed(report)) < 50
@@ -443,11 +445,11 @@ def test_against_a_students_own_variant_shared_outputs_earn_the_named_examples_a
     folder = variant_folder(spring, 1)
     assert grade(solution_source(REAL), folder, sandbox).points == 100
     report = grade(replay_of(read_fixtures(REAL, folder=spring)), folder, sandbox)
-    hidden = {name for item in REAL.items for name in item.hidden}
+    hidden = {name for item in LISTED.items for name in item.hidden}
     assert hidden <= passed(report)  # those of this term, which this cheat was given as well
     stale = grade(replay_of(read_fixtures(REAL)), folder, sandbox)
     named = ("walkthrough", "table", "5.323", "sigmoid", "distance", "ordering", "steps-default")
-    known = {name for item in REAL.items for name in item.public if any(part in name for part in named)}
+    known = {name for item in LISTED.items for name in item.public if any(part in name for part in named)}
     assert known <= passed(stale)
     assert not {case.id for case in read_fixtures(REAL).cases if judges_values(case)} & passed(stale) - known
     assert stale.points == share(stale, passed(stale)) < 20

@@ -167,11 +167,11 @@ def test_no_drawn_input_is_a_hidden_one_nor_holds_a_row_of_it(assignment: Assign
 
 
 def rows_of(call: Case | Trial) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """The rows of every floating input that hold three different numbers; of fewer, all whole answers look alike."""
+    """The rows of every floating input that hold four different numbers; of fewer, two draws may well be the same."""
     for name, array in call.inputs.items():
         if array.dtype.kind == "f" and array.ndim:
             for row in array.reshape(-1, array.shape[-1]).astype(np.float64):
-                if len(set(row.tolist())) > 2:
+                if len(set(row.tolist())) > 3:
                     yield name, tuple(row.tolist())
 
 

@@ -444,7 +444,7 @@ def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container
     path = question.folder / "results" / "results.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     validate(found, "prairielearn-results")
-    assert (found["score"], found["gradable"]) == (0.7769, True)
+    assert (found["score"], found["gradable"]) == (0.8079, True)
     assert path.stat().st_size < 1_000_000
 
 

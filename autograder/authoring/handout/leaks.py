@@ -58,9 +58,9 @@ def answer_lines(solution: str) -> set[str]:
 
 
 def secret_arrays(fixtures: Fixtures) -> set[bytes]:
-    """The bytes of every array of 4 or more floats that hidden cases hold and public ones do not.
+    """The bytes of every array of four or more different floats that hidden cases hold and public ones do not.
 
-    Arrays of whole numbers, or of one number alone, are left out: those of two runs may well be the same.
+    Arrays of whole numbers, or of fewer different ones, are left out: those of two runs may well be the same.
     """
     public, hidden = (
         {
@@ -68,10 +68,7 @@ def secret_arrays(fixtures: Fixtures) -> set[bytes]:
             for case in fixtures.cases
             if case.visibility == visibility
             for array in (*case.inputs.values(), *(e.array for e in case.expected if e.array is not None))
-            if array.dtype.kind == "f"
-            and array.size >= 4
-            and (array != np.round(array)).any()
-            and np.unique(array).size > 1
+            if array.dtype.kind == "f" and (array != np.round(array)).any() and np.unique(array).size >= 4
         }
         for visibility in ("public", "hidden")
     )

@@ -46,7 +46,10 @@ def _single_precision(trial: Trial) -> Iterator[Trial]:
     """All in float32, or none: what a call of two dtypes does is another question."""
     wide = [name for name, array in trial.inputs.items() if array.dtype == np.float64]
     if wide and not set(wide) & set(trial.fixed):
-        yield replace(trial, inputs=_with(trial.inputs, {n: trial.inputs[n].astype(np.float32) for n in wide}))
+        with np.errstate(over="ignore"):
+            narrow = {name: trial.inputs[name].astype(np.float32) for name in wide}
+        if all(np.array_equal(np.isfinite(one), np.isfinite(trial.inputs[name])) for name, one in narrow.items()):
+            yield replace(trial, inputs=_with(trial.inputs, narrow))
 
 
 def _rounder(trial: Trial) -> Iterator[Trial]:

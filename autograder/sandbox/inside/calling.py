@@ -260,9 +260,9 @@ def again(
 
 
 def _random_states() -> dict[str, Any]:
-    """The state of each library's own generator of random numbers."""
+    """The state of the generators that runs draw from: NumPy's and torch's own."""
     numpy, torch = sys.modules.get(f"{NUMPY}.random"), sys.modules.get(TORCH)
-    states: dict[str, Any] = {"random": sys.modules["random"].getstate()} if "random" in sys.modules else {}
+    states: dict[str, Any] = {}
     if numpy is not None:
         kind, keys, *others = numpy.get_state()
         states["numpy.random"] = (kind, keys.tobytes(), *others)
