@@ -167,11 +167,11 @@ def test_no_drawn_input_is_a_hidden_one_nor_holds_a_row_of_it(assignment: Assign
 
 
 def rows_of(call: Case | Trial) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """The rows of every floating input that hold four different numbers; of fewer, two draws may well be the same."""
+    """The rows of every floating input that hold six different numbers; of fewer quarters, two draws may well agree."""
     for name, array in call.inputs.items():
         if array.dtype.kind == "f" and array.ndim:
             for row in array.reshape(-1, array.shape[-1]).astype(np.float64):
-                if len(set(row.tolist())) > 3:
+                if len(set(row.tolist())) > 5:
                     yield name, tuple(row.tolist())
 
 

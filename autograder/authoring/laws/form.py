@@ -36,7 +36,7 @@ DTYPE = Law(
 
 def with_all_digits(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Call in float64, and look at more digits than a shorter dtype has."""
-    if place == 1:
+    if place == 2:
         allowed: dict[str, Any] = {"dtype": "float64", "judged": frozenset({"values"}), "rtol": 1e-12, "atol": 1e-12}
         yield usual_call(function, draws[0], "precise", "all digits of float64", function.sized(place), **allowed)
 

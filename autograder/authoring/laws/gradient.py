@@ -17,7 +17,7 @@ RECORDED = "Under torch.no_grad() the caller wants no graph, but the result carr
 def gradient_calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Make usual calls, whose gradients are looked at, and one for a caller who records none."""
     yield from usual_calls(function, draws, place)
-    if place == 1:
+    if place == 2:
         title, params = "under torch.no_grad()", {"recording": False, "leaves": [*function.leaves]}
         call = usual_call(function, draws[0], "no-grad", title, function.sized(place), params=params, leaves=[])
         yield call if isinstance(function.returns, Mapping) else replace(call, finish=without_graph)

@@ -11,7 +11,7 @@ from autograder.authoring.laws.law import ALIKE, Call, Law, Place, usual_call
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
     """Exchange the last two axes in memory, and let every array be a slice: the answers are that of usual arrays."""
     arrays = [name for name in function.arguments if function.is_array(name)]
-    if arrays and place == 1:
+    if arrays and place == 2:
         tables = [name for name in arrays if len(function.axes(name)) > 1]
         also = {"transposed": {"transposed": tables}} if tables else {}
         params = {"also": {**also, "sliced": {"sliced": arrays}}}
