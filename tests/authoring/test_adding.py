@@ -117,7 +117,7 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     )
     harmless = mistake.replace("max=0.7", "max=1000.0")
     change(kit / FOLDER / "mistakes/kl.py", mistake, harmless)
-    refused(kit, "no case separates ratio-cut-at-two from a right answer; ")
+    refused(kit, "No case separates these mistakes from a right answer: ratio-cut-at-two.")
     change(kit / FOLDER / "mistakes/kl.py", harmless, mistake)
 
     insert(kit, FOLDER + "items.toml", "", item)

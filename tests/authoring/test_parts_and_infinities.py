@@ -76,9 +76,9 @@ def test_an_oracle_with_too_few_gradients_is_told_at_its_line() -> None:
         (
             "a tuple of 3",
             ["a", "b"],
-            "g does not exist: f should return a tuple of 2 (a, b), but a tuple of 3 came back.",
+            "g does not exist: f should return 2 values (a, b), but a tuple of 3 came back.",
         ),
-        ("a tensor", ["a", "b"], "f should return a tuple of 2 (a, b), but this came back: a tensor."),
+        ("a tensor", ["a", "b"], "f should return 2 values (a, b), but this came back: a tensor."),
     ],
 )
 def test_a_cut_graph_is_not_blamed_where_something_else_came_back(kind: str, returns: list[str], told: str) -> None:
@@ -185,12 +185,11 @@ def test_lists_dictionaries_and_infinities_of_tensors_from_new_to_grades(tmp_pat
     (tmp_path / "s.py").write_text(SOLUTION)
     done = run(tmp_path, "new", "several", "--from", "s.py", "--yes")
     assert done.returncode == 0, done.stderr
-    cases = (tmp_path / "fixtures/several/cases.py").read_text()
-    assert 'gradients_of=["part1", "part2"]' in cases
-    assert 'infinite="so does the solution"' in cases
-    assert "def both_gradient(x, y): ...  # of the sum of sum and product, with respect to (x, y)" in (
-        (tmp_path / "fixtures/several/oracle.py").read_text()
-    )
+    declared = (tmp_path / "fixtures/several/functions.py").read_text()
+    assert 'options={"infinite": "the solution returns it"}' in declared
+    assert 'options={"gradients_of": ["part1", "part2"]}' in declared
+    oracle = (tmp_path / "fixtures/several/oracle.py").read_text()
+    assert "def both_gradient(x, y): ...  # of the sum of sum and product, with respect to x, y" in oracle
     right = (tmp_path / "solution/several/several.py").read_text()
     edits = {
         "ada": (),
@@ -211,10 +210,10 @@ def test_lists_dictionaries_and_infinities_of_tensors_from_new_to_grades(tmp_pat
         for name, report in reports.items()
     }
     assert told["ada"] == {}
-    assert told["bela"].keys() == {"both-gradient", "layers-values", "layers-gradient"}
+    assert told["bela"].keys() == {"both-gradient", "layers-values", "layers-gradient", "layers-form"}
     assert "the graph is cut" not in str(told)
-    assert told["bela"]["layers-gradient"].startswith("layers should return a tuple of 2 (part1, part2), but this came")
-    assert "layers should return a list of 2 (part1, part2), but this came back" in told["bela"]["layers-values"]
+    assert told["bela"]["layers-gradient"].startswith("layers should return 2 values (part1, part2), but this came")
+    assert "layers should return 2 values (part1, part2), but this came back" in told["bela"]["layers-values"]
     assert "should return {expected}" not in str(told)
     assert "inf      -inf" in told["chidi"]["mask-values"]
     assert "both should return a dictionary, but returned a list." in told["chidi"]["both-values"]

@@ -14,6 +14,7 @@ import pytest
 import torch
 from places import KIT
 
+from autograder.authoring.fixtures.generator import load_expanded
 from autograder.grading.assignments import find_assignment
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Fixtures, read_fixtures
@@ -96,7 +97,7 @@ def test_the_in_process_check_and_the_kit_agree_on_every_case(
         for stored, case in checks.cases(item)
     }
     assert found == kit
-    assert len(found) == sum(len(item.public) + len(item.hidden) for item in ASSIGNMENT.items)
+    assert len(found) == sum(len(item.public) + len(item.hidden) for item in load_expanded(ASSIGNMENT.folder).items)
     assert checks.items() == workshop.points
     assert all(kit.values()) == (student == RIGHT)
 

@@ -118,7 +118,7 @@ def test_a_table_has_three_rows_at_most(wrong: int, rows: int, rest: list[str]) 
     ("kind", "text"),
     [
         ("nothing", "compute_deltas returned nothing where deltas should be."),
-        ("a tensor", "compute_deltas should return a tuple of 2 (deltas, mean), but this came back: a tensor."),
+        ("a tensor", "compute_deltas should return 2 values (deltas, mean), but this came back: a tensor."),
     ],
 )
 def test_what_came_back_in_place_of_several_parts_is_said(kind: str, text: str) -> None:

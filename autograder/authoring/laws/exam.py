@@ -148,6 +148,7 @@ class Exam:
             "constants": [name for name in function.constants if name in arrays] if "constants" in aspects else [],
         }
         more = {**function.tolerances.get(call.draw, {}), **({} if "raises" in options else differentiated), **options}
+        more["leaves"] = {name: " ".join(function.axes(name)) for name in more.get("leaves", ())}
         draft = calls.case(
             planned.case,
             call.title,

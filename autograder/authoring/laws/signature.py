@@ -10,18 +10,17 @@ from autograder.authoring.laws.law import ALIKE, Call, Law, Place, usual_call
 
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
-    """Pass every argument in order, then by name, and leave out each that has a default.
+    """Pass every argument in order, then by name; where it is hidden, leave out each that has a default.
 
     Each answer must be that of the same call with the arguments bound by name, whatever is right: the calls of
     other laws bind them so, and a signature in another order costs here alone.
     """
-    if place == 2:
-        return
     sizes = function.sized(place)
     also: dict[str, Any] = {"in order": {"bound": False}, "by name": {"bound": False, "by_name": [*function.arguments]}}
     title = "every argument in the handout's order, and by its name"
-    yield usual_call(function, draws[0], "in-order", title, sizes, params={"also": also}, judged=ALIKE)
-    for argument, default in function.defaults.items():
+    if place == 1:
+        yield usual_call(function, draws[0], "in-order", title, sizes, params={"also": also}, judged=ALIKE)
+    for argument, default in function.defaults.items() if place == 2 else ():
 
         def usual(arguments: dict[str, object], argument: str = argument, default: object = default) -> Any:
             return {**arguments, argument: default}

@@ -305,6 +305,10 @@ def _toml(text: str) -> str:
     return f'"{escaped}"'
 
 
+def _sum(one: Declared) -> str:
+    return f"of the sum of {' and '.join(one.sloped)}, " if len(one.sloped) > 1 else ""
+
+
 def _oracle(declared: Sequence[Declared]) -> str:
     """Write oracle.py, in which nothing is independent yet."""
     names = "".join(f'    "{one.function.name}",\n' for one in declared)
@@ -314,7 +318,7 @@ def _oracle(declared: Sequence[Declared]) -> str:
         for name, what in (
             (one.function.name, ""),
             *(
-                [(f"{one.function.name}_gradient", f"  # with respect to {', '.join(one.leaves)}")]
+                [(f"{one.function.name}_gradient", f"  # {_sum(one)}with respect to {', '.join(one.leaves)}")]
                 if one.leaves
                 else []
             ),

@@ -77,6 +77,7 @@ class Declared:
     returns    shape of what comes back, {name: shape} of several, None where it is compared as it is
     kind       what comes back, as a phrase
     leaves     arguments that the result has a gradient with respect to
+    sloped     the parts, of several, that have a gradient
     draws      of the draws that were tried those that it answers
     refused    arguments whose words it checks, with ValueError
     infinite   whether some of what comes back is infinite
@@ -91,6 +92,7 @@ class Declared:
     returns: str | Mapping[str, str] | None = None
     kind: str = ""
     leaves: tuple[str, ...] = ()
+    sloped: tuple[str, ...] = ()
     draws: tuple[str, ...] = ("usual",)
     refused: tuple[str, ...] = ()
     infinite: bool = False
@@ -210,6 +212,7 @@ class Declared:
         words = {one.name: [*one.words] for one in self.arguments if one.name in self.refused}
         options: dict[str, Any] = {"by_name": by_name} if by_name else {}
         options |= {"infinite": "the solution returns it"} if self.infinite else {}
+        options |= {"gradients_of": [*self.sloped]} if len(self.sloped) > 1 else {}
         lines = [
             f'"{function.name}",',
             *_rows("", arguments),
@@ -348,20 +351,25 @@ class Trial:
             return replace(declared, problem="it returns nan, which no answer equals")
         shapes = _shapes(declared, {name: arrays[place :: len(names)] for place, name in enumerate(names)})
         is_told = self.solution.values != "torch" or kind in ("a list", "a dictionary")
+        slopes = {name: self._leaves(declared, arguments, names, name) for name in names}
+        leaves = [one.name for one in declared.arguments if any(one.name in found for found in slopes.values())]
         return replace(
             declared,
             returns=shapes[names[0]] if names == [declared.function.name] else shapes,
             kind=kind if is_told else "",
-            leaves=self._leaves(declared, arguments, names),
+            leaves=tuple(leaves),
+            sloped=tuple(name for name, found in slopes.items() if found),
             infinite=any(np.isinf(array).any() for array in arrays),
         )
 
-    def _leaves(self, declared: Declared, arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
-        """Name the arguments that a gradient of the first part reaches."""
+    def _leaves(
+        self, declared: Declared, arguments: Mapping[str, Any], names: Sequence[str], part: str
+    ) -> tuple[str, ...]:
+        """Name the arguments that a gradient of that part reaches."""
         if self.solution.values != "torch":
             return ()
         floats = [one.name for one in declared.arguments if one.shape.startswith("float[")]
-        (seen,) = self._called(declared, [arguments], returns=names, leaves=floats)
+        (seen,) = self._called(declared, [arguments], returns=names, leaves=floats, gradients_of=[part])
         slopes = seen.observation.returned if seen.observation else {}
         found = {name: getattr(slopes.get(f"gradient {name}"), "array", None) for name in floats}
         return tuple(name for name, array in found.items() if array is not None and np.abs(array).max(initial=0) > 0)

@@ -53,10 +53,10 @@ def not_returned(case: Case, expectation: Expectation, kind: object, *, reveal: 
 
 
 def _several(case: Case) -> str:
-    """The parts that a case asks for: `a tuple of 2 (low, high)`, or of another kind where it says so."""
+    """The parts that a case asks for, and their kind where it judges that: `2 values (low, high)`, `a list of 2 (…)`."""
     names = case.params.get("returns", ())
-    kind = next((one.value for one in case.expected if one.name == "kind"), "")
-    return f"{kind if kind in LISTED else 'a tuple'} of {len(names)} ({', '.join(names)})"
+    kind = next((one.value for one in case.expected if one.name == "kind"), f"{len(names)} values")
+    return f"{kind}{f' of {len(names)}' if kind in LISTED else ''} ({', '.join(names)})"
 
 
 def without_gradient(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
