@@ -216,4 +216,4 @@ def test_lists_dictionaries_and_infinities_of_tensors_from_new_to_grades(tmp_pat
     assert "layers should return 2 values (part1, part2), but this came back" in told["bela"]["layers-values"]
     assert "should return {expected}" not in str(told)
     assert "inf      -inf" in told["chidi"]["mask-values"]
-    assert "both should return a dictionary, but returned a list." in told["chidi"]["both-values"]
+    assert "both should return a dictionary, but returned a list." in told["chidi"]["both-form"]
