@@ -151,10 +151,10 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     regenerated(kit)
     released(kit)
     printed = examined(kit, packages, fails=True)
-    assert "no clause of compute_surprise quotes: 'returns float[batch]'." in printed
+    assert "no clause of compute_surprise quotes: 'Return what the responses to each prompt cost in nats'." in printed
     insert(kit, FOLDER + "contract.toml", "", clauses)
     change(kit / FOLDER / "contract.toml", "[costly]\n", f"[costly]\n{costly}")
-    change(kit / module, marked.partition("  # ")[0], marked.rstrip())
+    insert(kit, module, marked.splitlines()[1], marked.splitlines(keepends=True)[0])
     printed = examined(kit, packages, fails=False)
     assert "compute_surprise" not in printed
     row = next(row for row in printed.splitlines() if row.split()[:1] == ["surprise"])
