@@ -53,7 +53,7 @@ def not_returned(case: Case, expectation: Expectation, kind: object, *, reveal: 
 
 
 def _several(case: Case) -> str:
-    """The parts that a case asks for, and their kind where it judges that: `2 values (low, high)`, `a list of 2 (…)`."""
+    """The parts that a case asks for, of their kind if it judges that: `2 values (low, high)`, `a list of 2 (…)`."""
     names = case.params.get("returns", ())
     kind = next((one.value for one in case.expected if one.name == "kind"), f"{len(names)} values")
     return f"{kind}{f' of {len(names)}' if kind in LISTED else ''} ({', '.join(names)})"
