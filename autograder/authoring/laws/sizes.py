@@ -9,7 +9,7 @@ from autograder.authoring.laws.law import Call, Law, Place, usual_call
 
 
 def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Call]:
-    """Give each axis its least size in turn, then all of them one size, as far as they go that low: half are public."""
+    """Give each axis its least size in turn, then all of them one size, as far as they go that low: one is public."""
     lowest = function.lowest(draws[0])
     several = {
         f"one-{axis}" if least == 1 else f"least-{axis}": function.sized(place, **{axis: least})
@@ -17,8 +17,10 @@ def calls(function: Function, draws: Sequence[str], place: Place) -> Iterator[Ca
     }
     if len(function.sizes) > 1:
         several["equal-sizes"] = dict.fromkeys(function.sizes, max(2 + place, *lowest.values()))
-    for label, sizes in [*several.items()][2 - place :: 2]:
-        yield usual_call(function, draws[0], label, "", sizes)
+    public = [*several][1:2]
+    for label, sizes in several.items():
+        if (label in public) == (place == 1):
+            yield usual_call(function, draws[0], label, "", sizes)
 
 
 SIZES = Law(
