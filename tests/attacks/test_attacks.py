@@ -260,7 +260,7 @@ ATTACKS = (
     Attack("mutated_inputs", FAILED, "changed its argument", items=("deltas-dtype", "kl-values")),
     Attack("aliased_output_changed_later", PASSED),
     Attack("polluted_state", FAILED, points=(2.57, 3)),  # whose next call in one case meets what it left
-    Attack("hard_coded_public_answers", FAILED, points=(1.71, 3)),  # the four public cases of 7
+    Attack("hard_coded_public_answers", FAILED, points=(1.29, 3)),  # the three public cases of 7
     Attack("grader_detected", PASSED),  # what it answers is what it earns
     # Stealing
     Attack("expected_values_in_frames", RAISED, r"found in frames: \[\]"),
