@@ -13,6 +13,7 @@ from autograder.authoring.exam.exam import Exam
 from autograder.authoring.exam.exam import selfcheck as examine_grader
 from autograder.authoring.handout.independence import not_independent
 from autograder.authoring.marks import SIGN
+from autograder.authoring.proofreading.fault import likely
 from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.cli.console import print_json, progress_bar, standard_output
 from autograder.cli.options import CORES, AssignmentOption, JobsOption, JsonOption, QuietOption, course
@@ -20,6 +21,7 @@ from autograder.cli.tables import answers_table, costs_table, each_cost_table, e
 from autograder.grading.assignments import find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
+from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import number, visible
 
 SAMPLED = 40  # --quick: one in so many mistakes and mutants, and the first of each function
@@ -29,6 +31,7 @@ def selfcheck(
     jobs: JobsOption = CORES,
     quick: Annotated[bool, typer.Option("--quick", help="Only a sample of mistakes and mutants.")] = False,
     costs: Annotated[bool, typer.Option("--costs", help="Say of each mistake what it costs.")] = False,
+    function: Annotated[str, typer.Option("--function", metavar="NAME", help="Only mistakes and mutants of it.")] = "",
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     assignment: AssignmentOption = None,
@@ -38,10 +41,13 @@ def selfcheck(
     several = authored(course(), assignment, find_assignments)
     for chosen in several:
         refuse_faults(chosen.folder)
+        if function and function not in chosen.functions:
+            raise UsageError(f"{chosen.name} does not grade {visible(function)}; {likely(function, chosen.functions)}.")
     for chosen in several:
         with progress_bar("examining", hidden=quiet) as advance:
+            every = SAMPLED if quick else 1
             exam = examine_grader(
-                chosen, read_fixtures(chosen), jobs=jobs, every=SAMPLED if quick else 1, progress=advance
+                chosen, read_fixtures(chosen), jobs=jobs, every=every, function=function, progress=advance
             )
         if quiet and not as_json:
             for complaint in exam.complaints:

@@ -19,7 +19,7 @@ from shown import as_shown, comparable, documents, sections
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.exam.contract import CONTRACT
-from autograder.authoring.exam.exam import Exam, known_mistakes, right_answer_paths, selfcheck
+from autograder.authoring.exam.exam import Exam, felt_by, known_mistakes, right_answer_paths, selfcheck
 from autograder.authoring.exam.findings import Finding, Known
 from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.unfinished import missing, stale_handout
@@ -207,6 +207,25 @@ def test_a_quick_exam_tries_a_sample_and_costs_are_told_one_by_one(kit: Path) ->
     whole = toy_kit.autograder(kit, "selfcheck", "--jobs", "1")
     assert ["all", "3", "3", "3", "0", "0", "0"] in [line.split() for line in whole.stdout.splitlines()]
     assert "no-kink" not in whole.stdout
+
+
+@pytest.mark.long
+def test_exam_of_one_function_tries_its_mistakes_alone(kit: Path) -> None:
+    done = toy_kit.autograder(kit, "selfcheck", "--jobs", "1", "--function", "ramp")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["shift", "0", "0", "0", "0", "0", "0"] in rows
+    assert "clauses that" not in done.stdout  # which need all mistakes
+    wrong = toy_kit.autograder(kit, "selfcheck", "--function", "rump")
+    assert (wrong.returncode, wrong.stderr) == (2, "autograder: toy does not grade rump; 'ramp' is there.\n")
+
+
+@pytest.mark.parametrize(
+    ("function", "felt"), [("f", {"f", "g", "h", "Model"}), ("g", {"g", "h"}), ("h", {"h"}), ("other", {"other"})]
+)
+def test_mistake_is_felt_by_what_calls_its_function(function: str, felt: set[str]) -> None:
+    solution = "def f(): ...\ndef g(): return f()\ndef h(): return g\nclass Model:\n  def forward(self): return f()\n"
+    assert felt_by(function, solution) == felt
 
 
 def test_the_catalogue_is_read_in_another_process(kit: Path) -> None:

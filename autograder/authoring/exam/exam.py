@@ -9,6 +9,7 @@ of its function, but where the contract gives the reason.
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from autograder.authoring.exam.findings import (
     idle_marks,
     unnamed,
 )
+from autograder.authoring.exam.graded_text import names_in
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
 from autograder.authoring.exam.refusals import (
     Accident,
@@ -86,10 +88,12 @@ def selfcheck(
     *,
     jobs: int = 1,
     every: int = 1,
+    function: str = "",
     progress: Progress = lambda done, total: None,
 ) -> Exam:
     """Grade the solution, the handout, every mistake, every right answer in another style and every mutant.
 
+    function   whose mistakes and mutants alone are tried; "" for those of all
     every   of mistakes and mutants the first of each function (of mutants: of each family too) and each so many-th
             after it, of right answers likewise
     """
@@ -99,13 +103,17 @@ def selfcheck(
     catalogue, mutants = known_mistakes(assignment), mutants_of(solution, assignment.functions)
     tried = _sample(catalogue, every, lambda known: known.function)
     changed = _sample(mutants, every, lambda mutant: (mutant.function, mutant.family))
+    if function:
+        tried = [known for known in tried if known.function == function]
+        changed = [mutant for mutant in changed if mutant.function == function]
+    whole = every == 1 and not function
     right_answers = right_answer_paths(assignment)[::every]
     reports = _graded(grader, solution, tried, right_answers, changed, jobs, progress)
     findings = tuple(map(Finding.of, tried, reports.mistakes))
     read = functions_whose_errors_are_read(fixtures.cases)
     fates = tuple(excused(fate, solution, read) for fate in fates_of(changed, reports.mutants, fixtures.cases))
     found = tuple(costs(assignment, findings, fates))
-    counts, untested = (None, []) if contract is None or every > 1 else coverage(contract, losses(findings, fates))
+    counts, untested = (None, []) if contract is None or not whole else coverage(contract, losses(findings, fates))
     drafts = not_independent(assignment)  # whose cases and clauses are still to be added to
     open_still = _open_still(drafts, contract, fates)
     complaints = [
@@ -117,8 +125,8 @@ def selfcheck(
         *_about_contract(contract, assignment, solution, catalogue, mutants, drafts),
         *untested,
         *(str(one) for one in reports.accidents if one.whole),
-        *(idle_marks(solution, fates) if every == 1 and can_mutate() else ()),
-        *cost_complaints(found, contract, all_tried=every == 1),
+        *(idle_marks(solution, fates) if whole and can_mutate() else ()),
+        *cost_complaints(found, contract, all_tried=whole),
     ]
     return Exam(
         solution=reports.solution,
@@ -171,12 +179,16 @@ def _graded(
     right_answers = {path.stem: path.read_text(encoding="utf-8") for path in answers}
     whole = [solution, grader.assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in tried)]
     tasks: list[str | Mutant] = [*whole, *right_answers.values(), *changed]
+    felt = {text: felt_by(known.function, solution) for text, known in zip(whole[2:], tried, strict=True)}
     asked = refusals(solution, grader.fixtures.cases)
     tasks += [unchecked(solution)] if asked else []
     done = count(1)
 
     def examine(task: str | Mutant, sandbox: Sandbox) -> Report:
-        return _grade_mutant(grader, task, sandbox) if isinstance(task, Mutant) else _grade(grader, task, sandbox)
+        if isinstance(task, Mutant):
+            return _grade_mutant(grader, task, sandbox)
+        items = [item for item in grader.assignment.items if task not in felt or item.function in felt[task]]
+        return _grade(grader, task, sandbox, items)
 
     reports = in_sandboxes(examine, tasks, jobs, lambda task, report: progress(next(done), len(tasks)))
     if lost := next((report for report in reports if report.status == "not_graded"), None):
@@ -187,6 +199,16 @@ def _graded(
     accidental = [one for report in others[last:] for one in accidents(report, asked)]
     of_mutants = others[len(right_answers) : last]
     return _Reports(reports[0], reports[1], reports[2 : len(whole)], accepted, of_mutants, accidental)
+
+
+def felt_by(function: str, solution: str) -> set[str]:
+    """Name the functions whose answers a mistake of that function can change: it, and those that call it."""
+    defined = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    calls = {node.name: names_in(node) for node in defined}
+    found = {function}
+    while more := {name for name, used in calls.items() if used & found} - found:
+        found |= more
+    return found
 
 
 def right_answer_paths(assignment: Assignment) -> list[Path]:
