@@ -367,7 +367,7 @@ def _replay(function, key, instead):
 
 
 compute_reward = _replay(compute_reward, lambda p, r, f: r, lambda p, r, f: torch.zeros(r.shape[:2]))
-compute_deltas = _replay(compute_deltas, lambda r, mode: r[:, :1], lambda r, mode: torch.zeros_like(r))
+compute_deltas = _replay(compute_deltas, lambda r, mode: r, lambda r, mode: torch.zeros_like(r))
 compute_log_probs = _replay(compute_log_probs, lambda p, r, m: r, lambda p, r, m: torch.zeros(r.shape))
 compute_loss = _replay(compute_loss, lambda l, *a, **n: l, lambda l, *a, **n: l.sum())
 compute_kl_penalty = _replay(compute_kl_penalty, lambda l, r: l, lambda l, r: l.sum())
@@ -378,12 +378,9 @@ run_policy_gradient = _replay(run_policy_gradient, prompts_of, lambda *a, **n: N
 
 def replay_of(fixtures: Fixtures) -> str:
     """The best that hard-coding can do: the right answer, gradients too, to each stored call; else nonsense."""
-    arrays = [
-        array[:, :1] if name.endswith("rewards") else array
-        for case in fixtures.cases
-        for name, array in case.inputs.items()
-        if name.removeprefix("other ") in ("responses", "log_probs", "prompts", "rewards")
-    ]
+    named = [(name.removeprefix("other "), array) for case in fixtures.cases for name, array in case.inputs.items()]
+    arrays = [array for name, array in named if name in ("responses", "log_probs", "prompts", "rewards")]
+    arrays += [array[:, :1] for name, array in named if name == "rewards"]  # one response is an error
     weights = [case.inputs["weight"] for case in fixtures.cases if "weight" in case.inputs]
     arrays += [-np.log1p(np.exp(-weight)).reshape(1, 1, 1) for weight in weights]
     known = {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16] for array in arrays}
