@@ -221,11 +221,11 @@ def test_exam_of_one_function_tries_its_mistakes_alone(kit: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "felt"), [("f", {"f", "g", "h", "Model"}), ("g", {"g", "h"}), ("h", {"h"}), ("other", {"other"})]
+    ("functions", "felt"), [("f", {"f", "g", "h", "Model"}), ("g", {"g", "h"}), ("h", {"h"}), ("ho", {"h", "o"})]
 )
-def test_mistake_is_felt_by_what_calls_its_function(function: str, felt: set[str]) -> None:
+def test_mistake_is_felt_by_what_calls_its_functions(functions: str, felt: set[str]) -> None:
     solution = "def f(): ...\ndef g(): return f()\ndef h(): return g\nclass Model:\n  def forward(self): return f()\n"
-    assert felt_by(function, solution) == felt
+    assert felt_by("".join(f"def {name}(): ...\n" for name in functions), solution) == felt
 
 
 def test_the_catalogue_is_read_in_another_process(kit: Path) -> None:

@@ -179,7 +179,7 @@ def _graded(
     right_answers = {path.stem: path.read_text(encoding="utf-8") for path in answers}
     whole = [solution, grader.assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in tried)]
     tasks: list[str | Mutant] = [*whole, *right_answers.values(), *changed]
-    felt = {text: felt_by(known.function, solution) for text, known in zip(whole[2:], tried, strict=True)}
+    felt = {text: felt_by(known.source, solution) for text, known in zip(whole[2:], tried, strict=True)}
     asked = refusals(solution, grader.fixtures.cases)
     tasks += [unchecked(solution)] if asked else []
     done = count(1)
@@ -201,12 +201,13 @@ def _graded(
     return _Reports(reports[0], reports[1], reports[2 : len(whole)], accepted, of_mutants, accidental)
 
 
-def felt_by(function: str, solution: str) -> set[str]:
-    """Name the functions whose answers a mistake of that function can change: it, and those that call it."""
+def felt_by(mistake: str, solution: str) -> set[str]:
+    """Name what a mistake's text can change of the solution: the functions that it defines, and those that use them."""
     defined = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    calls = {node.name: names_in(node) for node in defined}
-    found = {function}
-    while more := {name for name, used in calls.items() if used & found} - found:
+    uses = {node.name: names_in(node) for node in defined}
+    written = ast.walk(ast.parse(mistake))
+    found = {node.name for node in written if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    while more := {name for name, used in uses.items() if used & found} - found:
         found |= more
     return found
 
