@@ -19,7 +19,7 @@ from shown import as_shown, comparable, documents, sections
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.exam.contract import CONTRACT
-from autograder.authoring.exam.exam import Exam, felt_by, known_mistakes, right_answer_paths, selfcheck
+from autograder.authoring.exam.exam import Exam, felt_by, known_mistakes, right_answer_paths, selfcheck, uses_in
 from autograder.authoring.exam.findings import Finding, Known
 from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.unfinished import missing, stale_handout
@@ -224,7 +224,8 @@ def test_exam_of_one_function_tries_its_mistakes_alone(kit: Path) -> None:
 )
 def test_mistake_is_felt_by_what_calls_its_functions(functions: str, felt: set[str]) -> None:
     solution = "def f(): ...\ndef g(): return f()\ndef h(): return g\nclass Model:\n  def forward(self): return f()\n"
-    assert felt_by("".join(f"def {name}(): ...\n" for name in functions), solution) == felt
+    assert felt_by("".join(f"def {name}(): ...\n" for name in functions), uses_in(solution)) == felt
+    assert felt_by("".join(f"{name} = None\n" for name in functions), uses_in(solution)) == felt
 
 
 def test_the_catalogue_is_read_in_another_process(kit: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -55,6 +55,7 @@ from autograder.vocabulary.report import Report
 
 Progress = Callable[[int, int], None]
 One = TypeVar("One")
+DEFINITION = ast.FunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,8 @@ def _graded(
     right_answers = {path.stem: path.read_text(encoding="utf-8") for path in answers}
     whole = [solution, grader.assignment.untouched_source(), *(f"{solution}\n\n{known.source}" for known in tried)]
     tasks: list[str | Mutant] = [*whole, *right_answers.values(), *changed]
-    felt = {text: felt_by(known.source, solution) for text, known in zip(whole[2:], tried, strict=True)}
+    uses = uses_in(solution)
+    felt = {text: felt_by(known.source, uses) for text, known in zip(whole[2:], tried, strict=True)}
     asked = refusals(solution, grader.fixtures.cases)
     tasks += [unchecked(solution)] if asked else []
     done = count(1)
@@ -201,12 +203,15 @@ def _graded(
     return _Reports(reports[0], reports[1], reports[2 : len(whole)], accepted, of_mutants, accidental)
 
 
-def felt_by(mistake: str, solution: str) -> set[str]:
-    """Name what a mistake's text can change of the solution: the functions that it defines, and those that use them."""
-    defined = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    uses = {node.name: names_in(node) for node in defined}
-    written = ast.walk(ast.parse(mistake))
-    found = {node.name for node in written if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+def uses_in(solution: str) -> dict[str, set[str]]:
+    """Map each function and class of the solution to every name that it uses."""
+    return {node.name: names_in(node) for node in ast.parse(solution).body if isinstance(node, DEFINITION)}
+
+
+def felt_by(mistake: str, uses: Mapping[str, set[str]]) -> set[str]:
+    """Name what a mistake's text can change of the solution: what it defines or assigns, and what uses that."""
+    written = ast.parse(mistake).body
+    found = {name for node in written for name in ([node.name] if isinstance(node, DEFINITION) else names_in(node))}
     while more := {name for name, used in uses.items() if used & found} - found:
         found |= more
     return found
