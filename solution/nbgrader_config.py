@@ -11,8 +11,8 @@ import glob
 import sys
 from pathlib import Path
 
+from autograder.authoring.handout.notebook import CODE_STUB, TEXT_STUB
 from autograder.authoring.handout.release import finish_release
-from autograder.authoring.handout.source_notebook import CODE_STUB, TEXT_STUB
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.platforms.nbgrader.kept_handout import keeping
 from autograder.vocabulary.errors import KitError

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from autograder.authoring.fixtures.generator import load_expanded
+from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.authoring.renaming import rename as rename_in_files

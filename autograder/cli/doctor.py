@@ -11,9 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from autograder.authoring.exam.unfinished import stale_handout
-from autograder.authoring.fixtures.agreement import observe
-from autograder.authoring.handout.requirements import installed_requirements
+from autograder.authoring.exam.selfcheck import stale_handout
+from autograder.authoring.fixtures.regenerate import observe
+from autograder.authoring.handout.release import installed_requirements
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment

@@ -10,15 +10,25 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from autograder.authoring.exam.unfinished import contract_slips
-from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences
-from autograder.authoring.fixtures.show import item_json, item_text
-from autograder.authoring.fixtures.target import objection, refuse_inside, refuse_target, what_goes
-from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made, Term, read_secret, read_term, secret_warning
-from autograder.authoring.fixtures.variants import OWN, Variants, read_variants
+from autograder.authoring.exam.selfcheck import contract_slips
+from autograder.authoring.fixtures.diff import difference_text, item_json, item_text, read_set, sample_differences
+from autograder.authoring.fixtures.stored_set import (
+    OWN,
+    Term,
+    Variants,
+    objection,
+    read_secret,
+    read_term,
+    read_variants,
+    refuse_inside,
+    refuse_target,
+    secret_warning,
+    what_goes,
+)
+from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made
 from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_open_into, regenerate_term_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
-from autograder.authoring.handout.independence import not_independent
+from autograder.authoring.handout.release import not_independent
 from autograder.authoring.proofreading.proofread import authored
 from autograder.checking.terminal import width
 from autograder.cli.console import print_json

@@ -7,9 +7,16 @@ from typing import Annotated
 
 import typer
 
-from autograder.authoring.fixtures.variants import Variants
-from autograder.authoring.handout.independence import not_independent, refuse_release
-from autograder.authoring.handout.release import Files, handout_files, student_zips, write_source_notebook, zip_bytes
+from autograder.authoring.fixtures.stored_set import Variants
+from autograder.authoring.handout.release import (
+    Files,
+    handout_files,
+    not_independent,
+    refuse_release,
+    student_zips,
+    write_source_notebook,
+    zip_bytes,
+)
 from autograder.authoring.proofreading.proofread import refuse_faults
 from autograder.checking.handout import write_handout
 from autograder.cli.fixtures import chosen_fixtures, chosen_variants

@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from autograder.authoring.exam.exam import Exam
-from autograder.authoring.exam.exam import selfcheck as examine_grader
-from autograder.authoring.handout.independence import not_independent
+from autograder.authoring.exam.selfcheck import Exam
+from autograder.authoring.exam.selfcheck import selfcheck as examine_grader
+from autograder.authoring.handout.release import not_independent
 from autograder.authoring.marks import SIGN
 from autograder.authoring.proofreading.fault import likely
 from autograder.authoring.proofreading.proofread import authored, refuse_faults

@@ -9,9 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from autograder.authoring.exam.costs import Cost
-from autograder.authoring.exam.exam import Exam
-from autograder.authoring.exam.findings import Finding
+from autograder.authoring.exam.selfcheck import Cost, Exam, Finding
 from autograder.cli.doctor import Examined
 from autograder.gradebook.class_statistics import Summary, stands_out
 from autograder.grading.items import Assignment

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.authoring.handout.source_notebook import read_extras
+from autograder.authoring.handout.notebook import read_extras
 from autograder.gradebook.gradebook import as_written, harmless
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError

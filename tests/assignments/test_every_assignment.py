@@ -16,9 +16,8 @@ from typing import Any
 from all_assignments import each_assignment, generator_of
 from places import TESTS
 
-from autograder.authoring.fixtures.agreement import solution_source
-from autograder.authoring.handout.leaks import answer_lines
-from autograder.authoring.handout.release import handout_files
+from autograder.authoring.fixtures.regenerate import solution_source
+from autograder.authoring.handout.release import answer_lines, handout_files
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
 

@@ -40,7 +40,7 @@ from places import KIT
 from processes import PATIENCE, descendants
 from sample_reports import write_report
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.grader import Grader

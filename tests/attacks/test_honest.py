@@ -16,7 +16,7 @@ from graded_folder import without_times
 from lengths import in_short
 from places import KIT
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader

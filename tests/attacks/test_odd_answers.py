@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from all_assignments import ASSIGNMENTS, fixtures_of
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.cases import Case
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment

@@ -15,7 +15,7 @@ import pytest
 from all_assignments import each_assignment, fixtures_of
 from places import KIT
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.course.batch import grade_all
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation

@@ -11,11 +11,19 @@ from all_assignments import each_assignment
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.docstrings import sentences
-from autograder.authoring.exam.contract import CONTRACT, Clause, Contract, docstrings, read_contract, unquoted
-from autograder.authoring.exam.coverage import clause_complaints, coverage
-from autograder.authoring.exam.exam import Exam, known_mistakes, selfcheck
+from autograder.authoring.exam.contract import (
+    CONTRACT,
+    Clause,
+    Contract,
+    clause_complaints,
+    coverage,
+    docstrings,
+    read_contract,
+    unquoted,
+)
 from autograder.authoring.exam.mutants import generated_mutants
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.exam.selfcheck import Exam, known_mistakes, selfcheck
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import FixtureError

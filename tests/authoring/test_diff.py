@@ -10,7 +10,7 @@ from sample_reports import item, not_graded, report
 from toy_kit import autograder, change, toy_assignment
 
 from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences, score_changes
-from autograder.authoring.fixtures.terms import Term
+from autograder.authoring.fixtures.stored_set import Term
 from autograder.authoring.fixtures.verify import regenerate_into, regenerate_term_into
 from autograder.vocabulary.report import Report
 

@@ -19,11 +19,20 @@ from shown import as_shown, comparable, documents, sections
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.exam.contract import CONTRACT
-from autograder.authoring.exam.exam import Exam, felt_by, known_mistakes, right_answer_paths, selfcheck, uses_in
-from autograder.authoring.exam.findings import Finding, Known
 from autograder.authoring.exam.mutants import mutants_of
-from autograder.authoring.exam.unfinished import missing, stale_handout
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.exam.selfcheck import (
+    Exam,
+    Finding,
+    Known,
+    felt_by,
+    known_mistakes,
+    missing,
+    right_answer_paths,
+    selfcheck,
+    stale_handout,
+    uses_in,
+)
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.checking.handout import COPIES
 from autograder.cli.tables import FAMILIES, exam_table
 from autograder.grading.assignments import find_assignment

@@ -10,12 +10,9 @@ import pytest
 from all_assignments import ASSIGNMENTS, each_assignment
 from rich.console import Console
 
-from autograder.authoring.exam.contract import Contract, read_contract
-from autograder.authoring.exam.costs import Cost, cost_complaints, costs, without_costly
-from autograder.authoring.exam.coverage import Coverage
-from autograder.authoring.exam.exam import Exam
-from autograder.authoring.exam.findings import Fate, Finding, Known
+from autograder.authoring.exam.contract import Contract, Coverage, read_contract
 from autograder.authoring.exam.mutants import Mutant
+from autograder.authoring.exam.selfcheck import Cost, Exam, Fate, Finding, Known, cost_complaints, costs, without_costly
 from autograder.cli.selfcheck import say_exam
 from autograder.cli.tables import answers_table, costs_table, each_cost_table, exam_table
 from autograder.grading.items import Assignment

@@ -12,7 +12,6 @@ from all_assignments import ASSIGNMENTS, each_assignment
 from places import KIT
 
 from autograder.authoring.declarations import error
-from autograder.authoring.exam.findings import ROUNDED, Fate
 from autograder.authoring.exam.mutants import (
     HABITS,
     Mutant,
@@ -21,8 +20,13 @@ from autograder.authoring.exam.mutants import (
     mutants_of,
 )
 from autograder.authoring.exam.operators import mutated
-from autograder.authoring.exam.refusals import differ_in_error_texts_alone, functions_whose_errors_are_read
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.exam.selfcheck import (
+    ROUNDED,
+    Fate,
+    differ_in_error_texts_alone,
+    functions_whose_errors_are_read,
+)
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.items import Assignment

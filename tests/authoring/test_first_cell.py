@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.authoring.handout.first_cell import FIRST, first_cell
+from autograder.authoring.handout.notebook import FIRST, first_cell, released
 from autograder.authoring.handout.release import handout_files, notebook_of, zip_bytes
-from autograder.authoring.handout.source_notebook import released
 from autograder.checking.handout import write_handout
 from autograder.grading.assignments import find_assignment
 

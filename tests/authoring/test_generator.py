@@ -14,8 +14,7 @@ import pytest
 from places import KIT
 
 from autograder.authoring.declarations import OPEN_SECRET, Draft, generator_for
-from autograder.authoring.fixtures.agreement import rounded
-from autograder.authoring.fixtures.generator import Generator, import_generator, load_expanded, regenerate
+from autograder.authoring.fixtures.regenerate import Generator, import_generator, load_expanded, regenerate, rounded
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case

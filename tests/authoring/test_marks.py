@@ -8,9 +8,9 @@ import pytest
 from all_assignments import each_assignment
 
 from autograder.authoring.catalogue import Correct
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
+from autograder.authoring.handout.notebook import to_bytes
 from autograder.authoring.handout.release import handout_files, notebook_of
-from autograder.authoring.handout.source_notebook import to_bytes
 from autograder.authoring.marks import SIGN, marks, without_marks
 from autograder.grading.items import Assignment
 

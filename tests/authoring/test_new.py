@@ -17,8 +17,8 @@ from in_process import autograder_in_process as run
 from places import KIT
 from toy_kit import toy_kit
 
-from autograder.authoring.exam.unfinished import todos
-from autograder.authoring.handout.independence import not_independent
+from autograder.authoring.exam.selfcheck import todos
+from autograder.authoring.handout.release import not_independent
 from autograder.authoring.proofreading.proofread import reading_faults
 from autograder.authoring.renaming import renaming
 from autograder.authoring.scaffold import example

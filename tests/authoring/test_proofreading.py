@@ -15,9 +15,9 @@ from places import KIT
 from toy_kit import ITEMS as ITEMS_TEXT
 from toy_kit import change
 
-from autograder.authoring.fixtures import time_limit
+from autograder.authoring.fixtures import regenerate as time_limit
 from autograder.authoring.fixtures.verify import regenerate_into
-from autograder.authoring.handout.texts import without_hidden
+from autograder.authoring.handout.release import without_hidden
 from autograder.authoring.proofreading.fault import Fault, Faults
 from autograder.authoring.proofreading.proofread import explained, proofread, reading_faults, refuse_faults
 from autograder.authoring.proofreading.text_files import read_toml

@@ -18,12 +18,19 @@ import pytest
 from all_assignments import each_assignment
 from places import KIT
 
-from autograder.authoring.handout.leaks import answer_lines, refuse_leaks
-from autograder.authoring.handout.release import STUDENT_PACKAGES, handout_files, zip_bytes
-from autograder.authoring.handout.requirements import STUDENT_REQUIREMENTS, requirements
-from autograder.authoring.handout.source_notebook import read_extras
-from autograder.authoring.handout.stubs import stub
-from autograder.authoring.handout.texts import points_table, with_points
+from autograder.authoring.handout.notebook import read_extras
+from autograder.authoring.handout.release import (
+    STUDENT_PACKAGES,
+    STUDENT_REQUIREMENTS,
+    answer_lines,
+    handout_files,
+    points_table,
+    refuse_leaks,
+    requirements,
+    stub,
+    with_points,
+    zip_bytes,
+)
 from autograder.checking.handout import COPIES, write_handout
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, decode

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from places import KIT
 
-from autograder.authoring.fixtures.generator import load_expanded
-from autograder.authoring.fixtures.show import case_lines, item_text
+from autograder.authoring.fixtures.diff import case_lines, item_text
+from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.items import Item

@@ -15,11 +15,9 @@ from nbgrader_course import WITH_NOTEBOOK
 from places import KIT
 from toy_kit import toy_assignment, toy_kit
 
-from autograder.authoring.handout.first_cell import FIRST
-from autograder.authoring.handout.leaks import refuse_leaks
-from autograder.authoring.handout.release import handout_files, notebook_of, write_source_notebook
-from autograder.authoring.handout.source_notebook import (
+from autograder.authoring.handout.notebook import (
     CODE_STUB,
+    FIRST,
     TEXT_STUB,
     Extras,
     Notebook,
@@ -29,6 +27,7 @@ from autograder.authoring.handout.source_notebook import (
     source_notebook,
     to_bytes,
 )
+from autograder.authoring.handout.release import handout_files, notebook_of, refuse_leaks, write_source_notebook
 from autograder.authoring.marks import without_marks
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment

@@ -10,9 +10,8 @@ import pytest
 import toy_kit
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.fixtures.earlier_set import manifest_of
-from autograder.authoring.fixtures.target import objection, refuse_target, what_goes
-from autograder.authoring.fixtures.terms import Term, regenerate_term
+from autograder.authoring.fixtures.stored_set import Term, manifest_of, objection, refuse_target, what_goes
+from autograder.authoring.fixtures.terms import regenerate_term
 from autograder.cli.main import main
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import UsageError

@@ -16,10 +16,17 @@ from places import KIT
 from toy_kit import change, toy_assignment
 
 from autograder.authoring.declarations import OPEN_SECRET
-from autograder.authoring.fixtures.agreement import solution_source
-from autograder.authoring.fixtures.generator import load_expanded
-from autograder.authoring.fixtures.terms import Made, Term, read_secret, read_term, regenerate_term, secret_warning
-from autograder.authoring.fixtures.variants import Variants, read_variants, variant_folder
+from autograder.authoring.fixtures.regenerate import load_expanded, solution_source
+from autograder.authoring.fixtures.stored_set import (
+    Term,
+    Variants,
+    read_secret,
+    read_term,
+    read_variants,
+    secret_warning,
+    variant_folder,
+)
+from autograder.authoring.fixtures.terms import Made, regenerate_term
 from autograder.authoring.fixtures.verify import regenerate_term_into
 from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignments import find_assignment

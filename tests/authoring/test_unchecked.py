@@ -8,8 +8,7 @@ import pytest
 import toy_kit
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.exam.exam import Exam, selfcheck
-from autograder.authoring.exam.refusals import unchecked
+from autograder.authoring.exam.selfcheck import Exam, selfcheck, unchecked
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.grading.fixtures import read_fixtures
 

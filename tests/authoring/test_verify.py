@@ -15,8 +15,7 @@ import pytest
 import toy_kit
 from toy_kit import autograder, change, flip_a_byte, store_version, toy_assignment
 
-from autograder.authoring.fixtures.stored_set import versions
-from autograder.authoring.fixtures.terms import Term
+from autograder.authoring.fixtures.stored_set import Term, versions
 from autograder.authoring.fixtures.verify import movement, regenerate_term_into, verify
 from autograder.grading.cases import decode, encode
 from autograder.grading.fixtures import read_fixtures

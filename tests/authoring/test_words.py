@@ -13,9 +13,8 @@ import pytest
 from nbgrader_course import cell, solved
 from places import KIT
 
+from autograder.authoring.handout.notebook import ANYWHERE, BELOW, Words, released, words_in
 from autograder.authoring.handout.release import notebook_of
-from autograder.authoring.handout.source_notebook import released
-from autograder.authoring.handout.words import ANYWHERE, BELOW, Words, words_in
 from autograder.grading.assignments import find_assignment
 from autograder.submissions.notebook import MAX_CELLS, OTHER_VERSION, cells_in
 from autograder.submissions.reading import written_cells

@@ -11,7 +11,7 @@ from typing import Any
 
 from places import KIT
 
-from autograder.authoring.fixtures.generator import import_generator
+from autograder.authoring.fixtures.regenerate import import_generator
 from benchmarks.contenders import Workshop, grade_command, student
 from benchmarks.measure import CommandFailed, run
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from places import KIT
 
-from autograder.authoring.fixtures.generator import load_expanded
+from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.grading.assignments import find_assignment
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Fixtures, read_fixtures

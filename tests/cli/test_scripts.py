@@ -21,7 +21,7 @@ import toy_kit
 from lengths import in_short
 from places import KIT
 
-from autograder.authoring.fixtures.show import item_json
+from autograder.authoring.fixtures.diff import item_json
 from autograder.cli.main import main
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures

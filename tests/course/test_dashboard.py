@@ -10,7 +10,7 @@ from graded_folder import page_without_times
 from page_tree import Element, tree
 from places import KIT
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.course.batch import grade_all
 from autograder.course.dashboard import answers_of, background, rewrite_class_page
 from autograder.gradebook.class_reports import stored_reports

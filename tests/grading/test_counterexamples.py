@@ -17,8 +17,8 @@ from all_assignments import ASSIGNMENTS, handout_of
 from graded_folder import without_times
 from places import KIT
 
-from autograder.authoring.exam.exam import right_answer_paths
-from autograder.authoring.fixtures.agreement import program_of, solution_source
+from autograder.authoring.exam.selfcheck import right_answer_paths
+from autograder.authoring.fixtures.regenerate import program_of, solution_source
 from autograder.course.batch import grade_all
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.cases import Case

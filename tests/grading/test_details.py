@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from places import KIT
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.fixtures import read_fixtures

@@ -18,7 +18,7 @@ from graded_folder import without_times
 from lengths import in_short
 from places import KIT
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading import judging
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case

@@ -10,7 +10,7 @@ import pytest
 from all_assignments import fixtures_of
 from places import KIT
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.grader import Grader

@@ -13,7 +13,7 @@ from all_assignments import fixtures_of, generator_of
 from lengths import in_short
 from places import KIT
 
-from autograder.authoring.fixtures.agreement import solution_source
+from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.grader import Grader

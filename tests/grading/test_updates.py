@@ -10,7 +10,7 @@ import pytest
 from all_assignments import generator_of
 from places import KIT
 
-from autograder.authoring.fixtures.agreement import observe, solution_source
+from autograder.authoring.fixtures.regenerate import observe, solution_source
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.fixtures import read_fixtures

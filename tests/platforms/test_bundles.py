@@ -25,8 +25,7 @@ from house import engine_imports, imported
 from lengths import in_short
 from places import GOLDEN, KIT
 
-from autograder.authoring.handout.leaks import answer_lines, secret_arrays
-from autograder.authoring.handout.release import zip_bytes
+from autograder.authoring.handout.release import answer_lines, secret_arrays, zip_bytes
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.platforms.containers import bundles

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from autograder.authoring.handout.words import Words, words_in
+from autograder.authoring.handout.notebook import Words, words_in
 from autograder.platforms.nbgrader import harmless as module
 from autograder.platforms.nbgrader.harmless import NOTE, as_written, harmless
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled

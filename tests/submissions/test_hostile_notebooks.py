@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from places import KIT
 
+from autograder.authoring.handout.notebook import Notebook, released
 from autograder.authoring.handout.release import notebook_of
-from autograder.authoring.handout.source_notebook import Notebook, released
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from places import KIT
 
-from autograder.authoring.fixtures.generator import import_generator
+from autograder.authoring.fixtures.regenerate import import_generator
 from autograder.authoring.handout.release import handout_files
 from autograder.checking.handout import write_handout
 from autograder.grading.assignments import find_assignment, find_assignments

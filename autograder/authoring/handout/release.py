@@ -6,27 +6,333 @@ solution's lines and for hidden cases, and refused if one is found.
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import importlib.metadata
 import io
 import json
+import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from autograder.authoring.fixtures.variants import Variants
-from autograder.authoring.handout.leaks import refuse_leaks
-from autograder.authoring.handout.requirements import student_requirements
-from autograder.authoring.handout.source_notebook import Notebook, read_extras, released, source_notebook, to_bytes
-from autograder.authoring.handout.stubs import stub
-from autograder.authoring.handout.texts import TEST_FILE, with_installation, with_points, without_hidden
+import numpy as np
+
+from autograder.authoring.exam.contract import read_contract
+from autograder.authoring.fixtures.stored_set import Variants
+from autograder.authoring.handout.notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
 from autograder.authoring.marks import without_marks
 from autograder.checking.handout import with_records, write_handout
+from autograder.grading.cases import Case
 from autograder.grading.counterexamples.rows import FILE as ROWS
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
-from autograder.grading.items import UNTOUCHED, Assignment
+from autograder.grading.items import PACKAGES, UNTOUCHED, Assignment
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.places import ENGINE
+from autograder.vocabulary.text import number
+
+DISTRIBUTION = "policy-gradient-autograder"
+STUDENT_REQUIREMENTS = (
+    "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",
+)  # fmt: skip
+
+ENGINES = {"numpy"}  # of what an assignment may do without, what the engine cannot
+
+# What a student may have instead of the exact version that grading uses; each end is tried with every handout.
+RANGES = {"torch": "torch>=2.6"}
+RANGE_NOTE = "# Grading uses {}. With another version, an item that a seed decides may differ here and not there.\n"
+
+
+def student_requirements(packages: Iterable[str] = PACKAGES) -> str:
+    """What a student's machine needs for an assignment in these packages.
+
+    Of torch whatever installs there, with a word on what grading uses.
+    """
+    exact = requirements(needed_with(packages)).splitlines(keepends=True)
+    found = [RANGES.get(_name_of(line), line.rstrip("\n")) + "\n" for line in exact]
+    pinned = [line.rstrip("\n") for line in exact if _name_of(line) in RANGES]
+    return (RANGE_NOTE.format(", ".join(pinned)) if pinned else "") + "".join(found)
+
+
+def needed_with(packages: Iterable[str]) -> tuple[str, ...]:
+    """What checking and grading need for an assignment in these packages: the engine's own are always among them."""
+    left_out = {*PACKAGES} - {*packages} - ENGINES
+    return tuple(name for name in STUDENT_REQUIREMENTS if name not in left_out)
+
+
+def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
+    """The packages of these names, with the versions that the installed kit asks for."""
+    wanted = (entry.partition(";")[0].strip() for entry in installed_requirements())
+    by_name = {_name_of(entry): entry for entry in wanted}
+    return "".join(f"{by_name[name]}\n" for name in names)
+
+
+def _name_of(entry: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", entry, maxsplit=1)[0]
+
+
+def installed_requirements() -> list[str]:
+    """The requirements of the installed kit, extras included: `torch==2.13.0`, `pytest>=9.0; extra == "test"`."""
+    try:
+        return importlib.metadata.requires(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        raise ReleaseError("The kit is not installed here: python -m pip install -e . in its folder.") from None
+
+
+POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
+HIDDEN = re.compile(r"^[ \t]*hidden[ \t]*=[ \t]*\[[^\]]*\][^\n]*\n?", re.MULTILINE)  # no case's name holds a bracket
+INSTALL_TORCH = """\
+pip install torch --index-url https://download.pytorch.org/whl/cpu    # the small build; without it pip may take 5.5 GB
+"""
+INSTALLATION = """\
+## Install, and keep up to date
+
+Python 3.11 or newer, in this folder:
+
+```sh
+python -m venv .venv && . .venv/bin/activate      # in Windows' PowerShell: .venv\\Scripts\\Activate.ps1
+{torch}pip install -r requirements.txt
+python -m autograder check --watch                # checks again whenever you save, until Ctrl-C
+```
+
+Your course may give out a newer `{name}.zip` after you have begun. Do not unpack it over your work. Put it into
+this folder, unpack it there beside your work, and let it renew this one:
+
+```sh
+unzip {name}.zip -d newer
+cd newer/{name} && python -m autograder update ../..
+```
+
+Checker, cases and texts are the new ones then, and `newer` may go. What you have changed is kept, your module and
+notebook before all, and is named.
+
+"""
+
+TEST_FILE = '''\
+"""The public checks as tests, one per item, with the verdicts and messages of `python -m autograder check`.
+
+pytest                      every item
+pytest -k clipped           the items whose names hold "clipped"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder.checking.checker import Checker, items_to_check
+from autograder.vocabulary.report_text import item_lines
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    """Your work, read once; it runs in processes of its own."""
+    with Checker(HERE) as checker:
+        yield checker
+
+
+@pytest.mark.timeout(300)  # a function that hangs is stopped sooner, and named
+@pytest.mark.parametrize("item", [item.id for item in items_to_check(HERE)])
+def test_item(checker: Checker, item: str) -> None:
+    """Every public case of the item passes."""
+    result = checker.result(item)
+    if result.verdict != "passed":
+        pytest.fail("\\n".join(item_lines(result)), pytrace=False)
+'''
+
+
+def with_points(text: str, assignment: Assignment) -> str:
+    """The assignment text with the table of items between its two comments."""
+    before, begin, rest = text.partition(POINTS_BEGIN)
+    _, end, after = rest.partition(POINTS_END)
+    if not begin or not end:
+        raise ReleaseError(f"The solution's README.md lacks {POINTS_BEGIN} and {POINTS_END} for its table of points.")
+    return f"{before}{begin}\n{points_table(assignment)}{end}{after}"
+
+
+def points_table(assignment: Assignment) -> str:
+    """The items as a Markdown table, by function, with sums."""
+    lines = ["| item | what is checked | points |", "|---|---|---:|"]
+    for function in assignment.functions:
+        items = [item for item in assignment.items if item.function == function]
+        lines.append(f"| **`{function}`** | | **{number(sum(item.points for item in items))}** |")
+        lines += [f"| `{item.id}` | {item.title} | {number(item.points)} |" for item in items]
+    lines.append(f"| **all** | | **{number(assignment.max_points)}** |")
+    return "\n".join(lines) + "\n"
+
+
+def with_installation(readme: str, assignment: Assignment) -> str:
+    """The assignment's text with this before its first section."""
+    title, heading, rest = readme.partition("## ")
+    return (
+        title
+        + INSTALLATION.format(name=assignment.name, torch=INSTALL_TORCH if assignment.needs_torch else "")
+        + heading
+        + rest
+    )
+
+
+def without_hidden(items: str) -> str:
+    """`items.toml` as students get it: without its entries `hidden = […]`, on one line or several.
+
+    Another layout, which this cannot mask, is a fault that authors are told of.
+    """
+    return HIDDEN.sub("", items)
+
+
+def stub(source: str, assignment: Assignment) -> str:
+    """The module with each answer replaced by `raise NotImplementedError("<function>")`.
+
+    Raises ReleaseError where markers are not in pairs, stand outside a function, or leave a graded function whole.
+    """
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    kept: list[str] = []
+    replaced: set[str] = set()
+    inside = False
+    for position, line in enumerate(source.splitlines(keepends=True), start=1):
+        marker = line.strip()
+        if marker in (BEGIN, END) and inside == (marker == BEGIN):
+            raise ReleaseError(f"Line {position} of {assignment.module}.py: {marker!r} has no partner.")
+        if marker == BEGIN:
+            name = _function_at(functions, position, assignment.module)
+            replaced.add(name)
+            kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{name}")\n')
+        if not inside and marker != BEGIN:
+            kept.append(line)
+        inside = marker == BEGIN or (inside and marker != END)
+    if inside:
+        raise ReleaseError(f"{assignment.module}.py ends inside an answer: {END!r} is missing.")
+    if whole := [name for name in assignment.functions if name not in replaced]:
+        raise ReleaseError(f"No answer is marked in {', '.join(whole)}: put {BEGIN!r} and {END!r} around it.")
+    return without_marks("".join(kept))
+
+
+def _function_at(functions: Iterable[ast.FunctionDef], line: int, module: str) -> str:
+    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or 0)]
+    if not around:
+        raise ReleaseError(f"Line {line} of {module}.py: an answer stands outside every function.")
+    return max(around, key=lambda node: node.lineno).name
+
+
+NOT_INDEPENDENT = "NOT_INDEPENDENT"
+
+
+def not_independent(assignment: Assignment) -> tuple[str, ...]:
+    """The graded functions that the oracle lists, in the order of the items; none where there is no such list."""
+    listed = {name for path in _oracle_files(assignment.folder) for name in _listed(path)}
+    return tuple(name for name in assignment.functions if name in listed)
+
+
+def refuse_release(assignment: Assignment) -> None:
+    """Raise ReleaseError where an oracle is the solution itself, or a sentence of the contract is a draft."""
+    if names := not_independent(assignment):
+        raise ReleaseError(
+            f"The oracle of {', '.join(names)} is the solution itself: a mistake in the solution would be graded as "
+            f"right. Write {_them(names)} in fixtures/{assignment.name}/oracle.py, as loops and closed forms, and take "
+            f"{_them(names)} off {NOT_INDEPENDENT}. Until then `autograder release --draft` makes a handout for staff."
+        )
+    contract = read_contract(assignment)
+    if contract and (drafts := contract.drafts):
+        others = f" ({len(drafts) - 1} more are like it)" if drafts[1:] else ""
+        raise ReleaseError(
+            f"{contract.place(drafts[0])} has neither mistakes nor a reason why it is not graded{others}. Name one of "
+            "mistakes.py that violates it, or write the reason in place of the list. Until then `autograder release "
+            "--draft` makes a handout for staff."
+        )
+
+
+def _them(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _oracle_files(folder: Path) -> list[Path]:
+    return [path for path in (folder / "oracle.py", *sorted((folder / "oracle").glob("*.py"))) if path.is_file()]
+
+
+def _listed(path: Path) -> list[str]:
+    """The names in a literal set, tuple or list of that name; of anything else every text in it."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError):
+        return []
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    found: list[str] = []
+    for node in assigned:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if (
+            any(isinstance(target, ast.Name) and target.id == NOT_INDEPENDENT for target in targets)
+            and node.value is not None
+        ):
+            texts = (one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant))
+            found += [text for text in texts if isinstance(text, str)]
+    return found
+
+
+LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
+
+
+def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, guides: str = "") -> None:
+    """Raise ReleaseError where a file holds a line of an answer or of a guide, or name or numbers of a hidden case."""
+    answers = answer_lines(solution) | {line for line in map(str.strip, guides.splitlines()) if len(line) >= LONG_LINE}
+    hidden = [case for case in fixtures.cases if case.visibility == "hidden"]
+    secret = secret_arrays(fixtures)
+    for name, data in files.items():
+        lines = (line.strip() for line in _shown_text(name, data).splitlines())
+        if found := next((line for line in lines if line in answers), ""):
+            raise ReleaseError(f"The handout's {name} would hold a line of the solution: {found!r}.")
+        if leaked := next((case.id for case in hidden if _holds_name(case, data)), ""):
+            raise ReleaseError(f"The handout's {name} would name the hidden case {leaked}.")
+        if any(array in data for array in secret):
+            raise ReleaseError(f"The handout's {name} would hold numbers of a hidden case.")
+
+
+def _shown_text(name: str, data: bytes) -> str:
+    """The text that a file shows: of a notebook that of its cells, without JSON's quotes around each line."""
+    text = data.decode("utf-8", "replace")
+    if not name.endswith(".ipynb"):
+        return text
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+
+
+def _holds_name(case: Case, data: bytes) -> bool:
+    name = case.id.encode()
+    return name in data and re.search(rb"(?<![\w-])" + re.escape(name) + rb"(?![\w-])", data) is not None
+
+
+def answer_lines(solution: str) -> set[str]:
+    """The lines that stand in an answer and nowhere else in the solution, without their margins."""
+    inside = False
+    lines: set[str] = set()
+    outside: set[str] = set()
+    for line in without_marks(solution).splitlines():
+        marker = line.strip()
+        inside = marker == BEGIN or (inside and marker != END)
+        (lines if inside else outside).add(marker)
+    return {line for line in lines - outside if len(line) >= LONG_LINE and line != BEGIN}
+
+
+def secret_arrays(fixtures: Fixtures) -> set[bytes]:
+    """The bytes of every array of four or more different floats that hidden cases hold and public ones do not.
+
+    Arrays of whole numbers, or of fewer different ones, are left out: those of two runs may well be the same.
+    """
+    public, hidden = (
+        {
+            np.ascontiguousarray(array).tobytes()
+            for case in fixtures.cases
+            if case.visibility == visibility
+            for array in (*case.inputs.values(), *(e.array for e in case.expected if e.array is not None))
+            if array.dtype.kind == "f" and (array != np.round(array)).any() and np.unique(array).size >= 4
+        }
+        for visibility in ("public", "hidden")
+    )
+    return hidden - public
+
 
 OPTIONAL = ("experiments.py",)
 STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")

@@ -17,7 +17,7 @@ import numpy as np
 from autograder.authoring.declarations import DTYPES, Draft, Refusal
 from autograder.authoring.drafts.draws import Formula
 from autograder.authoring.drafts.gradable import check_draft
-from autograder.authoring.fixtures.time_limit import END, in_time, limited
+from autograder.authoring.fixtures.regenerate import END, in_time, limited
 from autograder.authoring.proofreading.fault import CASE, Fault, attempt, fault_of, likely
 from autograder.authoring.proofreading.items_file import ItemsFile, listed_names
 from autograder.authoring.proofreading.python_files import Sources

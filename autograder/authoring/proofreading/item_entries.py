@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.handout.texts import without_hidden
+from autograder.authoring.handout.release import without_hidden
 from autograder.authoring.proofreading.fault import CASE, SLUG, Fault, is_misspelt, likely
 from autograder.authoring.proofreading.items_file import ItemsFile, listed_in
 from autograder.grading.items import ASSIGNMENT_KEYS, BUDGETS, CURVE_KEYS, ITEM_KEYS, PACKAGES

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.authoring.declarations import OPEN_SECRET
-from autograder.authoring.fixtures.agreement import (
+from autograder.authoring.fixtures.regenerate import (
+    Drawing,
+    case_of,
     check_solution,
     is_misspelt,
+    listed_cases,
     observe,
     solution_source,
     with_mistakes,
 )
-from autograder.authoring.fixtures.generator import Drawing, case_of, listed_cases
 from autograder.authoring.proofreading.case_files import (
     Placed,
     UndrawnError,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from autograder.authoring.fixtures.generator import package_of
+from autograder.authoring.fixtures.regenerate import package_of
 from autograder.authoring.proofreading.fault import Fault, attempt, likely
 from autograder.grading.items import Assignment
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.handout.source_notebook import BEGIN, END, EXTRAS
-from autograder.authoring.handout.texts import POINTS_BEGIN, POINTS_END
+from autograder.authoring.handout.notebook import BEGIN, END, EXTRAS
+from autograder.authoring.handout.release import POINTS_BEGIN, POINTS_END
 from autograder.authoring.proofreading.fault import SLUG, Fault, likely, line_of
 from autograder.grading.items import PACKAGES
 

@@ -14,8 +14,14 @@ from pathlib import Path
 
 from autograder.authoring.declarations import OPEN_SECRET, Draft
 from autograder.authoring.drafts.gradable import check_draft
-from autograder.authoring.fixtures.agreement import check_solution
-from autograder.authoring.fixtures.generator import FUNCTIONS, Drawing, case_of, import_generator, regenerate
+from autograder.authoring.fixtures.regenerate import (
+    FUNCTIONS,
+    Drawing,
+    case_of,
+    check_solution,
+    import_generator,
+    regenerate,
+)
 from autograder.authoring.handout.release import handout_files, write_source_notebook
 from autograder.authoring.laws.exam import LAWS, Planned
 from autograder.authoring.scaffold.declared import PROBES, Declared, Trial, functions_text

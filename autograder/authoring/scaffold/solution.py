@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from autograder.authoring.exam.parameters import words_compared
-from autograder.authoring.handout.source_notebook import BEGIN, END
+from autograder.authoring.handout.notebook import BEGIN, END
 from autograder.vocabulary.errors import UsageError
 
 Values = Literal["torch", "numpy", "python"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from autograder.authoring.handout.notebook import is_answer, released, words_in
 from autograder.authoring.handout.release import notebook_of
-from autograder.authoring.handout.source_notebook import released
-from autograder.authoring.handout.words import is_answer, words_in
 from autograder.grading.items import Assignment
 from autograder.submissions.limited import read, written_cells
 from autograder.submissions.submission import Candidate

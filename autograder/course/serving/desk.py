@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autograder.authoring.handout.source_notebook import read_extras
+from autograder.authoring.handout.notebook import read_extras
 from autograder.course.dashboard import settle
 from autograder.course.serving.answers import Answer
 from autograder.gradebook.class_reports import stored_reports

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from autograder.authoring.fixtures.generator import package_of
+from autograder.authoring.fixtures.regenerate import package_of
 from autograder.grading.items import load_assignment
 from autograder.sandbox.apart import apart
 from autograder.submissions.syntax import UNPARSABLE

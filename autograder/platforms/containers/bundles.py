@@ -11,10 +11,16 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-from autograder.authoring.handout.leaks import refuse_leaks
-from autograder.authoring.handout.release import ATTRIBUTES, GIT_ATTRIBUTES, Files, handout_files
-from autograder.authoring.handout.requirements import needed_with, requirements
-from autograder.authoring.handout.stubs import stub
+from autograder.authoring.handout.release import (
+    ATTRIBUTES,
+    GIT_ATTRIBUTES,
+    Files,
+    handout_files,
+    needed_with,
+    refuse_leaks,
+    requirements,
+    stub,
+)
 from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import PACKAGES, UNTOUCHED, Assignment
 from autograder.platforms.gradescope.results import Visibility

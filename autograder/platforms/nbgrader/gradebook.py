@@ -19,9 +19,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.authoring.handout.notebook import (
+    TEXT_STUB,
+    Notebook,
+    is_answer,
+    questions,
+    released,
+    to_bytes,
+    words_in,
+)
 from autograder.authoring.handout.release import notebook_of
-from autograder.authoring.handout.source_notebook import TEXT_STUB, Notebook, released, to_bytes
-from autograder.authoring.handout.words import is_answer, questions, words_in
 from autograder.gradebook.class_reports import stored_reports
 from autograder.grading.items import Assignment
 from autograder.platforms.nbgrader.collected import TIMESTAMP

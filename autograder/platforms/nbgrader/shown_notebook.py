@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.handout.source_notebook import Cell, Notebook
-from autograder.authoring.handout.words import Words
+from autograder.authoring.handout.notebook import Cell, Notebook, Words
 from autograder.platforms.nbgrader.harmless import as_written, harmless
 from autograder.submissions.submission import Function
 from autograder.submissions.syntax import BREAK

@@ -1,23 +1,4 @@
-"""Solution → nbgrader's source notebook → the students' notebook. Both are generated: same text, same bytes.
-
-The prose is README.md, section by section; answers and given code come from the module; what else a notebook needs
-(experiments, questions for a person to mark) stands in notebook.toml:
-
-    without = ["How to check your work"]      sections of README.md that the notebook does without
-
-    [[cell]]                                  text or code that only the notebook has
-    after = "Experiments"                     the section or function that it follows
-    id = "learn"
-    kind = "code"                             or "text"
-    source = '''…'''
-
-    [[question]]                              answered in words, marked by hand
-    after = "compute_loss"
-    id = "why-not-zero"
-    points = 5
-    question = '''…'''
-    guide = '''…'''                           how to mark it: for staff, never in what students get
-"""
+"""The first code cell of a notebook: it finds the assignment's folder, wherever the notebook was opened."""
 
 from __future__ import annotations
 
@@ -31,10 +12,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.authoring.handout.first_cell import FIRST, first_cell
-from autograder.grading.items import Assignment, Item
+from autograder.grading.items import PACKAGES, Assignment, Item
+from autograder.submissions.notebook import MAX_WORDS, WrittenCell
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.text import number
+
+FIRST = "first-run-this"
+LOOKED_FOR = ("torch", "einops")  # of an assignment's packages, what is not there as a matter of course
+FIRST_CELL = """\
+# Run this cell first. It looks for the folder of this assignment, or for its zip, and says what is missing.
+import importlib.util
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+assignment = "{name}"
+places = [Path(place) for place in (".", "/content", "/content/drive/MyDrive", "/kaggle/input", Path.home())]
+folders = [*Path.cwd().parents, *places, *(place / assignment for place in places)]
+folders += [path.parents[2] for place in places for path in place.glob(f"*/*/fixtures/{{assignment}}/items.toml")]
+folder = next((path for path in [Path.cwd(), *folders] if (path / "fixtures" / assignment).is_dir()), None)
+uploaded = [path for place in places if place.is_dir() for path in sorted(place.glob(f"{{assignment}}*.zip"))]
+if folder is None and uploaded:
+    zipfile.ZipFile(uploaded[0]).extractall()
+    folder = Path.cwd() / assignment
+if folder is None:
+    print(f"This notebook needs the rest of the handout. Upload {{assignment}}.zip beside it (Colab: the folder sign")
+    print("on the left, then the arrow), or mount the drive that holds it, and run this cell again.")
+elif folder != Path.cwd() and folder not in Path.cwd().parents:
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+if missing := [name for name in {packages} if importlib.util.find_spec(name) is None]:
+    print(f"Missing here: {{', '.join(missing)}}. In a new cell, run: %pip install {{' '.join(missing)}}")
+"""
+
+
+def first_cell(assignment: str, packages: Sequence[str] = PACKAGES) -> str:
+    """The cell's text for this assignment, in these packages; it prints nothing where all is there."""
+    looked_for = [*(name for name in LOOKED_FOR if name in packages), "safetensors"]
+    shown = ", ".join(f'"{name}"' for name in looked_for)
+    return FIRST_CELL.format(name=assignment, packages=f"({shown}{',' if len(looked_for) == 1 else ''})").rstrip()
+
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 EXTRAS = "notebook.toml"
@@ -281,3 +299,87 @@ def _without_answer(source: str, stub: str) -> str:
             kept.append(line)
         inside = marker == BEGIN or (inside and marker != END)
     return "\n".join(kept)
+
+
+BELOW = "(from a cell without nbgrader's name, below the question)"
+ANYWHERE = "(no cell bears the name of this question: this is all text in cells without nbgrader's name)"
+ASKED = "-question"  # behind the name of a question, the locked cell that asks it
+
+Pictures = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Answers in words by the names of their questions.
+
+    pictures   question → name → its type → base64, as a notebook keeps what was pasted into an answer
+    unnamed    questions of which something stood in cells without a name
+    """
+
+    written: Mapping[str, str] = field(default_factory=dict)
+    pictures: Mapping[str, Pictures] = field(default_factory=dict)
+    unnamed: tuple[str, ...] = ()
+
+
+def is_answer(text: str) -> bool:
+    """Whether somebody has written something."""
+    return text.strip() not in ("", TEXT_STUB)
+
+
+def questions(template: Notebook) -> dict[str, str]:
+    """The cells that a person marks, and what they hold before anybody answers."""
+    roles = {cell["id"]: cell["metadata"].get("nbgrader", {}) for cell in template["cells"]}
+    asked = {name for name, role in roles.items() if role.get("grade") and role.get("solution")}
+    return {cell["id"]: cell["source"] for cell in template["cells"] if cell["id"] in asked}
+
+
+def words_in(cells: Sequence[WrittenCell], template: Notebook) -> Words:
+    """The answers in a student's notebook.
+
+    cells      of the notebook that was handed in
+    template   the notebook as students get it
+    """
+    asked = questions(template)
+    given = {cell["id"]: cell["source"].strip() for cell in template["cells"]}
+    places = [_name_of(cell, given) for cell in cells]
+    known = sorted(zip(places, cells, strict=True), key=lambda one: bool(one[1].name))
+    own = {name: cell for name, cell in known if name in asked}  # of two, the one that bears the name
+    below, elsewhere = _loose(cells, places, asked)
+    written: dict[str, str] = {}
+    pictures: dict[str, Pictures] = {}
+    unnamed = []
+    for name in asked:
+        cell, added, note = own.get(name), below[name], BELOW
+        if cell is None and not added:
+            added, note = elsewhere, ANYWHERE
+        first = [cell] if cell is not None and (is_answer(cell.source) or not added) else []
+        parts = [*(one.source for one in first), *([note] if added else []), *(one.source for one in added)]
+        if parts:
+            written[name] = "\n\n".join(parts)[:MAX_WORDS]
+        if pasted := {at: kinds for one in (*first, *added) for at, kinds in one.pictures.items()}:
+            pictures[name] = pasted
+        if added or any(not one.name and is_answer(one.source) for one in first):
+            unnamed.append(name)
+    return Words(written, pictures, tuple(unnamed))
+
+
+def _name_of(cell: WrittenCell, given: Mapping[str, str]) -> str:
+    """Which of the cells that were given it is, by its name, its id or its text; "" where it is the student's own."""
+    if cell.name or cell.id in given:
+        return cell.name or cell.id
+    return next((name for name, source in given.items() if source == cell.source.strip() != TEXT_STUB), "")
+
+
+def _loose(
+    cells: Sequence[WrittenCell], places: Sequence[str], asked: Mapping[str, str]
+) -> tuple[dict[str, list[WrittenCell]], list[WrittenCell]]:
+    """Text in cells of the student's own: below which question it stands, and what stands below none."""
+    below: dict[str, list[WrittenCell]] = {name: [] for name in asked}
+    elsewhere: list[WrittenCell] = []
+    question = ""
+    for cell, place in zip(cells, places, strict=True):
+        if place:
+            question = place if place in asked else place.removesuffix(ASKED)
+        elif cell.kind in ("markdown", "raw") and is_answer(cell.source):
+            (below[question] if question in asked else elsewhere).append(cell)
+    return below, elsewhere
