@@ -27,28 +27,27 @@ sys.path[:1] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
 
 from autograder.grading.assignments import find_assignment  # noqa: E402
 from autograder.grading.fixtures import read_fixtures  # noqa: E402
-from autograder.grading.items import Assignment  # noqa: E402
 from autograder.sandbox.sandbox import layers_for  # noqa: E402
-from benchmarks import tables  # noqa: E402
-from benchmarks.comparison import compare_all, ratios  # noqa: E402
+from benchmarks import measurements  # noqa: E402
 from benchmarks.contenders import Workshop, contenders  # noqa: E402
-from benchmarks.overhead import isolation_costs, whole_over_floor  # noqa: E402
-from benchmarks.sizes import cost_by_size  # noqa: E402
-from benchmarks.student import waiting_times  # noqa: E402
 
-SAYING = {
+TABLES = {
     "comparison": "this kit beside others",
     "isolation": "isolation alone",
     "floor": "a submission over its floor",
     "sizes": "classes as they grow",
     "student": "what a student waits for",
 }
-TABLES = tuple(SAYING)
 PACKAGES = ("torch", "numpy", "pytest", "nbgrader", "otter-grader")
+VERSIONS = """\
+import importlib.metadata as m, json, sys
+version = lambda name: next((package.version for package in m.distributions(name=name)), "not installed")
+print(json.dumps({name: version(name) for name in sys.argv[1:]}))
+"""
 
 
 def options() -> argparse.Namespace:
-    """What was asked for."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         "python tests/benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -59,7 +58,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=_numbers, default=[10, 100, 1000], help="sizes of class (default 10,100,1000)")
     parser.add_argument("--only", type=_tables, default=list(TABLES), help=f"of {','.join(TABLES)}")
     parser.add_argument("--submission", default="ada", help="whose of the sample class is copied; it must be right")
-    parser.add_argument("--against", type=_words, default=["pytest", "nbgrader", "otter"], help="whom to compare with")
+    parser.add_argument("--against", default="pytest,nbgrader,otter", help="whom to compare with")
     parser.add_argument("--tools", default=sys.executable, help="the Python that has nbgrader and Otter")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     return parser.parse_args()
@@ -70,96 +69,97 @@ def main() -> None:
     asked = options()
     assignment = find_assignment(ROOT, "policy_gradient")
     path = assignment.folder / "submissions" / asked.submission / f"{assignment.module}.py"
-    source = path.read_text(encoding="utf-8")
     layers = layers_for("best")
-    level = "strict" if {"landlock", "seccomp"} <= set(layers) else "best"
-    result: dict[str, Any] = {"schema": 1, "machine": machine(asked.tools, layers)}
-    show(tables.where(result["machine"]))
+    result: dict[str, Any] = {"machine": machine(asked.tools, layers)}
+    print("\n".join(f"{name}: {value}" for name, value in result["machine"].items()))
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        workshop = Workshop(Path(folder), assignment, source, asked.tools)
-        for name in (name for name in TABLES if name in asked.only):
-            say(SAYING[name])
-            result[name] = measured(name, asked, workshop, level)
-            if name != "sizes":  # its rows were shown as they came
-                show(tables.part(name, result[name]))
-            keep(asked.json, result)
+        workshop = Workshop(Path(folder), assignment, path.read_text(encoding="utf-8"), asked.tools)
+        for table in (table for table in TABLES if table in asked.only):
+            say(TABLES[table])
+            result[table] = globals()[f"_{table}"](asked, workshop, layers)
+            if asked.json:  # after each table: a run that is broken off leaves what it measured
+                asked.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(name: str, asked: argparse.Namespace, workshop: Workshop, level: str) -> dict[str, Any]:
-    """One table's figures."""
-    match name:
-        case "comparison":
-            return comparison(asked, workshop)
-        case "isolation":
-            return isolation_costs(asked.times)
-        case "floor":
-            return whole_over_floor(workshop.assignment, workshop.source, asked.times)
-        case "sizes":
-            jobs = max(asked.jobs)
-            show(tables.sizes_head(level, jobs), end="\n")
-            rows = cost_by_size(workshop, asked.sizes, level, jobs, lambda row: show(tables.sizes_row(row), end="\n"))
-            show("", end="\n")
-            return {"isolation": level, "jobs": jobs, "rows": rows}
-    return waiting_times(workshop, max(3, asked.times // 8))
-
-
-def keep(path: Path | None, result: dict[str, Any]) -> None:
-    """Write what is known so far, if a file was asked for: a run that is broken off leaves what it measured."""
-    if path is not None:
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-
-
-def show(text: str, end: str = "\n\n") -> None:
-    """Print at once: a table, or a row of one, that took minutes."""
-    print(text, end=end, flush=True)
-
-
-def comparison(asked: argparse.Namespace, workshop: Workshop) -> dict[str, Any]:
-    """The first table."""
+def _comparison(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:
     workshop.write_course()
-    chosen = [one for one in contenders() if one.name.startswith(("this kit", *asked.against))]
-    rows = compare_all(workshop, chosen, asked.submissions, asked.rounds, asked.jobs, say)
-    return {
-        "submission": asked.submission,
-        "submissions": asked.submissions,
-        "rounds": asked.rounds,
-        "items": len(workshop.assignment.items),
-        "cases": _cases(workshop.assignment),
-        "rows": ratios(rows, tables.STRICT),
-    }
+    chosen = [tool for tool in contenders() if tool.name.startswith(("this kit", *asked.against.split(",")))]
+    rows = measurements.compare_all(workshop, chosen, asked.submissions, asked.rounds, asked.jobs, say)
+    items, cases = len(workshop.assignment.items), len(read_fixtures(workshop.assignment).cases)
+    title = f"{asked.submissions} copies of one right submission ({asked.submission}, {items} items, {cases} cases)"
+    show(f"{title}, median of {asked.rounds} rounds")
+    print_row("", "at a time", "s each", "ratio", "s further", "ratio", "peak MiB")
+    for row in rows:
+        if row["missing"]:
+            print_row(row["name"], str(row["at_a_time"] or ""), f"  {row['missing'].splitlines()[0]}")
+            continue
+        ratios = [f"{row[f'times_{what}']:.1f}" for what in ("whole", "further")]
+        seconds = [f"{row[what]:.3f}" for what in ("whole", "further")]
+        print_row(
+            row["name"], row["at_a_time"], seconds[0], ratios[0], seconds[1], ratios[1], f"{row['peak_mib']:,.0f}"
+        )
+    print(
+        "s each: the whole run over its submissions, start included. s further: each further submission of a long\n"
+        "class, the start left out. ratio: how many times as long as the first row. Peak memory counts what processes\n"
+        "share in each. This kit runs each submission's learning curve as well, which the others do not."
+    )
+    return {"submissions": asked.submissions, "rounds": asked.rounds, "items": items, "cases": cases, "rows": rows}
 
 
-def _cases(assignment: Assignment) -> int:
-    return len(read_fixtures(assignment).cases)
+def _isolation(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:
+    costs = measurements.isolation_costs(asked.times)
+    show(f"Isolation alone: a worker started, asked once, and ended; median of {asked.times}, interleaved")
+    print_row("", "ms", "added")
+    for name, row in costs["rows"].items():
+        print_row(name, f"{row['milliseconds']:.1f}", f"{row['added']:+.1f}")
+    return costs
+
+
+def _floor(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:
+    floor = measurements.whole_over_floor(workshop, asked.times)
+    names = {"floor": "calls alone, warm process", "none": "graded, process", "strict": "graded, strict"}
+    show(f"A right submission over its floor; median of {asked.times}, interleaved")
+    print_row("", "s", "in items", "x floor")
+    for name, row in floor["rows"].items():
+        print_row(names[name], f"{row['seconds']:.3f}", f"{row['calls']:.3f}", f"{row['over_floor']:.2f}")
+    print(f"Of the floor, {floor['curves']:.3f} s draw the learning curve, which is not judged.")
+    return floor
+
+
+def _sizes(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:
+    level, jobs = "strict" if {"landlock", "seccomp"} <= set(layers) else "best", max(asked.jobs)
+    show(f"A class as it grows, at {level}, {jobs} at a time")
+    print(measurements.mixed.__doc__.splitlines()[2].strip())
+    print_row("submissions", "seconds", "s each", "s further", "grader MiB", "all MiB")
+    rows = []
+    for row in measurements.cost_by_size(workshop, asked.sizes, level, jobs):
+        further = f"{row['each_further']:.4f}" if "each_further" in row else ""
+        memory = [f"{row[name]:,.0f}" for name in ("grader_mib", "tree_mib")]
+        print_row(f"{row['size']:,}", f"{row['seconds']:.1f}", f"{row['per_submission']:.4f}", further, *memory)
+        rows.append(row)
+    return {"isolation": level, "jobs": jobs, "rows": rows}
+
+
+def _student(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:
+    waiting = measurements.waiting_times(workshop, max(3, asked.times // 8))
+    show(f"What a student waits for; median of {waiting['times']}, interleaved")
+    for name, seconds in waiting["rows"].items():
+        print_row(name, f"{seconds:.2f}")
+    return waiting
 
 
 def machine(tools: str, layers: tuple[str, ...]) -> dict[str, Any]:
-    """What the figures were measured on."""
-    look_up = (
-        "import importlib.metadata as m, json, sys\n"
-        "version = lambda name: next((one.version for one in m.distributions(name=name)), 'not installed')\n"
-        "print(json.dumps({name: version(name) for name in sys.argv[1:]}))"
-    )
-    done = subprocess.run([tools, "-c", look_up, *PACKAGES], capture_output=True, text=True, check=True)
+    """What the figures are measured on."""
+    versions = subprocess.run([tools, "-c", VERSIONS, *PACKAGES], capture_output=True, text=True, check=True).stdout
     return {
         "started": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "cores": os.cpu_count(),
-        "processor": processor(),
-        "platform": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
-        "load": os.getloadavg()[0],
-        "versions": json.loads(done.stdout),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 1),
+        "versions": json.loads(versions),
         "layers": list(layers),
     }
-
-
-def processor() -> str:
-    """The name of the processor, where Linux tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def say(what: str) -> None:
@@ -167,15 +167,21 @@ def say(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
 
+def show(title: str) -> None:
+    """Print the title of a table."""
+    print(f"\n{title}\n", flush=True)
+
+
+def print_row(name: str, *cells: object) -> None:
+    """Print a row of a table at once: it may have taken minutes."""
+    print(f"{name:<32}" + "".join(f"{cell!s:>11}" for cell in cells), flush=True)
+
+
 def _numbers(given: str) -> list[int]:
     numbers = [int(number) for number in given.split(",")]
     if min(numbers) < 1:
         raise argparse.ArgumentTypeError("numbers of 1 or more, with commas between them")
     return numbers
-
-
-def _words(given: str) -> list[str]:
-    return [word for word in given.split(",") if word]
 
 
 def _tables(given: str) -> list[str]:

@@ -27,7 +27,7 @@ import nbformat
 from places import KIT
 
 from autograder.grading.items import Assignment
-from benchmarks.measure import CommandFailed, Measured, run, side_by_side
+from benchmarks.measurements import CommandFailed, Measured, run, side_by_side
 
 HERE = Path(__file__).resolve().parent
 
@@ -71,6 +71,18 @@ class Workshop:
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         return path
+
+    def grade_class(self, sources: Sequence[str], isolation: str, jobs: int) -> Measured:
+        """Let the kit grade a class by one command; raises CommandFailed unless everybody has a report."""
+        handed_in, out = self.fresh("class"), self.fresh("grades")
+        for number, source in enumerate(sources):
+            (handed_in / f"{student(number)}.py").write_text(source, encoding="utf-8")
+        trust = ["--trust-this-code"] if isolation == "none" else []
+        options = ["--out", str(out), "--isolation", isolation, "--jobs", str(jobs), "--fresh", *trust]
+        measured = run([sys.executable, "-m", "autograder", "grade", str(handed_in), *options], KIT)
+        if (reports := len(list((out / "reports").iterdir()))) != len(sources):
+            raise CommandFailed(f"{reports} of {len(sources)} submissions have a report")
+        return measured
 
     def write_course(self) -> None:
         """Make the course folder."""
@@ -138,23 +150,12 @@ class Kit(Contender):
         """Nothing: a class is a folder."""
 
     def grade(self, workshop: Workshop, count: int, parallel: int) -> Measured:
-        """One command."""
-        handed_in = workshop.fresh("kit-class")
-        for number in range(count):
-            (handed_in / f"{student(number)}.py").write_text(workshop.handed_in(number), encoding="utf-8")
-        out = workshop.fresh("kit-grades")
-        measured = run(grade_command(handed_in, out, self._isolation, parallel), KIT)
-        for number in range(count):
-            report = json.loads((out / "reports" / f"{student(number)}.json").read_text(encoding="utf-8"))
+        """Grade by one command."""
+        measured = workshop.grade_class([workshop.handed_in(n) for n in range(count)], self._isolation, parallel)
+        for path in (workshop.folder / "grades" / "reports").iterdir():
+            report = json.loads(path.read_text(encoding="utf-8"))
             _must_be_right(self.name, report["points"], report["max_points"])
         return measured
-
-
-def grade_command(handed_in: Path, out: Path, isolation: str, jobs: int) -> list[str]:
-    """The kit's command for a class."""
-    trust = ["--trust-this-code"] if isolation == "none" else []
-    options = ["--out", str(out), "--isolation", isolation, "--jobs", str(jobs), "--fresh", *trust]
-    return [sys.executable, "-m", "autograder", "grade", str(handed_in), *options]
 
 
 class Pytest(Contender):

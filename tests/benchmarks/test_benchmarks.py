@@ -1,4 +1,4 @@
-"""The benchmark's own parts: the same items, the same verdicts, the same calls; tables that say what was found."""
+"""The benchmark's own parts: the same items, the same verdicts, the same calls; rows that say what was measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import torch
 from places import KIT
 
-from autograder.authoring.fixtures.regenerate import load_expanded
+from autograder.authoring.fixtures.regenerate import import_generator
 from autograder.grading.assignments import find_assignment
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Fixtures, read_fixtures
@@ -24,12 +24,9 @@ from autograder.sandbox.observation import from_frame
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
-from benchmarks import comparison, tables
 from benchmarks.contenders import Contender, Nbgrader, Otter, Workshop
 from benchmarks.floor import Floor
-from benchmarks.measure import CommandFailed, Measured, run
-from benchmarks.overhead import interleaved
-from benchmarks.sizes import catalogue_of, mixed
+from benchmarks.measurements import CommandFailed, Measured, compare_all, interleaved, mixed, run
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 RIGHT, WRONG = "ada", "emeka"
@@ -78,41 +75,33 @@ def as_module(source: str) -> types.ModuleType:
     return module
 
 
-# The same items
-
-
 @pytest.mark.long
 @pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize("student", [RIGHT, WRONG])
-def test_the_in_process_check_and_the_kit_agree_on_every_case(
+def test_course_checks_agree_with_the_kit_on_every_case(
     student: str, workshop: Workshop, reports: dict[str, Report], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(workshop.course))
     checks = importlib.import_module("course_checks")
     module = as_module(source_of(student))
     kit = {case.case: case.verdict == "passed" for item in reports[student].items for case in item.cases}
-    found = {
-        case["case"]: _passes(checks, stored, case, module)
-        for item in workshop.points
-        for stored, case in checks.cases(item)
-    }
-    assert found == kit
-    assert len(found) == sum(len(item.public) + len(item.hidden) for item in load_expanded(ASSIGNMENT.folder).items)
-    assert checks.items() == workshop.points
+
+    def passes(stored: Any, case: dict[str, Any]) -> bool:
+        try:
+            return not checks.run(stored, case, module)
+        except Exception:
+            return False
+
+    in_process = {case["case"]: passes(stored, case) for item in workshop.points for stored, case in checks.cases(item)}
+    assert in_process == kit
     assert all(kit.values()) == (student == RIGHT)
 
 
-def _passes(checks: Any, stored: Any, case: dict[str, Any], module: types.ModuleType) -> bool:
-    try:
-        return not checks.run(stored, case, module)
-    except Exception:
-        return False
-
-
 @pytest.mark.usefixtures("own_modules")
-def test_an_item_with_a_wrong_case_is_named(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_course_checks_name_the_wrong_case(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(workshop.course))
     checks = importlib.import_module("course_checks")
+    assert checks.items() == workshop.points
     with pytest.raises(AssertionError, match=r"deltas-normalized-.*deltas"):
         checks.check("deltas-normalized", as_module(source_of(WRONG)))
 
@@ -120,9 +109,7 @@ def test_an_item_with_a_wrong_case_is_named(workshop: Workshop, monkeypatch: pyt
 @pytest.mark.long
 @pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize("student", [RIGHT, WRONG])
-def test_the_floor_makes_the_calls_that_grading_makes(
-    student: str, fixtures: Fixtures, reports: dict[str, Report]
-) -> None:
+def test_floor_makes_the_calls_of_a_grading(student: str, fixtures: Fixtures, reports: dict[str, Report]) -> None:
     worker.know_torch()
     floor = Floor(ASSIGNMENT, fixtures.cases)
     calls = floor.calls(floor.load(source_of(student)))
@@ -136,13 +123,10 @@ def test_the_floor_makes_the_calls_that_grading_makes(
             assert (compare(case.expected, seen) is None) == (kit[case.id] == "passed"), case.id
 
 
-def test_no_two_students_hand_in_the_same_bytes(workshop: Workshop) -> None:
-    catalogue = catalogue_of(workshop)
+def test_students_hand_in_different_bytes(workshop: Workshop) -> None:
+    catalogue = [mistake.source for mistake in import_generator(ASSIGNMENT)["mistakes"].MISTAKES]
     for made in (workshop.handed_in, lambda number: mixed(workshop, catalogue, number)):
         assert len({made(number) for number in range(200)}) == 200
-
-
-# Tools that are not there, or do not do their work
 
 
 class Pretended(Contender):
@@ -164,31 +148,27 @@ class Pretended(Contender):
 
 
 @pytest.mark.parametrize("tool", [Nbgrader(), Otter()])
-def test_a_tool_that_is_not_installed_is_said_to_be_missing(
-    tool: Contender, workshop: Workshop, tmp_path: Path
-) -> None:
+def test_missing_tool_says_what_to_install(tool: Contender, workshop: Workshop, tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
     assert "bench" in tool.missing(replace(workshop, tools=str(bare)))
 
 
-def test_a_row_says_why_a_tool_has_no_figures(workshop: Workshop) -> None:
-    found = [Pretended(tables.STRICT), Pretended("nbgrader", missing="not installed"), Pretended("otter", fault="no")]
-    rows = comparison.ratios(comparison.compare_all(workshop, found, 8, 2, [1, 2]), tables.STRICT)
+def test_comparison_has_figures_or_a_reason(workshop: Workshop) -> None:
+    tools = [Pretended("kit"), Pretended("nbgrader", missing="not installed"), Pretended("otter", fault="no")]
+    rows = compare_all(workshop, tools, 8, 2, [1, 2], lambda text: None)
     assert [(row["name"], row["at_a_time"], row["missing"]) for row in rows] == [
-        (tables.STRICT, 1, ""),
-        (tables.STRICT, 2, ""),
+        ("kit", 1, ""),
+        ("kit", 2, ""),
         ("otter", 1, "failed: no"),
         ("otter", 2, "failed: no"),
         ("nbgrader", None, "not installed"),
     ]
+    assert (rows[0]["whole"], rows[0]["further"], rows[0]["times_further"]) == (7 / 8, 0.5, 1.0)
 
 
-# Measuring
-
-
-def test_a_command_is_measured_with_the_memory_of_all_its_processes(tmp_path: Path) -> None:
+def test_command_is_measured_with_its_child_processes(tmp_path: Path) -> None:
     child = "import time; held = b'x' * 80_000_000; time.sleep(0.5)"
     code = f"import subprocess, sys; print('begun'); subprocess.run([sys.executable, '-c', {child!r}])"
     measured = run([sys.executable, "-c", code], tmp_path)
@@ -197,79 +177,18 @@ def test_a_command_is_measured_with_the_memory_of_all_its_processes(tmp_path: Pa
     assert measured.peak_tree > 80_000_000 / 2**20 > measured.peak_main > 1
 
 
-def test_a_command_that_fails_is_no_measurement(tmp_path: Path) -> None:
+def test_failing_command_is_no_measurement(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"(?s)ended with 4.*last words"):
         run([sys.executable, "-c", "print('last words'); raise SystemExit(4)"], tmp_path)
 
 
-def test_interleaved_measures_take_turns_after_warming() -> None:
+def test_interleaved_measures_take_turns() -> None:
     seen: list[str] = []
 
     def measure(name: str) -> float:
         seen.append(name)
         return float(len(seen))
 
-    found = interleaved({"a": lambda: measure("a"), "b": lambda: measure("b")}, 3)
+    seconds = interleaved({"a": lambda: measure("a"), "b": lambda: measure("b")}, 3)
     assert "".join(seen) == "aabb" + "ab" * 3
-    assert found == {"a": [5.0, 7.0, 9.0], "b": [6.0, 8.0, 10.0]}
-
-
-# Tables
-
-MACHINE = {
-    "started": "2026-01-02 03:04 UTC",
-    "cores": 2,
-    "processor": "some processor",
-    "platform": "Linux 6, Python 3",
-    "load": 0.1,
-    "versions": {"torch": "2.13.0", "nbgrader": "not installed"},
-    "layers": ["landlock", "seccomp"],
-}
-
-
-def result(
-    strict: float = 0.1, added: float = 4.0, over_floor: float = 1.3, last: float = 60.0, further: float = 0.06
-) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = [
-        {"name": name, "at_a_time": 1, "missing": "", "whole": 2 * seconds, "further": seconds, "peak_mib": 1234.5}
-        for name, seconds in ((tables.STRICT, strict), ("pytest", 2.5), ("nbgrader autograde", 3.5))
-    ]
-    rows.append({**rows[0], "at_a_time": 2, "whole": 2 * further, "further": further})
-    rows.append({"name": "otter", "at_a_time": None, "missing": "not installed"})
-    kinds = {"fork alone": 10.0, "fork + all of them": 10.0 + added}
-    sizes = [
-        {"size": size, "seconds": size / 10, "per_submission": 0.1, "grader_mib": memory, "tree_mib": 700.0}
-        for size, memory in ((10, 50.0), (100, 50.0), (1000, last))
-    ]
-    for row in sizes[1:]:
-        row["each_further"] = 0.1
-    counts = {"submission": "ada", "submissions": 12, "rounds": 2, "items": 31, "cases": 87}
-    return {
-        "machine": MACHINE,
-        "comparison": {**counts, "rows": comparison.ratios(rows, tables.STRICT)},
-        "isolation": {
-            "times": 40,
-            "rows": {name: {"milliseconds": ms, "added": ms - 10.0} for name, ms in kinds.items()},
-        },
-        "floor": {
-            "times": 40,
-            "curves": 0.02,
-            "rows": {
-                name: {"seconds": 0.1 * ratio, "calls": 0.1, "over_floor": ratio}
-                for name, ratio in (("floor", 1.0), ("none", 1.2), ("strict", over_floor))
-            },
-        },
-        "sizes": {"isolation": "strict", "jobs": 2, "rows": sizes},
-    }
-
-
-def test_the_text_holds_machine_versions_and_all_three_tables() -> None:
-    text = tables.text(result())
-    for part in ("2 cores", "torch 2.13.0", "nbgrader not installed", "12 copies", "31 items, 87 cases", "landlock"):
-        assert part in text
-    assert "nbgrader autograde                      1      7.000       35.0      3.500       35.0      1,234" in text
-    assert f"{'otter':<44}not installed" in text
-    assert f"{'fork + all of them':<32}     14.0      +4.0" in text
-    assert f"{'graded, strict':<32}    0.130     0.100      1.30" in text
-    assert "       1,000       100.0      0.1000      0.1000          60         700" in text
-    assert max(map(len, text.splitlines())) <= 120
+    assert seconds == {"a": [5.0, 7.0, 9.0], "b": [6.0, 8.0, 10.0]}
