@@ -17,9 +17,8 @@ from typing import Any
 from autograder.authoring.proofreading.fault import SLUG
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import write_atomically
+from autograder.vocabulary.files import table_of, write_atomically
 from autograder.vocabulary.report import from_bytes
-from autograder.vocabulary.rows import table_of
 
 GENERATED = ("public", "hidden", "manifest.json", "submissions")
 TEXTS = (".py", ".toml", ".md")

@@ -16,6 +16,7 @@ from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import (
+    ENGINE,
     RECORD,
     digest_at,
     digests,
@@ -26,7 +27,6 @@ from autograder.vocabulary.files import (
     write_atomically,
     writing,
 )
-from autograder.vocabulary.places import ENGINE
 from autograder.vocabulary.text import visible
 
 COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course

@@ -32,7 +32,7 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import ItemResult
 from autograder.vocabulary.report_text import item_lines
-from autograder.vocabulary.time_limit import OutOfTimeError, time_limit
+from autograder.vocabulary.times import OutOfTimeError, time_limit
 
 AGAIN = "run this cell"
 WIDTH = 82  # nbgrader cuts what it shows of a longer line

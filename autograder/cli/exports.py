@@ -16,9 +16,8 @@ from autograder.grading.assignments import find_assignment
 from autograder.platforms import canvas, moodle, plain
 from autograder.platforms.gradebooks import blackboard, brightspace
 from autograder.platforms.gradebooks.upload import Upload
-from autograder.vocabulary.files import PRIVATE, write_own, writing
+from autograder.vocabulary.files import PRIVATE, read_table, write_own, writing
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import read_table
 from autograder.vocabulary.text import counted, number, visible
 
 export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")

@@ -15,8 +15,8 @@ import typer
 from autograder.grading.assignments import find_course, nearest_root
 from autograder.platforms.known_layouts import NAMES
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.moments import within_bounds
 from autograder.vocabulary.text import visible
+from autograder.vocabulary.times import within_bounds
 
 COURSE = "--course"
 

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.vocabulary.places import ENGINE
+from autograder.vocabulary.files import ENGINE
 
 DECIDING = ("grading", "sandbox", "submissions", "vocabulary")  # the packages that a grade comes from
 

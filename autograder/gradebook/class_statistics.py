@@ -20,8 +20,7 @@ from autograder.gradebook.mistake_statistics import (
     SharedAnswer,
     Who,
 )
-from autograder.vocabulary.report import ItemResult, Report
-from autograder.vocabulary.text import VERDICT_WORDS
+from autograder.vocabulary.report import VERDICT_WORDS, ItemResult, Report
 
 BINS = 10
 NOT_IMPORTED, UNTOUCHED = "could not be imported", "without a line of work"

@@ -16,9 +16,8 @@ from autograder.gradebook.final_grades import final_of
 from autograder.gradebook.gradebook import name_cell, points_cell
 from autograder.gradebook.rules import Rules
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.files import file_stem, table_of
 from autograder.vocabulary.report import Report, read_report
-from autograder.vocabulary.rows import table_of
 from autograder.vocabulary.text import number, visible
 
 

@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import write_atomically
-from autograder.vocabulary.moments import moment
-from autograder.vocabulary.rows import read_rows
+from autograder.vocabulary.files import read_rows, write_atomically
 from autograder.vocabulary.text import visible
+from autograder.vocabulary.times import moment
 
 GIVEN, SEEN = "timestamps.csv", "handed_in.csv"
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autograder.gradebook.mistake_statistics import MILLION
-from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report, Verdict
-from autograder.vocabulary.text import VERDICT_WORDS
+from autograder.vocabulary.report import NOT_REACHED, VERDICT_WORDS, ItemResult, Report, Verdict
 
 SMALLEST_CLASS = 10  # submissions that ran; a rate or a correlation over fewer says nothing of an item
 LEAST_APART = 5  # submissions that did not earn what most earn: a correlation with a handful of them is theirs alone

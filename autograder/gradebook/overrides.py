@@ -22,8 +22,7 @@ from autograder.authoring.handout.notebook import read_extras
 from autograder.gradebook.gradebook import as_written, harmless
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import alone, file_stem, write_atomically
-from autograder.vocabulary.rows import Row, read_rows, rows_in, table_of
+from autograder.vocabulary.files import Row, alone, file_stem, read_rows, rows_in, table_of, write_atomically
 from autograder.vocabulary.text import visible
 
 JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as an earlier kit kept them

@@ -27,9 +27,9 @@ from pydantic import (
 
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.moments import within_bounds
-from autograder.vocabulary.rows import read_text
+from autograder.vocabulary.files import read_text
 from autograder.vocabulary.text import visible
+from autograder.vocabulary.times import within_bounds
 
 DAY = datetime.timedelta(days=1)
 EVERYBODY: Final = "everybody gets it"

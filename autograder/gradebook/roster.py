@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.rows import read_table
+from autograder.vocabulary.files import read_table
 from autograder.vocabulary.text import INVISIBLE, visible
 
 # Headings as the platforms write them, in small letters and with spaces for underscores and points.

@@ -26,7 +26,7 @@ from autograder.submissions.names import defined
 from autograder.submissions.student_folders import is_students_own
 from autograder.submissions.submission import Candidate, Submission, quoted
 from autograder.vocabulary.errors import FixtureError, UsageError
-from autograder.vocabulary.folders import MAX_DIRECTORY, beginning, entries_of, names_in_zip, open_regular
+from autograder.vocabulary.files import MAX_DIRECTORY, beginning, entries_of, names_in_zip, open_regular
 
 MAX_ENTRIES = 1_000  # of one submission, nearest to the top first
 MAX_DEPTH = 8

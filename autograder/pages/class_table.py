@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from autograder.gradebook.class_statistics import Summary, stands_out
 from autograder.gradebook.final_grades import Final
-from autograder.vocabulary.report import ItemResult, Report, Verdict
-from autograder.vocabulary.text import VERDICT_WORDS, number, visible
+from autograder.vocabulary.report import VERDICT_WORDS, ItemResult, Report, Verdict
+from autograder.vocabulary.text import number, visible
 
 LEADING = 2  # columns before the first function: student and points, or the final grade
 MOST_NOTE, MOST_NAMES = 80, 2  # characters of what stands out; names and verdicts in it

@@ -18,9 +18,9 @@ import jinja2
 from markupsafe import Markup, escape
 
 from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.report import ItemResult
+from autograder.vocabulary.report import VERDICT_WORDS, ItemResult
 from autograder.vocabulary.report_text import counterexample_lines
-from autograder.vocabulary.text import VERDICT_WORDS, isolation_line, number, visible
+from autograder.vocabulary.text import isolation_line, number, visible
 
 NO_VALUE = "–"
 

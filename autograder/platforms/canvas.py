@@ -22,8 +22,8 @@ from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, 
 from autograder.submissions.names import suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import number, visible
 
 POINTS_POSSIBLE = "    Points Possible"

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.moments import MOST_READ, within_bounds
+from autograder.vocabulary.times import MOST_READ, within_bounds
 
 NUMBERS = re.compile(r"\D*(?:(\d{4})\D+(\d\d?)|(\d\d?)\D+(\d{4}))(\D+)(\d\d?)\D{1,3}(\d\d)[\W_]*")
 WORD = re.compile(r"[^\W\d_]{2}")

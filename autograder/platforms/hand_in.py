@@ -29,7 +29,7 @@ from autograder.submissions.names import (
     taken_for,
 )
 from autograder.submissions.submission import CAPS, Candidate, shown_name, student_name
-from autograder.vocabulary.folders import beginning
+from autograder.vocabulary.files import beginning
 from autograder.vocabulary.text import visible
 
 RESUBMITTED = re.compile(r"(.*?)(?:-(\d{1,4}))?", re.DOTALL)

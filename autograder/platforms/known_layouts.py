@@ -15,7 +15,7 @@ from autograder.platforms.repositories import codegrade, submitty
 from autograder.submissions.class_zips import METADATA, SETTINGS
 from autograder.submissions.finding import may_be_one
 from autograder.submissions.submission import CAPS
-from autograder.vocabulary.folders import is_ignored
+from autograder.vocabulary.files import is_ignored
 
 Entries = Sequence[os.DirEntry[str]]
 

@@ -48,7 +48,7 @@ from autograder.submissions.names import is_too_long, parts_of
 from autograder.submissions.student_folders import holds_work as folder_holds_work
 from autograder.submissions.submission import Candidate, quoted
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import entries_of, is_folder_at, is_ignored
+from autograder.vocabulary.files import entries_of, is_folder_at, is_ignored
 
 
 @dataclass(frozen=True)

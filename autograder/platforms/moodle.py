@@ -21,9 +21,8 @@ from autograder.gradebook.roster import Roster, keys_of, plain_heading
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, of_loose_files
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.files import Table, file_stem
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import number, visible
 
 NAMED_BY = ("full name", "username", "id number", "email address")

@@ -21,10 +21,10 @@ from autograder.platforms.dates_in_words import moments
 from autograder.platforms.layouts import gathered
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.moments import moment_or_none
+from autograder.vocabulary.files import Table, read_table, read_text
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table, read_table, read_text
 from autograder.vocabulary.text import visible
+from autograder.vocabulary.times import moment_or_none
 
 COLUMNS = ("submitted", "submitted at", "submission time", "submission date", "last modified (submission)")
 ADVICE = "write it as 2027-03-12 23:59, or switch your platform to English and download the file again"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.vocabulary.errors import SandboxError
-from autograder.vocabulary.places import ENGINE
+from autograder.vocabulary.files import ENGINE
 
 KIT_ROOT = ENGINE.parent
 NOT_FOR_WORKERS = {"site-packages", "dist-packages", ENGINE.name, "test", "idlelib", "ensurepip", "turtledemo"}

@@ -19,7 +19,7 @@ from pathlib import Path
 from autograder.submissions.names import LONGEST_NAME, is_too_long, kind_of, parts_of, suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import LEFT_BEHIND, names_in_zip
+from autograder.vocabulary.files import LEFT_BEHIND, names_in_zip
 
 METADATA = "submission_metadata.yml"  # Gradescope's own, at the top
 MAX_METADATA = 32 * 2**20

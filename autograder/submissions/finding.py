@@ -20,7 +20,7 @@ from autograder.submissions.names import defines_one, stem_of, suffix_of
 from autograder.submissions.student_folders import is_students_own
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import (
+from autograder.vocabulary.files import (
     LEFT_BEHIND,
     beginning,
     entries_of,

@@ -11,7 +11,7 @@ from typing import IO
 
 from autograder.submissions.names import kind_of
 from autograder.submissions.submission import CAPS, MIB, quoted
-from autograder.vocabulary.folders import open_regular
+from autograder.vocabulary.files import open_regular
 
 
 @dataclass(frozen=True)

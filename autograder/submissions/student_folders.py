@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autograder.submissions.handed_file import HandedFile, from_disk, names_of, refused
 from autograder.submissions.student_zips import Bundle
-from autograder.vocabulary.folders import entries_of
+from autograder.vocabulary.files import entries_of
 
 MAX_ENTRIES_SEARCHED = 20_000
 MAX_ENTRIES = 50_000  # of which an environment of Python has half

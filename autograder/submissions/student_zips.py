@@ -26,7 +26,7 @@ from autograder.submissions.names import (
     taken_for,
 )
 from autograder.submissions.submission import MIB, decodable, quoted
-from autograder.vocabulary.folders import is_ignored, names_in_zip, open_regular
+from autograder.vocabulary.files import is_ignored, names_in_zip, open_regular
 from autograder.vocabulary.text import visible
 
 MAX_FILES = 20_000  # a sixth of what takes as long to list as a submission may take to read

@@ -4,29 +4,39 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar, get_args
 
 from autograder import __version__
+from autograder.vocabulary.text import INVISIBLE
 
 SCHEMA = 1
 MOST = 1e12  # points, or seconds
-# Control, format (bidi overrides, zero-width characters), lone surrogates, line and paragraph separators:
-# what can reorder a line, move a cursor, or stand where nobody sees it.
-INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
-_text = json.encoder.encode_basestring
 NOT_REACHED = "Not reached"  # how the message of an item begins that `Report.cause` explains
 
 Verdict = Literal[
     "passed", "failed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run", "not_graded"
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+VERDICT_WORDS: Mapping[Verdict, str] = MappingProxyType(
+    {
+        "passed": "passed",
+        "failed": "failed",
+        "raised": "raised an error",
+        "missing": "not implemented yet",
+        "timed_out": "ran out of time",
+        "out_of_memory": "ran out of memory",
+        "crashed": "crashed",
+        "not_run": "not run",
+        "not_graded": "could not be graded",
+    }
+)
 Visibility = Literal["public", "hidden"]
-VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class CaseResult:
 class ItemResult:
     """The verdict on one item; `points` is None exactly where the verdict is `not_graded`.
 
-    counterexample   a call to paste that goes wrong, with what it returns and should return; "" where none was found
+    counterexample   a call to paste that goes wrong, with what it returns and should return; "" where there is none
     """
 
     item: str
@@ -78,10 +88,10 @@ class SubmissionInfo:
 class Report:
     """All that is known of one graded submission.
 
-    kit        the version of the kit that graded it; "" where that was before reports said it
+    kit        the version of the kit that graded it; "" in older reports
     cause      what kept items from being reached, told once: a file that cannot be imported, a cell that cannot be read
-    identity   the student's id as the download's layout says it: `canvas:1001`, or without a platform where it means
-               something elsewhere too; "" where a layout says none
+    identity   the student's id as the download's layout gives it: `canvas:1001`, or without a platform where it has a
+               meaning elsewhere too; "" where a layout gives none
     """
 
     student: str
@@ -117,9 +127,17 @@ class Report:
         return round(sum(item.max_points for item in self.items), 2)
 
 
+# Writing
+
+
 def to_json(report: Report) -> dict[str, Any]:
-    """The report as `reports/<student>.json` spells it."""
-    items = [_item_to_json(item) for item in report.items]
+    """Spell the report as `reports/<student>.json` does."""
+    items = []
+    for item in report.items:
+        entry = {**vars(item), "cases": [dict(vars(case)) for case in item.cases]}  # `asdict` is ten times slower
+        if not item.counterexample:
+            del entry["counterexample"]
+        items.append(entry)
     return {
         "schema": SCHEMA,
         "student": report.student,
@@ -137,120 +155,87 @@ def to_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _item_to_json(item: ItemResult) -> dict[str, Any]:
-    """The item's entry, without a counterexample where there is none; as `asdict` makes it, in a tenth of its time."""
-    entry = {**vars(item), "cases": tuple(dict(vars(case)) for case in item.cases)}
-    if not item.counterexample:
-        del entry["counterexample"]
-    return entry
-
-
-def from_json(data: Mapping[str, Any]) -> Report:
-    """The report that `to_json` wrote; raises KeyError, TypeError or ValueError on anything else."""
-    if not isinstance(data, dict) or data["schema"] != SCHEMA:
-        raise ValueError(f"this is no report of schema {SCHEMA}")
-    submission = SubmissionInfo(**data["submission"])
-    report = Report(
-        student=data["student"],
-        assignment=data["assignment"],
-        submission=submission,
-        fixtures=data["fixtures"],
-        isolation=tuple(_listed(data["isolation"])),
-        items=tuple(_item_from_json(item) for item in _listed(data["items"])),
-        kit=data.get("kit", ""),
-        cause=data.get("cause", ""),
-        identity=data.get("identity", ""),
-    )
-    names = (report.student, report.assignment, report.fixtures, report.kit, report.cause, report.identity)
-    _refuse_unless_text(*names, submission.path, submission.sha256, *report.isolation)
-    return report
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    if not isinstance(value, list | tuple):
-        raise TypeError("something that should be a list")
-    return value
-
-
-def _refuse_unless_text(*values: object) -> None:
-    if not all(isinstance(value, str) for value in values):
-        raise TypeError("something that should be text")
-
-
-def _item_from_json(item: Mapping[str, Any]) -> ItemResult:
-    cases = tuple(CaseResult(**case) for case in _listed(item["cases"]))
-    result = ItemResult(**{**item, "mistakes": tuple(_listed(item["mistakes"])), "cases": cases})
-    _refuse_unless_text(result.item, result.function, result.title, result.message, result.hint, *result.mistakes)
-    _refuse_strange(cases, result.item)
-    numbers = (result.max_points, result.seconds, *([] if result.points is None else [result.points]))
-    if result.verdict not in VERDICTS:
-        raise ValueError(f"{result.item} has an unknown verdict")
-    if (result.points is None) != (result.verdict == "not_graded"):
-        raise ValueError(f"the points of {result.item} do not fit its verdict")
-    if not isinstance(result.counterexample, str):
-        raise TypeError(f"the counterexample of {result.item} is no text")
-    if not all(type(number) in (int, float) and math.isfinite(number) and 0 <= number < MOST for number in numbers):
-        raise TypeError(f"{result.item} has points or seconds that are no numbers")
-    return result
-
-
-def _refuse_strange(cases: Sequence[CaseResult], item: str) -> None:
-    for case in cases:  # of which a class has a hundred thousand
-        if not isinstance(case.case, str) or not isinstance(case.message, str):
-            raise TypeError(f"{item} has a case without a name or a message")
-        if case.visibility not in VISIBILITIES:
-            raise ValueError(f"{item} has a case that is neither public nor hidden")
-        if case.verdict not in VERDICTS:
-            raise ValueError(f"{item} has a case of an unknown verdict")
-
-
 def to_bytes(report: Report) -> bytes:
-    """What the file of a report holds. What acts without being seen, or is no character, becomes JSON's escape."""
+    """Spell the file of a report."""
     return json_bytes(to_json(report))
 
 
 def json_bytes(data: Mapping[str, Any]) -> bytes:
-    """`data` as such a file holds it: readable letters stay, and what acts without being seen is JSON's escape."""
-    return plain_json(indented(data)).encode() + b"\n"
+    """Spell `data` as JSON in UTF-8 in which letters stay readable and what acts without being seen is an escape.
 
-
-def indented(value: Any, margin: str = "\n") -> str:
-    """What `json.dumps(value, indent=1, ensure_ascii=False)` says of plain data whose keys are text.
-
-    It takes a tenth of the time, since the C code of `json` knows no margins.
-
-    margin   the line break and spaces before whatever stands beside it
+    Outside strings JSON holds nothing invisible but the line breaks between lines.
     """
-    inner = margin + " "
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, dict) and value:
-        entries = [f"{_text(key)}: {indented(one, inner)}" for key, one in value.items()]
-        return f"{{{inner}{f',{inner}'.join(entries)}{margin}}}"
-    if isinstance(value, list | tuple) and value:
-        return f"[{inner}{f',{inner}'.join([indented(one, inner) for one in value])}{margin}]"
-    return _ENCODER.encode(value)
+    text = json.dumps(data, indent=1, ensure_ascii=False)
+    if not text.replace("\n", "").isprintable():
+        text = re.sub(r"[^\n -~]", _escaped_if_invisible, text)
+    return text.encode() + b"\n"
 
 
-def plain_json(text: str) -> str:
-    """JSON with each character in it that acts without being seen as JSON's own escape: what it says is the same.
-
-    Outside strings JSON holds none of them but line breaks and spaces, and `json` has escaped those inside.
-    """
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(_json_escape(one) if one != "\n" and unicodedata.category(one) in INVISIBLE else one for one in text)
+def _escaped_if_invisible(character: re.Match[str]) -> str:
+    return json.dumps(character[0])[1:-1] if unicodedata.category(character[0]) in INVISIBLE else character[0]
 
 
-def _json_escape(character: str) -> str:
-    code = ord(character)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    return f"\\u{0xD800 + (code - 0x10000 >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+# Reading: a report may have been edited by hand, or be another program's
+
+Record = TypeVar("Record", CaseResult, ItemResult, SubmissionInfo, Report)
+_TEXTS = {
+    kind: [field.name for field in fields(kind) if field.type == "str"]
+    for kind in (CaseResult, ItemResult, SubmissionInfo, Report)
+}
+
+
+def from_json(data: Mapping[str, Any]) -> Report:
+    """Read what `to_json` wrote; raises KeyError, TypeError or ValueError on anything else."""
+    if not isinstance(data, dict) or data["schema"] != SCHEMA:
+        raise ValueError(f"this is no report of schema {SCHEMA}")
+    data = {"kit": "", "cause": "", "identity": "", **data}  # which older reports lack
+    return _record(
+        Report,
+        {name: data[name] for name in _TEXTS[Report]},
+        submission=_record(SubmissionInfo, data["submission"]),
+        isolation=_texts(data["isolation"]),
+        items=tuple(_item(item) for item in _list(data["items"])),
+    )
+
+
+def _item(data: Mapping[str, Any]) -> ItemResult:
+    cases = tuple(_record(CaseResult, case) for case in _list(data["cases"]))
+    item = _record(ItemResult, data, mistakes=_texts(data["mistakes"]), cases=cases)
+    if any(case.visibility not in get_args(Visibility) for case in cases):
+        raise ValueError(f"{item.item} has a case that is neither public nor hidden")
+    if any(verdict not in VERDICTS for verdict in (item.verdict, *(case.verdict for case in cases))):
+        raise ValueError(f"{item.item} has an unknown verdict")
+    if (item.points is None) != (item.verdict == "not_graded"):
+        raise ValueError(f"the points of {item.item} do not fit its verdict")
+    numbers = (item.max_points, item.seconds, *([] if item.points is None else [item.points]))
+    if not all(type(number) in (int, float) and math.isfinite(number) and 0 <= number < MOST for number in numbers):
+        raise TypeError(f"{item.item} has points or seconds that are no numbers")
+    return item
+
+
+def _record(kind: type[Record], data: Mapping[str, Any], **parsed: object) -> Record:
+    """Build a record from `data` and the fields that are `parsed` already; what is declared as text must be text."""
+    record = kind(**{**data, **parsed})
+    values = vars(record)
+    if not all(isinstance(values[name], str) for name in _TEXTS[kind]):
+        raise TypeError(f"{kind.__name__} has something that should be text")
+    return record
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not all(isinstance(text, str) for text in _list(value)):
+        raise TypeError("something that should be text")
+    return tuple(value)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise TypeError("something that should be a list")
+    return list(value)
 
 
 def from_bytes(data: bytes) -> Report | None:
-    """The report that a file holds; None where it holds something else."""
+    """Read the file of a report; None where it is something else."""
     try:
         return from_json(json.loads(data.decode()))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
@@ -258,7 +243,7 @@ def from_bytes(data: bytes) -> Report | None:
 
 
 def read_report(path: Path) -> Report | None:
-    """The report at `path`; None where there is none or it is not one."""
+    """Read the report at `path`; None where there is none or it is not one."""
     try:
         return from_bytes(path.read_bytes())
     except OSError:

@@ -51,9 +51,9 @@ from autograder.submissions.finding import find
 from autograder.submissions.limited import written_cells
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import KitError
-from autograder.vocabulary.moments import moment_or_none
+from autograder.vocabulary.files import read_table
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, from_bytes, to_bytes
-from autograder.vocabulary.rows import read_table
+from autograder.vocabulary.times import moment_or_none
 
 KIT = Path(__file__).resolve().parents[2]
 MODULE = "policy_gradient"

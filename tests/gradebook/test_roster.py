@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autograder.gradebook.roster import Roster, alternatives, key, read_roster
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.rows import MAX_BYTES, read_table
+from autograder.vocabulary.files import MAX_BYTES, read_table
 
 
 def roster(tmp_path: Path, text: str) -> Roster:
@@ -96,7 +96,7 @@ def test_a_table_that_is_missing_too_large_or_not_utf_8_is_refused(tmp_path: Pat
 def test_what_a_table_writes_it_reads_again(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], mark: str
 ) -> None:
-    from autograder.vocabulary.rows import Table
+    from autograder.vocabulary.files import Table
 
     header = ("student name", "the email")
     clean = [[cell.encode("utf-8", "ignore").decode().replace("\0", "") for cell in row] for row in rows]

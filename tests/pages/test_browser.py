@@ -29,8 +29,8 @@ from autograder.pages.guidance.teaching import Background
 from autograder.pages.listing.excerpts import listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.report import ItemResult, Report, from_json
-from autograder.vocabulary.text import VERDICT_WORDS, visible
+from autograder.vocabulary.report import VERDICT_WORDS, ItemResult, Report, from_json
+from autograder.vocabulary.text import visible
 
 GOLDEN = places.GOLDEN / "policy_gradient"
 SIZES = (1, 30, 1000)

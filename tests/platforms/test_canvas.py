@@ -14,8 +14,8 @@ from sample_reports import item, not_graded, report
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.canvas import canvas_csv
 from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.files import Table, read_table
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table, read_table
 
 COLUMN = "HW5 GRPO (123456)"
 GRADEBOOK = DOWNLOADS / "canvas-gradebook.csv"

@@ -29,8 +29,8 @@ from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import CaseResult
-from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import INVISIBLE
 
 

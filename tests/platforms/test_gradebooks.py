@@ -17,7 +17,7 @@ from autograder.platforms.layouts import gathered
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.rows import Table, read_table
+from autograder.vocabulary.files import Table, read_table
 
 MODULE = "policy_gradient"
 PY = f"{MODULE}.py"

@@ -15,9 +15,8 @@ from autograder.gradebook.class_reports import FinalReport
 from autograder.gradebook.final_grades import Final
 from autograder.platforms.moodle import feedback_zip, moodle_csv
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.files import Table, file_stem, read_table, table_of
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table, read_table, table_of
 
 HEADER = (
     "Identifier",

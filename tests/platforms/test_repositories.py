@@ -18,7 +18,7 @@ from autograder.platforms.layouts import gathered
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.folders import entries_of
+from autograder.vocabulary.files import entries_of
 
 MODULE = "policy_gradient"
 PY = f"{MODULE}.py"

@@ -17,9 +17,8 @@ from autograder.gradebook.roster import Roster, read_roster
 from autograder.pages.student_page import feedback_page
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.gradescope import results as gradescope
-from autograder.vocabulary.files import file_stem
+from autograder.vocabulary.files import file_stem, read_table
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import read_table
 
 ASSIGNMENT = "policy_gradient"
 STUDENTS = ("emeka", "o'brien, sean")

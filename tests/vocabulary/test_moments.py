@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.vocabulary.moments import FIRST_YEAR, LAST_YEAR, moment, moment_or_none
+from autograder.vocabulary.times import FIRST_YEAR, LAST_YEAR, moment, moment_or_none
 
 NOON = datetime(2027, 3, 2, 12, 0, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ import pytest
 from house import module_names, tree
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.rows import MAX_BYTES, read_rows, read_table, read_text
+from autograder.vocabulary.files import MAX_BYTES, read_rows, read_table, read_text
 
 WRITTEN = [
     pytest.param(mark, newline, bom, id=f"{name}-{len(newline)}-{'mark' if bom else 'bare'}")
@@ -120,4 +120,4 @@ def test_nothing_else_of_the_kit_reads_csv() -> None:
         for node in ast.walk(tree(name))
         if isinstance(node, ast.Attribute) and node.attr in ("reader", "DictReader", "Sniffer")
     }
-    assert readers == {"vocabulary.rows"}
+    assert readers == {"vocabulary.files"}

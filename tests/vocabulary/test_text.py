@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.vocabulary.report import VERDICTS
-from autograder.vocabulary.text import INVISIBLE, VERDICT_WORDS, number, visible
+from autograder.vocabulary.report import VERDICT_WORDS, VERDICTS
+from autograder.vocabulary.text import INVISIBLE, number, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from autograder.vocabulary import time_limit as module
-from autograder.vocabulary.time_limit import OutOfTimeError, time_limit
+from autograder.vocabulary import times
+from autograder.vocabulary.times import OutOfTimeError, time_limit
 
 
 def spin() -> None:
@@ -21,7 +21,7 @@ def spin() -> None:
 @pytest.fixture
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the clock on the wall decide nothing: others may have the processor while a test runs."""
-    monkeypatch.setattr(module, "PATIENCE", 10_000)
+    monkeypatch.setattr(times, "MOST_WAITED", 10_000)
 
 
 @pytest.mark.usefixtures("busy_machine")
@@ -60,7 +60,7 @@ def test_what_ends_in_time_leaves_timer_and_handler_as_they_were() -> None:
     timer = signal.setitimer(signal.ITIMER_REAL, 1000, 7)
     try:
         with time_limit(60):
-            assert signal.getitimer(signal.ITIMER_REAL)[1] == pytest.approx(module.TICK, rel=0.1)
+            assert signal.getitimer(signal.ITIMER_REAL)[1] == pytest.approx(times.TICK, rel=0.1)
         assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
         assert signal.getitimer(signal.ITIMER_REAL) == (pytest.approx(1000, abs=100), pytest.approx(7, rel=0.01))
     finally:

@@ -47,8 +47,7 @@ from autograder.sandbox.pool import in_sandboxes
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, ReleaseError
-from autograder.vocabulary.files import RECORD
-from autograder.vocabulary.folders import is_ignored
+from autograder.vocabulary.files import RECORD, is_ignored
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number
 

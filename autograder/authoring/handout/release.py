@@ -28,8 +28,7 @@ from autograder.grading.counterexamples.rows import FILE as ROWS
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.items import PACKAGES, UNTOUCHED, Assignment
 from autograder.vocabulary.errors import ReleaseError
-from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.places import ENGINE
+from autograder.vocabulary.files import ENGINE, file_stem, write_atomically
 from autograder.vocabulary.text import number
 
 DISTRIBUTION = "policy-gradient-autograder"

@@ -45,7 +45,7 @@ from autograder.grading.items import Assignment, assignment_of, load_assignment
 from autograder.sandbox.apart import apart
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError, KitError
-from autograder.vocabulary.time_limit import OutOfTimeError
+from autograder.vocabulary.times import OutOfTimeError
 
 R = TypeVar("R")
 

@@ -23,9 +23,8 @@ from autograder.gradebook.overrides import JOURNAL, LIVE, decisions_of, line_of
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import alone, file_stem, writing
+from autograder.vocabulary.files import Row, alone, file_stem, writing
 from autograder.vocabulary.report import Report, read_report
-from autograder.vocabulary.rows import Row
 from autograder.vocabulary.text import number, visible
 
 MAX_COMMENT = 2000

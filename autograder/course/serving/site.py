@@ -26,8 +26,7 @@ from autograder.pages.class_page import ClassPage
 from autograder.pages.guidance.teaching import Background
 from autograder.pages.html import page_template, render_page
 from autograder.vocabulary.errors import KitError
-from autograder.vocabulary.files import file_stem
-from autograder.vocabulary.folders import open_regular
+from autograder.vocabulary.files import file_stem, open_regular
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 

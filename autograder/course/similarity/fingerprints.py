@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.vocabulary.time_limit import OutOfTimeError, time_limit
+from autograder.vocabulary.times import OutOfTimeError, time_limit
 
 GRAM = 40  # characters, names shortened to one, of the shortest run that counts
 WINDOW = 1  # keep every run: which of several a wider window kept would depend on Python's seed for hashes

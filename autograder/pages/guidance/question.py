@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autograder.vocabulary.report import ItemResult, Report
-from autograder.vocabulary.text import VERDICT_WORDS, number, visible
+from autograder.vocabulary.report import VERDICT_WORDS, ItemResult, Report
+from autograder.vocabulary.text import number, visible
 
 MOST = 700  # characters of the message
 UNASKED = ("passed", "missing", "not_graded")

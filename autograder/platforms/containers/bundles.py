@@ -24,7 +24,7 @@ from autograder.authoring.handout.release import (
 from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import PACKAGES, UNTOUCHED, Assignment
 from autograder.platforms.gradescope.results import Visibility
-from autograder.vocabulary.places import ENGINE
+from autograder.vocabulary.files import ENGINE
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 MINUTES = 20

@@ -29,8 +29,7 @@ from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.limited import read
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, KitError
-from autograder.vocabulary.files import write_atomically
-from autograder.vocabulary.places import ENGINE
+from autograder.vocabulary.files import ENGINE, write_atomically
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 

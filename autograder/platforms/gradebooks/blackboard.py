@@ -17,10 +17,9 @@ from pathlib import Path
 from autograder.gradebook.roster import Roster
 from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, of_loose_files
-from autograder.vocabulary.folders import open_regular
-from autograder.vocabulary.moments import moment_in
+from autograder.vocabulary.files import Table, open_regular
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table
+from autograder.vocabulary.times import moment_in
 
 FILE_NAME = re.compile(
     r"(?P<owner>.+?)_attempt_(?P<when>\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d)(?:_(?P<rest>.+)|\.txt)", re.ASCII | re.DOTALL

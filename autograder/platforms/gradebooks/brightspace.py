@@ -21,9 +21,9 @@ from autograder.gradebook.roster import Roster
 from autograder.platforms.gradebooks.upload import Column, Upload, upload_of
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder, of_loose_files
 from autograder.submissions.submission import shown_name
-from autograder.vocabulary.moments import moment_in
+from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table
+from autograder.vocabulary.times import moment_in
 
 END_OF_LINE = "End-of-Line Indicator"
 ENTRY_NAME = re.compile(

@@ -10,8 +10,8 @@ from autograder.gradebook.class_reports import common_maximum, find_rows, scale_
 from autograder.gradebook.gradebook import reads_as_formula
 from autograder.gradebook.roster import Roster, keys_of, plain_heading
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.rows import Table
 from autograder.vocabulary.text import number, visible
 
 

@@ -20,7 +20,7 @@ from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder
 from autograder.submissions.class_zips import MAX_METADATA, METADATA
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.moments import moment_or_none
+from autograder.vocabulary.times import moment_or_none
 
 FOLDER_NAME = re.compile(r"submission_(\d+)")
 MAX_DEPTH = 50

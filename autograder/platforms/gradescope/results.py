@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from autograder.vocabulary.errors import GraderFault
-from autograder.vocabulary.report import CaseResult, ItemResult, Report
+from autograder.vocabulary.report import VERDICT_WORDS, CaseResult, ItemResult, Report
 from autograder.vocabulary.report_text import counterexample_markdown, fenced, item_markdown, notes_beside
-from autograder.vocabulary.text import VERDICT_WORDS, visible
+from autograder.vocabulary.text import visible
 
 Visibility = Literal["visible", "after_due_date", "after_published", "hidden"]
 VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.platforms.hand_in import is_folder
-from autograder.vocabulary.folders import entries_of, open_regular
-from autograder.vocabulary.moments import moment_or_none
+from autograder.vocabulary.files import entries_of, open_regular
+from autograder.vocabulary.times import moment_or_none
 
 TIMESTAMP = "timestamp.txt"
 

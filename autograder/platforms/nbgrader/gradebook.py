@@ -37,12 +37,11 @@ from autograder.submissions.limited import read, written_cells
 from autograder.submissions.submission import Candidate
 from autograder.submissions.syntax import outlined
 from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.files import PRIVATE, READABLE, write_atomically
-from autograder.vocabulary.folders import open_regular
-from autograder.vocabulary.moments import moment
+from autograder.vocabulary.files import PRIVATE, READABLE, open_regular, write_atomically
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import number, visible
+from autograder.vocabulary.times import moment
 
 CONFIG = "nbgrader_config.py"
 NO_RESPONSE = "No response."  # nbgrader's own words

@@ -14,7 +14,7 @@ import html
 import re
 from collections.abc import Mapping
 
-from autograder.vocabulary.time_limit import OutOfTimeError, time_limit
+from autograder.vocabulary.times import OutOfTimeError, time_limit
 
 VOID = frozenset({"br", "hr", "img", "input", "col", "wbr"})
 TAGS = VOID | {

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder
 from autograder.submissions.submission import shown_name
-from autograder.vocabulary.moments import moment_or_none
+from autograder.vocabulary.times import moment_or_none
 
 # copies to other file systems have lost the colons
 FOLDER_NAME = re.compile(

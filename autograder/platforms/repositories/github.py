@@ -19,7 +19,7 @@ from autograder.gradebook.roster import Roster
 from autograder.platforms.hand_in import HandIn, Owner, is_folder
 from autograder.submissions.names import PART, likeness
 from autograder.submissions.submission import shown_name
-from autograder.vocabulary.folders import is_there
+from autograder.vocabulary.files import is_there
 
 DOWNLOADED = re.compile(r"-submissions|_submissions_\d{4}_\d\d_\d\d_T_\d\d_\d\d_\d\d")  # behind the assignment's name
 
