@@ -22,8 +22,7 @@ from autograder.gradebook.rules import Rules
 from autograder.gradebook.standing import tells_of_class, write_standings
 from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import read_details
-from autograder.pages.class_page import Change, ClassPage
-from autograder.pages.guidance.teaching import Background
+from autograder.pages.class_page import Background, Change, ClassPage
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.files import file_stem, replacing
 from autograder.vocabulary.report import Report

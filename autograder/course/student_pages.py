@@ -6,8 +6,8 @@ import threading
 
 from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import Details
-from autograder.pages.listing.excerpts import NOTHING, listing_of
-from autograder.pages.listing.wrong_expressions import Known, known_texts
+from autograder.pages.fault_lines import Known, known_texts
+from autograder.pages.listing import NOTHING, listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from markupsafe import escape
 
 from autograder.grading.counterexamples.typed import CALLED
 from autograder.grading.remarks.details import Details, Earlier
-from autograder.pages.curves import plot
-from autograder.pages.drawing import grid
-from autograder.pages.guidance.next_step import is_unreached, next_step
-from autograder.pages.guidance.question import question
+from autograder.pages.drawings import grid, plot
 from autograder.pages.html import render_page
-from autograder.pages.listing.excerpts import NOTHING, Listing
-from autograder.pages.small_enough import CUTS, MAX_BYTES, cut_to
-from autograder.vocabulary.report import ItemResult, Report
+from autograder.pages.listing import NOTHING, Listing
+from autograder.vocabulary.report import NOT_REACHED, VERDICT_WORDS, ItemResult, Report
 from autograder.vocabulary.report_text import notes_beside
+from autograder.vocabulary.text import number, visible
+
+MAX_BYTES = 150_000  # of a page
+MAX_SENTENCE = 240  # characters of what to do next
+MAX_ASKED = 700  # characters of the message in the text of a question
+COMPARABLE = 1 / 4  # of the most points that one thing would win: what would win less is left for later
+SENTENCE = re.compile(r"(?<=[.?!])\s")
+# As `grading.remarks.hints` and `grading.remarks.wording` word it.
+ELSEWHERE = re.compile(r"(\S+) fails too: (if you call \S+ here, )?start there\.")
+ALLOWED = re.compile(r" \(allowed: [^)]*\)$")
+EARLIER = re.compile(r"The first .*(?:case is|cases are) right\. This one is not: ")
+COUNTED = re.compile(r"(\d+ of \d+ values|its value) differs?\b")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,17 +59,8 @@ class FunctionGroup:
     points: float | None
     max_points: float
     percent: float
-
-    @property
-    def is_unwritten(self) -> bool:
-        """Whether there is nothing to read in it: no item earned a point, for nothing is written there."""
-        items = [item for same in self.together for item in same]
-        return not self.passed and bool(items) and all(_unwritten(item) for item in items)
-
-    @property
-    def passed_points(self) -> float:
-        """What the passed items earned."""
-        return sum(item.points or 0.0 for item in self.passed)
+    passed_points: float
+    is_unwritten: bool
 
 
 def feedback_page(
@@ -67,25 +70,27 @@ def feedback_page(
     listing: Listing = NOTHING,
     title: str = "",
 ) -> str:
-    """`grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time.
+    """Render `grades/feedback/<student>.html`; `notes` are lines from reading the submission. It tells no time.
 
     details   curves and pictures of the same submission; a page without them has none
     listing   the submission's text; a page without it shows none
     title     what people call the assignment; "" leaves its module's name
 
-    Where it would be larger than MAX_BYTES, it leaves out what `small_enough` says, step by step, and tells so.
+    Where the page would be larger than MAX_BYTES, parts are left out step by step, and it says so.
     """
     page = ""
     for cut in CUTS:
-        page = _page(title, notes, *cut_to(cut, report, details or Details("", ""), listing))
+        page = _page(title, notes, *_cut_to(cut, report, details or Details("", ""), listing))
         if len(page.encode()) <= MAX_BYTES:
             break
     return page
 
 
-def _page(title: str, notes: Sequence[str], report: Report, shown: Details, listing: Listing, left_out: str) -> str:
+def _page(title: str, notes: Sequence[str], report: Report, details: Details, listing: Listing, left_out: str) -> str:
     graded = [item for item in report.items if item.points is not None]
     groups = _groups(report.items)
+    places = {item: words for item, (_, words) in listing.places.items()}
+    questions = {item.item: question(item, report, places.get(item.item, ""), title) for item in report.items}
     return render_page(
         "feedback.html",
         report=report,
@@ -94,77 +99,276 @@ def _page(title: str, notes: Sequence[str], report: Report, shown: Details, list
         left_out=left_out,
         next_step=next_step(report),
         groups=groups,
-        sections=[one.function for one in groups if one.together or one.passed or one.function in listing.pieces],
+        sections=[
+            group.function for group in groups if group.together or group.passed or group.function in listing.pieces
+        ],
         faults=[item for item in report.items if item.points is None],
-        open=[item for item in graded if item.verdict != "passed" and not is_unreached(item)],
+        open=[item for item in graded if item.verdict != "passed" and not _is_unreached(item)],
         all_passed=bool(report.items) and all(item.verdict == "passed" for item in report.items),
         earned=sum(item.points or 0.0 for item in graded),
         gradable=sum(item.max_points for item in graded),
-        curves=[(curve, [plot(series) for series in curve.series]) for curve in shown.curves],
+        curves=[(curve, [plot(series) for series in curve.series]) for curve in details.curves],
         called=CALLED,
-        calls=shown.calls,
-        grids={picture.item: grid(picture) for picture in shown.pictures},
-        questions=_questions(report, listing, title),
-        gradings=_gradings(report, shown.earlier),
+        calls=details.calls,
+        grids={picture.item: grid(picture) for picture in details.pictures},
+        questions={item: text for item, text in questions.items() if text},
+        gradings=_gradings(report, details.earlier),
         listing=listing,
     )
 
 
-def _questions(report: Report, listing: Listing, title: str) -> dict[str, str]:
-    """Item → what to paste into a question about it."""
-    places = {item: words for item, (_, words) in listing.places.items()}
-    texts = {item.item: question(item, report, places.get(item.item, ""), title) for item in report.items}
-    return {item: text for item, text in texts.items() if text}
+def _groups(items: Sequence[ItemResult]) -> list[FunctionGroup]:
+    """Group items by function: functions in the order of their first item, items in the order of the report."""
+    by_function: dict[str, list[ItemResult]] = {}
+    for item in items:
+        by_function.setdefault(item.function, []).append(item)
+    return [_group(name, same) for name, same in by_function.items()]
+
+
+def _group(function: str, items: Sequence[ItemResult]) -> FunctionGroup:
+    passed = tuple(item for item in items if item.verdict == "passed")
+    unreached = tuple(item for item in items if _is_unreached(item))
+    rest = [item for item in items if item not in (*passed, *unreached)]
+    by_cause: dict[object, list[ItemResult]] = {}
+    for item in rest:
+        by_cause.setdefault(item.mistakes or _shared_cause(item) or item.item, []).append(item)
+    earned = sum(item.points or 0.0 for item in items)
+    most = sum(item.max_points for item in items)
+    return FunctionGroup(
+        function=function,
+        together=tuple(map(tuple, by_cause.values())),
+        passed=passed,
+        unreached=unreached,
+        points=None if any(item.points is None for item in items) else earned,
+        max_points=most,
+        percent=round(100 * earned / most, 1) if most else 0.0,
+        passed_points=sum(item.points or 0.0 for item in passed),
+        is_unwritten=bool(rest) and not passed and all(_is_unwritten(item) for item in rest),
+    )
+
+
+def _is_unwritten(item: ItemResult) -> bool:
+    """Whether an item earned nothing since nothing is written there, and no more is known of it."""
+    return item.verdict == "missing" and not (item.points or item.hint or item.counterexample)
+
+
+def _shared_cause(item: ItemResult) -> tuple[str, str] | None:
+    """Return what items share that have no known mistake: the same missing code, or the same fault of the grader."""
+    return (item.verdict, item.message) if _is_unwritten(item) or item.verdict == "not_graded" else None
+
+
+def _is_unreached(item: ItemResult) -> bool:
+    """Tell whether something outside an item kept it from being reached."""
+    return item.verdict not in ("passed", "not_graded") and item.message.startswith(NOT_REACHED)
 
 
 def _gradings(report: Report, earlier: Sequence[Earlier]) -> list[Grading]:
-    """This grading and those before it, newest first; none where there was none before."""
+    """List this grading and those before it, newest first; none where there was none before."""
     if not earlier:
         return []
     now = tuple(item.item for item in report.items if item.verdict == "passed")
-    all_of_them = [*earlier, Earlier("", report.submission.sha256, report.points, report.max_points, now)]
-    pairs = zip([None, *all_of_them], all_of_them, strict=False)
-    return [_grading(before, one) for before, one in pairs][::-1]
+    gradings = [*earlier, Earlier("", report.submission.sha256, report.points, report.max_points, now)]
+    listed = []
+    passed_before = gradings[0].passed
+    for grading in gradings:
+        gained = tuple(item for item in grading.passed if item not in passed_before)
+        lost = tuple(item for item in passed_before if item not in grading.passed)
+        listed.append(Grading(grading.graded, grading.points, grading.max_points, gained, lost))
+        passed_before = grading.passed
+    return listed[::-1]
 
 
-def _grading(before: Earlier | None, one: Earlier) -> Grading:
-    gained = () if before is None else tuple(item for item in one.passed if item not in before.passed)
-    lost = () if before is None else tuple(item for item in before.passed if item not in one.passed)
-    return Grading(one.graded, one.points, one.max_points, gained, lost)
+# What to do next
 
 
-def _groups(items: Sequence[ItemResult]) -> list[FunctionGroup]:
-    """The items by function: functions in the order of their first item, items in the order of the report."""
-    functions = list(dict.fromkeys(item.function for item in items))
-    by_function = sorted(items, key=lambda item: functions.index(item.function))
-    return [_group(name, tuple(same)) for name, same in groupby(by_function, key=lambda item: item.function)]
+def next_step(report: Report) -> tuple[str, str]:
+    """Choose what to start with: (item, what is known of it); ("", sentence) where it is no item; ("", "") if nothing.
+
+    Functions stand in the order of items.toml, in which they build on each other. It is the first of them that would
+    win a quarter of what the most rewarding one would: a slip worth 0.25 waits while 20 points are to be had, and of
+    comparable ones the one comes first that others build on. Of that function's items, those of which a public case
+    fails before the others, since such a case can be seen and run, it is the first by the same rule. Where its hint
+    names another item that fails, it is that one, whatever it is worth.
+    """
+    if report.cause:
+        lost = sum(_is_unreached(item) for item in report.items)
+        items = "one item was" if lost == 1 else f"{lost} items were"
+        return "", f"Start with the box below: {items} not reached because of it." if lost else ""
+    left = {item.item: item for item in report.items if item.verdict not in ("passed", "not_graded")}
+    if not left:
+        return "", ""
+    to_win: dict[str, float] = {}
+    for item in left.values():
+        to_win[item.function] = to_win.get(item.function, 0.0) + _lost(item)
+    function = _first_worthwhile(to_win, to_win.__getitem__)
+    own = [item for item in left.values() if item.function == function]
+    start = _first_worthwhile([item for item in own if not item.fails_unseen] or own, _lost)
+    simpler = ELSEWHERE.fullmatch(start.hint)
+    start = left.get(simpler[1], start) if simpler else start
+    return start.item, _about(start)
 
 
-def _group(function: str, items: tuple[ItemResult, ...]) -> FunctionGroup:
-    earned = sum(item.points or 0.0 for item in items)
-    most = sum(item.max_points for item in items)
-    points = None if any(item.points is None for item in items) else earned
-    passed = tuple(item for item in items if item.verdict == "passed")
-    unreached = tuple(filter(is_unreached, items))
-    together = _together(item for item in items if item not in (*passed, *unreached))
-    percent = round(100 * earned / most, 1) if most else 0.0
-    return FunctionGroup(function, together, passed, unreached, points, most, percent)
+def _lost(item: ItemResult) -> float:
+    return item.max_points - (item.points or 0.0)
 
 
-def _together(items: Iterable[ItemResult]) -> tuple[tuple[ItemResult, ...], ...]:
-    """Items in order, beside the first of them those with the same mistakes, nothing written, or one fault of ours."""
-    groups: dict[object, list[ItemResult]] = {}
-    for item in items:
-        groups.setdefault(item.mistakes or _unwritten(item) or _lost(item) or item.item, []).append(item)
-    return tuple(map(tuple, groups.values()))
+def _first_worthwhile(choices: Iterable[T], worth: Callable[[T], float]) -> T:
+    """Return the first that is worth COMPARABLE of the best or more; there is one."""
+    several = list(choices)
+    least = COMPARABLE * max(map(worth, several))
+    return next(choice for choice in several if worth(choice) >= least)
 
 
-def _unwritten(item: ItemResult) -> tuple[str, str] | None:
-    """What items share that earned nothing since nothing is written there; None where more is known of one."""
-    says_more = item.points or item.hint or item.counterexample
-    return ("missing", item.message) if item.verdict == "missing" and not says_more else None
+def _about(item: ItemResult) -> str:
+    """Say the shortest thing that is known of a failure."""
+    if item.verdict == "missing":
+        return "it is not implemented yet."
+    if item.fails_unseen:
+        more = "A call that goes wrong is shown with it." if item.counterexample else ""
+        more = _first_question(item.hint) if item.mistakes else more
+        return f"every public case passes, and a hidden one fails. {more}".strip()
+    return _first_question(item.hint) if item.hint else _first_sentence(_in_words(item.message))
 
 
-def _lost(item: ItemResult) -> tuple[str, str] | None:
-    """What items share that one fault of the grader kept from being graded; None where none did."""
-    return (item.verdict, item.message) if item.verdict == "not_graded" else None
+def _in_words(message: str) -> str:
+    """Return what a message says in words: of values that differ, what stands beside the table of them."""
+    head, *rest = message.strip().split("\n")
+    case = EARLIER.sub("", head) if EARLIER.match(head) else ""
+    if case and rest:
+        head, *rest = rest
+    if not head.endswith("]") and not (rest and COUNTED.match(rest[0])):
+        return "\n".join((head, *rest))
+    words = [line for line in rest if not line.startswith((" ", "right: ", "… "))]
+    if conclusions := [line for line in words if line.endswith((".", "?"))]:
+        return conclusions[0]
+    if case:
+        return f"this case is not right: {case}"
+    plain = [line for line in words if not COUNTED.match(line)] or words
+    return f"{ALLOWED.sub('', plain[0])} ({head.split('   ')[0]})." if plain else head
+
+
+def _first_question(hint: str) -> str:
+    """Return a hint up to its first question, for what stands before says little alone; else its first sentence."""
+    sentences = SENTENCE.split(hint.strip().split("\n")[0])
+    asked = next((n for n, sentence in enumerate(sentences, 1) if sentence.endswith("?")), 1)
+    text = " ".join(sentences[:asked])
+    return text if len(text) <= MAX_SENTENCE else _first_sentence(hint)
+
+
+def _first_sentence(text: str) -> str:
+    first = SENTENCE.split(text.strip(), maxsplit=1)[0] if text.strip() else ""
+    return visible(first.splitlines()[0] if first else "", MAX_SENTENCE)
+
+
+def question(item: ItemResult, report: Report, place: str = "", title: str = "") -> str:
+    """Write a failed item as text to paste into a question to staff; "" where there is nothing to ask about.
+
+    place   the line that the item concerns
+    title   what people call the assignment; "" leaves its module's name
+
+    It holds what the report tells the student, and so no value of a hidden case.
+    """
+    if item.verdict in ("passed", "missing", "not_graded"):
+        return ""
+    case = next((case for case in item.cases if case.verdict != "passed"), None)
+    points = f"{number(item.points or 0.0)} of {number(item.max_points)} points"
+    assignment = f"{visible(title, 120)} ({report.assignment})" if title else report.assignment
+    lines = [
+        f"{assignment}, item {item.item} ({visible(item.title, 200)}): {VERDICT_WORDS[item.verdict]}, {points}",
+        *([f"Case: {visible(case.case, 120)} ({case.visibility})"] if case else []),
+        f"Submission: {visible(report.submission.path, 200)}, SHA-256 {report.submission.sha256}",
+        f"Fixtures: SHA-256 {report.fixtures}",
+        *([place] if place and place not in item.message else []),
+        "",
+        visible(item.message, MAX_ASKED, newlines=True),
+        "",
+        "My question: ",
+    ]
+    return "\n".join(lines)
+
+
+# What is left out of a page that would be too large. A submission can give each case a message of thousands of
+# characters, which HTML makes five times as long, and any code. Reports keep all of it.
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a page keeps.
+
+    room            bytes that a message may take as HTML
+    passed_cases    the names of the cases of items that passed
+    earlier         gradings before this one, the latest
+    """
+
+    room: int = MAX_BYTES
+    passed_cases: bool = True
+    pictures: bool = True
+    curves: bool = True
+    cases: bool = True
+    code: bool = True
+    earlier: int | None = None
+
+
+CUTS = (
+    Cut(),
+    Cut(passed_cases=False),
+    Cut(1_500, passed_cases=False),
+    Cut(500, passed_cases=False, pictures=False),
+    Cut(250, passed_cases=False, pictures=False, curves=False, earlier=3),
+    Cut(250, passed_cases=False, pictures=False, curves=False, cases=False, earlier=1),
+    Cut(100, passed_cases=False, pictures=False, curves=False, cases=False, code=False, earlier=0),
+)
+
+
+def _cut_to(cut: Cut, report: Report, details: Details, listing: Listing) -> tuple[Report, Details, Listing, str]:
+    """Leave out what `cut` says; the sentence tells what is not there, "" where all is."""
+    is_shorter = False
+
+    def shorter(text: str) -> str:
+        nonlocal is_shorter
+        kept = _cut_text(text, cut.room)
+        is_shorter |= kept != text
+        return kept
+
+    items = []
+    for item in report.items:
+        has_cases = cut.cases and (cut.passed_cases or item.verdict != "passed")
+        cases = [replace(case, message=shorter(case.message)) for case in item.cases] if has_cases else []
+        message, hint, call = map(shorter, (item.message, item.hint, item.counterexample))
+        items.append(replace(item, message=message, hint=hint, counterexample=call, cases=tuple(cases)))
+    kept = replace(
+        details,
+        pictures=details.pictures if cut.pictures else (),
+        calls=details.calls if cut.pictures else {},
+        curves=details.curves if cut.curves else (),
+        earlier=details.earlier if cut.earlier is None else details.earlier[len(details.earlier) - cut.earlier :],
+    )
+    had_passed_cases = any(item.verdict == "passed" and item.cases for item in report.items)
+    left_out = {
+        "the cases of items that passed": cut.cases and not cut.passed_cases and had_passed_cases,
+        "the ends of long messages": is_shorter,
+        "pictures of differences": kept.pictures != details.pictures,
+        "what public cases call": kept.calls != details.calls,
+        "learning curves": kept.curves != details.curves,
+        "what each case said": not cut.cases,
+        "your code": not cut.code and listing != NOTHING,
+        "gradings before the last ones": kept.earlier != details.earlier,
+    }
+    names = [name for name, is_out in left_out.items() if is_out]
+    sentence = f"Left out, since this page would be too large: {', '.join(names)}." if names else ""
+    return replace(report, items=tuple(items)), kept, listing if cut.code else NOTHING, sentence
+
+
+def _cut_text(text: str, room: int) -> str:
+    """Return the beginning of a text that takes no more bytes than `room` as HTML, and say how much is missing."""
+    if len(text) * 10 <= room or _size(text) <= room:
+        return text
+    fits, below = 0, min(len(text), room)
+    while fits < below:
+        middle = (fits + below + 1) // 2
+        fits, below = (middle, below) if _size(text[:middle]) <= room else (fits, middle - 1)
+    return f"{text[:fits]}…\n({len(text) - fits:,} more characters are left out)"
+
+
+def _size(text: str) -> int:
+    return len(escape(visible(text, newlines=True)).encode())

@@ -18,7 +18,7 @@ from autograder.course import student_pages
 from autograder.course.student_pages import UNLISTED, StudentPages
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.remarks.details import Curve, Details, Earlier, Picture, Series
-from autograder.pages.listing.wrong_expressions import certain_line, known_texts
+from autograder.pages.fault_lines import certain_line, known_texts
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission

@@ -28,8 +28,7 @@ from autograder.grading.remarks.details import (
     write_details,
 )
 from autograder.grading.remarks.pictures import LARGEST, curve_of, picture_of
-from autograder.pages.curves import BOTTOM, LEFT, RIGHT_EDGE, TOP, plot
-from autograder.pages.drawing import grid
+from autograder.pages.drawings import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.calls import Outcome
 from autograder.sandbox.observation import Observation, Raised, Returned

@@ -24,9 +24,8 @@ from sample_reports import index_page
 
 from autograder.gradebook.final_grades import Final
 from autograder.grading.remarks.details import Curve, Details, Picture, Series
-from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
-from autograder.pages.guidance.teaching import Background
-from autograder.pages.listing.excerpts import listing_of
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
+from autograder.pages.listing import listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import VERDICT_WORDS, ItemResult, Report, from_json

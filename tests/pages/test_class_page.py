@@ -10,7 +10,7 @@ from page_tree import Element, tree
 from sample_reports import index_page
 
 from autograder.gradebook.final_grades import Adjustment, Final
-from autograder.pages.guidance.teaching import Background
+from autograder.pages.class_page import Background
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict
 
 RUN = {

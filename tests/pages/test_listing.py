@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from sample_reports import item, report
 
-from autograder.pages.listing.excerpts import MAX_BYTES, Listing, Piece, listing_of
-from autograder.pages.listing.wrong_expressions import Known, wrong_expressions
+from autograder.pages.fault_lines import Known, wrong_expressions
+from autograder.pages.listing import MAX_BYTES, Listing, Piece, listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate, Submission, UnreadCell

@@ -22,8 +22,7 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import Details, Earlier
-from autograder.pages.class_page import ABSENT, NOT_GRADED, Change
-from autograder.pages.guidance.teaching import Background
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.files import file_stem

@@ -22,8 +22,7 @@ from autograder.course.serving.desk import Choice, Desk, History, LargeChange, Q
 from autograder.course.serving.gate import Asked, Gate, Refused, Request, form_of
 from autograder.course.serving.live_page import live
 from autograder.course.serving.reply import Reply, data, moved
-from autograder.pages.class_page import ClassPage
-from autograder.pages.guidance.teaching import Background
+from autograder.pages.class_page import Background, ClassPage
 from autograder.pages.html import page_template, render_page
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.files import file_stem, open_regular

@@ -1,0 +1,403 @@
+"""A submission's text as its page shows it: coloured lines, marks at what failed, what differs from the handout.
+
+Nothing here runs a line of it, everything has a cap, and all of it is escaped.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import difflib
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+
+from markupsafe import Markup, escape
+from pygments.lexer import Lexer
+from pygments.lexers.python import PythonLexer
+from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
+
+from autograder.pages.fault_lines import Known, certain_line
+from autograder.submissions.submission import Function, Submission
+from autograder.submissions.syntax import BREAK, UNPARSABLE, outlined
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
+from autograder.vocabulary.text import visible
+
+MAX_BYTES = 56_000  # of all listings of a page, as HTML
+LINE_BYTES = 60  # of a line's own markup
+MAX_UNREAD = 12  # cells that are shown of those that could not be read
+HEAD, AROUND = 12, 8  # lines that are shown of a long piece: its first, and those around what is marked
+MAX_WIDTH, TAB = 240, 4  # characters of a line, and of a tab
+DIFF_LINES, DIFF_BYTES, DIFF_CONTEXT = 1_500, 14_000, 1
+DIFF_KINDS = {"+": "added", "-": "removed", "@": "where", " ": "same"}
+# The first that a token is in gives its class. f: what is defined; i: what a string interpolates, which is no text.
+CLASSES: tuple[tuple[_TokenType, str], ...] = (
+    (Comment, "c"),
+    (String.Interpol, "i"),
+    (String, "s"),
+    (Number, "m"),
+    (Keyword, "k"),
+    (Operator.Word, "k"),
+    (Name.Function, "f"),
+    (Name.Class, "f"),
+    (Name.Decorator, "f"),
+    (Name.Builtin, "b"),
+)
+# As `Submission.place` words it.
+TOLD = re.compile(r"^(Line (\d{1,9}) of (?:your file|cell (\d{1,9}) \(text cells count\)))[.:]$", re.MULTILINE)
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that is shown, or a row in its place.
+
+    at        of the source, from 1: its anchor
+    number    as the handed-in file, or the cell, counts; 0 for a row that is no line
+    items     whose failure concerns it
+    is_cause  whether it kept everything from being reached
+    said      what is to be said at it besides
+    """
+
+    at: int
+    number: int
+    html: Markup
+    items: tuple[ItemResult, ...] = ()
+    is_cause: bool = False
+    said: str = ""
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether there is something to say at it."""
+        return bool(self.items or self.is_cause or self.said)
+
+    @property
+    def plain(self) -> Markup:
+        """Return the markup of a line without marks, as most are; empty for others."""
+        if not self.number or self.is_marked:
+            return Markup("")
+        return Markup(f'<span class="l" data-n="{self.number}">{self.html}\n</span>')
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Lines that stand together; `place` says which they are: `lines 40 to 62`, `cell 7`."""
+
+    place: str
+    lines: tuple[Line, ...]
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether anything failed at one of them."""
+        return any(line.is_marked for line in self.lines)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A line of the diff from the handout: its kind is one of `added`, `removed`, `where`, `same`."""
+
+    kind: str
+    html: Markup
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is shown of a submission's text.
+
+    pieces   function → as it was handed in
+    rest     what is no graded function; None where there is nothing else
+    places   item → the line that it concerns, and where that is in words
+    cause    the same of what kept everything from being reached
+    unread   cells of a notebook that could not be read
+    """
+
+    pieces: Mapping[str, Piece]
+    rest: Piece | None
+    places: Mapping[str, tuple[int, str]]
+    cause: tuple[int, str] | None
+    changes: tuple[Change, ...]
+    unread: tuple[Piece, ...] = ()
+
+
+NOTHING = Listing({}, None, {}, None, ())
+
+
+def listing_of(
+    submission: Submission, report: Report, functions: Sequence[str], handout: str = "", known: Known | None = None
+) -> Listing:
+    """List what was graded, and cells that could not be read; nothing where there is no text at all."""
+    if not submission.source and not submission.unread_cells:
+        return NOTHING
+    lines = BREAK.split(submission.source)
+    unread, unread_cause = _unread_cells(submission, report, len(lines))
+    room = MAX_BYTES - sum(len(line.html.encode()) + LINE_BYTES for piece in unread for line in piece.lines)
+    defined = {name: function for name, function in outlined(submission).items() if name in functions}
+    marks = _marked_lines(report, submission, defined, known or {}, lines)
+    items = {at: tuple(item for item in report.items if marks.get(item.item) == at) for at in marks.values()}
+    cause_at = _line_in_message(report.cause, submission)
+    cutter = _Cutter(submission, lines, items, cause_at, room)
+    spans = {name: (function.first, function.last) for name, function in defined.items()}
+    # Marked functions come first: the room may not be enough for all.
+    ordered = sorted(spans, key=lambda name: (not cutter.is_marked(spans[name]), functions.index(name)))
+    pieces = {name: cutter.piece([spans[name]]) for name in ordered}
+    rest = cutter.rest(spans.values())
+    shown = {line.at for piece in (*pieces.values(), *([rest] if rest else [])) for line in piece.lines if line.number}
+    places = {item: (line, submission.place(line)) for item, line in marks.items() if line in shown}
+    cause = unread_cause if cause_at not in shown or cause_at is None else (cause_at, submission.place(cause_at))
+    changes = _changes(handout, submission, lines, spans) if handout and submission.source else ()
+    return Listing(pieces, rest, places, cause, tuple(changes), unread)
+
+
+def _unread_cells(
+    submission: Submission, report: Report, before: int
+) -> tuple[tuple[Piece, ...], tuple[int, str] | None]:
+    """List cells that could not be read, each marked where Python stopped, and find the one that the report blames.
+
+    Their lines are counted on from `before`, since an anchor names one line of a page.
+    """
+    pieces: list[Piece] = []
+    cause: tuple[int, str] | None = None
+    room = MAX_BYTES // 2
+    for cell in submission.unread_cells[:MAX_UNREAD]:
+        lines = BREAK.split(cell.code)
+        alone = replace(submission, source=cell.code, cells=((1, cell.number),), unread_cells=())
+        at = min(max(cell.line, 1), len(lines))
+        is_cause = cell.note.casefold() in report.cause.casefold()
+        if is_cause and cause is None:
+            cause = before + at, alone.place(at)
+        piece = _Cutter(alone, lines, {}, at, room // 2).piece([(1, len(lines))])
+        said = "Python cannot read on from here" if cell.line else "Python cannot read this cell"
+        marked = tuple(
+            replace(line, at=before + line.at, is_cause=is_cause and line.at == at, said=said if line.at == at else "")
+            for line in piece.lines
+        )
+        pieces.append(replace(piece, lines=marked))
+        room -= sum(len(line.html.encode()) + LINE_BYTES for line in marked)
+        before += len(lines)
+    if (more := len(submission.unread_cells) - MAX_UNREAD) > 0:
+        words = f"{more:,} more {'cell' if more == 1 else 'cells'} that could not be read"
+        pieces.append(Piece("", (_row(f"… {words}"),)))
+    return tuple(pieces), cause
+
+
+# Marks
+
+
+def _marked_lines(
+    report: Report, submission: Submission, functions: Mapping[str, Function], known: Known, lines: Sequence[str]
+) -> dict[str, int]:
+    """Return item → line: where it raised; the line that makes a known mistake; else the head of the function."""
+    marked = {}
+    for item in report.items:
+        if item.verdict in ("passed", "not_graded") or item.message.startswith(NOT_REACHED):
+            continue
+        function = functions.get(item.function)
+        line = _line_in_message(item.message, submission)
+        if line is None and function is not None:
+            text = "\n".join(lines[function.first - 1 : function.last])
+            certain = certain_line(text, item.function, item.mistakes, known) if item.mistakes else None
+            line = function.head if certain is None else function.first - 1 + certain
+        if line is not None:
+            marked[item.item] = line
+    return marked
+
+
+def _line_in_message(message: str, submission: Submission) -> int | None:
+    """Return the line of the source that a message tells in the words of `Submission.place`."""
+    for told in TOLD.finditer(message):
+        number = int(told[2])
+        cells = [begin + number - 1 for begin, cell in submission.cells if told[3] and cell == int(told[3])]
+        saved = [begin + number - submission.lines[cell - 1] for begin, cell in submission.cells if submission.lines]
+        for line in (*cells, *saved, *([] if submission.cells else [number])):
+            if line >= 1 and submission.place(line) == told[1]:
+                return line
+    return None
+
+
+# Cutting
+
+
+class _Cutter:
+    """Cuts pieces out of a submission until the room, in bytes, is used up."""
+
+    def __init__(
+        self,
+        submission: Submission,
+        lines: Sequence[str],
+        items: Mapping[int, tuple[ItemResult, ...]],
+        cause: int | None,
+        room: int,
+    ) -> None:
+        self.submission, self.lines, self.items, self.cause, self.room = submission, lines, items, cause, room
+        self.marked = sorted({*items, *([] if cause is None else [cause])})
+
+    def is_marked(self, span: Span) -> bool:
+        index = bisect.bisect_left(self.marked, span[0])
+        return index < len(self.marked) and self.marked[index] <= span[1]
+
+    def rest(self, taken: Iterable[Span]) -> Piece | None:
+        """Cut what no span has taken, without the empty lines around; in a notebook, cell by cell."""
+        begins = [begin for begin, _ in self.submission.cells]
+        ends = [*(begin - 2 for begin in begins[1:]), len(self.lines)]  # without the line that names the next cell
+        edges = list(zip(begins, ends, strict=True)) if begins else []
+        spans: list[Span] = []
+        first = 1
+        for next_first, next_last in (*sorted(taken), (len(self.lines) + 1, 0)):
+            last = next_first - 1
+            spans += [(max(first, begin), min(last, end)) for begin, end in edges or [(first, last)]]
+            first = max(first, next_last + 1)
+        trimmed = []
+        for begin, end in spans:
+            written = [at for at in range(begin, end + 1) if self.lines[at - 1].strip()]
+            trimmed += [(written[0], written[-1])] if written else []
+        return self.piece(trimmed) if trimmed else None
+
+    def piece(self, spans: Sequence[Span]) -> Piece:
+        """Show these lines, with a row where lines between them are left out."""
+        rows: list[Line] = []
+        cell = 0
+        for index, span in enumerate(spans):
+            begin_cell, _ = self._number(span[0])
+            if begin_cell != cell or (index and not begin_cell):
+                rows.append(_row(f"Cell {begin_cell}" if begin_cell else "⋯"))
+            cell = begin_cell
+            rows += self._rows(span)
+        return Piece(self._place(spans), tuple(rows))
+
+    def _rows(self, span: Span) -> Iterator[Line]:
+        first, last = span
+        lines = self.lines[first - 1 : last]
+        # Only lines that there would be room for without colours are coloured: long texts take time.
+        costs = itertools.accumulate(min(len(line.rstrip()), MAX_WIDTH) + LINE_BYTES for line in lines)
+        html = coloured(lines[: bisect.bisect_right(list(costs), self.room)])
+        before = first - 1
+        for at in self._chosen(span, html):
+            if at > before + 1:
+                yield _left_out(at - before - 1)
+            before = at
+            text = html[at - first] if at - first < len(html) else coloured([self.lines[at - 1]])[0]
+            yield Line(at, self._number(at)[1], text, self.items.get(at, ()), at == self.cause)
+        if last > before:
+            yield _left_out(last - before)
+
+    def _chosen(self, span: Span, html: Sequence[Markup]) -> list[int]:
+        """Choose the lines of a span that there is room for: all, or the first ones and those around marks."""
+        first, last = span
+        cost = sum(len(line.encode()) + LINE_BYTES for line in html)
+        if len(html) == last - first + 1 and cost <= self.room:
+            self.room -= cost
+            return list(range(first, last + 1))
+        wanted = {*range(first, first + HEAD)}
+        for marked in self.marked:
+            wanted |= {*range(marked - AROUND, marked + AROUND + 1)}
+        chosen = []
+        for at in sorted(at for at in wanted if first <= at <= last):
+            line = html[at - first] if at - first < len(html) else coloured([self.lines[at - 1]])[0]
+            self.room -= len(line.encode()) + LINE_BYTES
+            if self.room < 0:
+                break
+            chosen.append(at)
+        return chosen
+
+    def _number(self, at: int) -> tuple[int, int]:
+        """Return the number of the cell, 0 in a file, and of the line in it."""
+        cells = self.submission.cells
+        index = bisect.bisect_right(cells, at, key=lambda cell: cell[0]) - 1
+        if index < 0:
+            return 0, at
+        begin, number = cells[index]
+        if self.submission.lines:
+            return 0, self.submission.lines[number - 1] + at - begin
+        return number, at - begin + 1
+
+    def _place(self, spans: Sequence[Span]) -> str:
+        if len(spans) != 1:
+            return ""
+        (cell, first), (_, last) = map(self._number, spans[0])
+        lines = f"line {first}" if first == last else f"lines {first} to {last}"
+        return f"cell {cell}, {lines}" if cell else lines
+
+
+def _row(text: str) -> Line:
+    return Line(0, 0, escape(text))
+
+
+def _left_out(count: int) -> Line:
+    return _row(f"… {count:,} {'line' if count == 1 else 'lines'} not shown here")
+
+
+# Colours
+
+
+def coloured(lines: Iterable[str]) -> list[Markup]:
+    """Return each line as markup, without its break; what acts unseen is an escape, and a long line ends in `…`."""
+    cut = [_cut(line.rstrip()) for line in lines]  # Pygments takes the square of white space over many lines
+    return list(_coloured_text("\n".join(cut))[: len(cut)])
+
+
+@lru_cache(128)  # in a class many texts are the same, such as imports, and functions as they were handed out
+def _coloured_text(text: str) -> tuple[Markup, ...]:
+    lines: list[list[str]] = [[]]
+    pieces = ((_class(kind), piece) for kind, piece in _lexer().get_tokens(text))
+    for name, run in itertools.groupby(pieces, key=lambda piece: piece[0]):
+        for index, part in enumerate("".join(piece for _, piece in run).split("\n")):
+            if index:
+                lines.append([])
+            html = escape(visible(part))
+            lines[-1].append(f'<span class="{name}">{html}</span>' if name and html else html)
+    return tuple(Markup("".join(line)) for line in lines)
+
+
+@cache
+def _lexer() -> Lexer:
+    return PythonLexer(stripnl=False, ensurenl=False)
+
+
+@cache
+def _class(kind: _TokenType) -> str:
+    return next((name for known, name in CLASSES if kind in known), "")
+
+
+def _cut(line: str) -> str:
+    line = line[: MAX_WIDTH + 1].expandtabs(TAB)
+    return line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}…"
+
+
+# What differs from the handout
+
+
+def _changes(handout: str, submission: Submission, lines: Sequence[str], spans: Mapping[str, Span]) -> Iterator[Change]:
+    """Diff with the handout: the file, or of a notebook each function. It is cut where it grows too long."""
+    given = handout.split("\n")
+    if submission.cells:
+        diff = []
+        functions = _spans(handout)
+        for name, (first, last) in spans.items():
+            begin, end = functions.get(name, (1, 0))
+            diff += [f"@@ {name} @@", *_diff(given[begin - 1 : end], lines[first - 1 : last])]
+    else:
+        diff = _diff(given, lines)
+    room = DIFF_BYTES
+    for index, line in enumerate(diff):
+        html = escape(visible(_cut(line)))
+        room -= len(html.encode()) + 30
+        if room < 0:
+            yield Change("where", escape(f"… {len(diff) - index} more lines"))
+            return
+        yield Change(DIFF_KINDS[line[:1]], html)
+
+
+def _spans(source: str) -> dict[str, Span]:
+    try:
+        body = ast.parse(source).body
+    except UNPARSABLE:
+        return {}
+    return {node.name: (node.lineno, node.end_lineno or 0) for node in body if isinstance(node, ast.FunctionDef)}
+
+
+def _diff(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    ours, theirs = [line.rstrip() for line in before], [line.rstrip() for line in after[:DIFF_LINES]]
+    return list(difflib.unified_diff(ours, theirs, n=DIFF_CONTEXT, lineterm=""))[2:]  # without its two heads
