@@ -19,7 +19,7 @@ from lengths import LONGEST
 from places import KIT
 
 from autograder.grading.assignments import find_assignments
-from autograder.sandbox import pool
+from autograder.sandbox import sandbox as sandbox_module
 from autograder.sandbox.sandbox import Sandbox
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of hundreds of short processes compiles the kit anew
@@ -99,4 +99,4 @@ def sandbox() -> Iterator[Sandbox]:
 @pytest.fixture
 def warm_pool(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let work that takes a sandbox of its own, one at a time (`in_sandboxes`), take the warm one."""
-    monkeypatch.setattr(pool, "Sandbox", lambda **options: contextlib.nullcontext(sandbox))
+    monkeypatch.setattr(sandbox_module, "Sandbox", lambda **options: contextlib.nullcontext(sandbox))

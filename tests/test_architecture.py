@@ -19,7 +19,7 @@ from autograder.authoring.handout.release import STUDENT_PACKAGES
 # From the bottom up: a package imports from those above its own line, and from itself.
 PACKAGES = (
     "vocabulary",  # errors, report, text, files, rows
-    "sandbox",  # calls and outcomes; server and workers; inside/ is what runs beside student code
+    "sandbox",  # calls and outcomes; server and workers; worker/ and isolation/ run beside student code
     "submissions",  # find and read what was handed in
     "grading",  # items, cases, comparison, feedback → Report
     "checking",  # what students run
@@ -76,7 +76,7 @@ def test_nothing_imports_the_command_line() -> None:
 
 
 def test_what_runs_beside_student_code_imports_nothing_else_of_the_kit() -> None:
-    inside = [name for name in MODULES if name.startswith("sandbox.inside.")]
+    inside = [name for name in MODULES if name.startswith(("sandbox.worker.", "sandbox.isolation."))]
     assert WORKER in inside
     for module in inside:
         assert engine_imports(module) <= set(inside), module
@@ -84,7 +84,7 @@ def test_what_runs_beside_student_code_imports_nothing_else_of_the_kit() -> None
 
 def test_only_the_warm_server_and_what_runs_in_a_notebook_import_the_worker() -> None:
     importers = [module for module in MODULES if WORKER in engine_imports(module)]
-    assert importers == ["checking.live", "sandbox.inside.server"]
+    assert importers == ["checking.live", "sandbox.worker.server"]
 
 
 def test_hand_ins_are_read_within_limits_but_by_students() -> None:
@@ -99,8 +99,8 @@ def test_one_module_alone_knows_torch() -> None:
 
 @pytest.mark.long
 def test_the_worker_does_without_torch_until_it_is_told_to_know_it() -> None:
-    code = "import sys, autograder.sandbox.inside.server; print('torch' in sys.modules)"
-    code += "; autograder.sandbox.inside.server.worker.know_torch(); print('torch' in sys.modules)"
+    code = "import sys, autograder.sandbox.worker.server; print('torch' in sys.modules)"
+    code += "; autograder.sandbox.worker.server.worker.know_torch(); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=KIT)
     assert done.stdout.split() == ["False", "True"]
 

@@ -16,7 +16,7 @@ from PIL import Image
 from shown import KIT, LONG, Section, as_shown, comparable, copy_of_the_kit, documents, runs, sections, text_of
 
 from autograder import __version__
-from autograder.sandbox.layers import probe
+from autograder.sandbox.sandbox import probe
 
 EXAM = "autograder selfcheck --assignment"
 PROJECT = tomllib.loads((KIT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -3,7 +3,7 @@
     calls = Calls(secret, draw, oracle, values="numpy")
     yield calls.case("softmax-small", "two rows", "softmax", {"x": Drawn("row column", (2, 3))}, "row column")
 
-What runs it is the engine's own probe, `autograder.sandbox.inside.calling.call`.
+What runs it is the engine's own probe, `autograder.sandbox.worker.calling.call`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autograder.authoring.declarations import Draft, Misnamed, generator_for
 from autograder.authoring.drafts.draws import Drawn, Formula, Number, Whole, as_array, is_numbers
 from autograder.authoring.drafts.judged import AFTERWARDS, Judged
 from autograder.authoring.proofreading.names import check_call, check_lists, check_options, named
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 __all__ = ["AFTERWARDS", "Calls", "Drawn", "Formula", "Number", "Whole"]
 

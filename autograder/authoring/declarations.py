@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograder.grading.cases import Expectation
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 from autograder.vocabulary.errors import FixtureError
 
 __all__ = [  # what the cases of an assignment need

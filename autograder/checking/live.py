@@ -108,7 +108,7 @@ class Kernel:
 
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
         """The outcome of each request, in order; nothing runs after a call that had to be ended."""
-        from autograder.sandbox.inside import worker
+        from autograder.sandbox.worker import worker
 
         if program.torch:
             worker.know_torch()  # as the notebook does already

@@ -24,7 +24,7 @@ from autograder.cli.console import standard_output
 from autograder.cli.options import AssignmentOption, course
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.items import Assignment
-from autograder.sandbox.apart import apart
+from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import writing
 from autograder.vocabulary.text import number
@@ -86,7 +86,7 @@ def items(assignment: AssignmentOption = None) -> None:
     several = authored(course(), assignment, find_assignments)
     for chosen in several:
         refuse_faults(chosen.folder)
-        console.print(_items_table(apart(load_expanded, chosen.folder)))
+        console.print(_items_table(run_in_subprocess(load_expanded, chosen.folder)))
 
 
 def _items_table(assignment: Assignment) -> Table:

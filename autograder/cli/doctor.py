@@ -17,10 +17,9 @@ from autograder.authoring.handout.release import installed_requirements
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
-from autograder.sandbox.around.cgroup import VARIABLE
-from autograder.sandbox.inside.isolation import AROUND
-from autograder.sandbox.layers import probe
-from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.cgroup import VARIABLE
+from autograder.sandbox.isolation.layers import AROUND
+from autograder.sandbox.sandbox import Sandbox, probe
 from autograder.vocabulary.errors import KitError
 
 State = Literal["ok", "absent", "warning", "missing"]

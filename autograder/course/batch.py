@@ -16,8 +16,7 @@ from autograder.grading.choice import read_for
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import Details
-from autograder.sandbox.pool import in_sandboxes
-from autograder.sandbox.sandbox import Isolation, Sandbox
+from autograder.sandbox.sandbox import Isolation, Sandbox, in_sandboxes
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import Report

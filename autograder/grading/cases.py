@@ -21,9 +21,8 @@ import safetensors
 import safetensors.numpy
 
 from autograder.grading.items import Item
-from autograder.sandbox.calls import Request
-from autograder.sandbox.inside.calling import TORCH
-from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.calls import Array, Observation, Raised, Request, Returned
+from autograder.sandbox.worker.calling import TORCH
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import Visibility
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from autograder.grading.cases import Expectation
 from autograder.grading.witnesses import fault_of
-from autograder.sandbox.observation import Array, Observation, Returned
+from autograder.sandbox.calls import Array, Observation, Returned
 
 Rung = Literal[
     "returned", "tensor", "dtype", "shape", "finite", "values", "graph", "error", "fact", "gradient", "purity"

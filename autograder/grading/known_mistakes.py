@@ -15,7 +15,7 @@ import numpy as np
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import NOTHING, compare, compare_one, error_holds, widened
 from autograder.grading.witnesses import fault_of
-from autograder.sandbox.observation import Observation, Raised, Returned
+from autograder.sandbox.calls import Observation, Raised, Returned
 
 STEP = 8.0  # tolerances: closer sums are one, and rounding seldom falls between two that differ by float noise alone
 WAVES = (0.0, 1.0, 5**0.5)  # three sums over all values, each with other weights: no two answers share them by chance

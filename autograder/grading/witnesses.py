@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.sandbox.observation import Array, Returned
+from autograder.sandbox.calls import Array, Returned
 
 FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {"sum": np.sum, "min": np.min, "max": np.max, "abs": np.abs, "len": len}
 OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autograder.authoring.fixtures.regenerate import package_of
 from autograder.grading.items import load_assignment
-from autograder.sandbox.apart import apart
+from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.submissions.syntax import UNPARSABLE
 
 TOO_LITTLE = (ast.Name, ast.Constant, ast.UnaryOp)  # stands anywhere, and means nothing by itself
@@ -33,7 +33,7 @@ def known_texts(folder: Path) -> Known:
     if not (folder / "mistakes").is_dir() and not (folder / "mistakes.py").is_file():
         return {}
     try:
-        rows = apart(_catalogue, folder)
+        rows = run_in_subprocess(_catalogue, folder)
     except Exception:  # whatever is wrong with a catalogue keeps no page from being made
         return {}
     return {(function, slug): (right, wrong) for function, slug, right, wrong in rows if right}

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import ntpath
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from autograder.vocabulary.errors import SandboxError
+from autograder.vocabulary.errors import FixtureError, SandboxError
 from autograder.vocabulary.files import ENGINE
 
 KIT_ROOT = ENGINE.parent
@@ -30,9 +36,9 @@ boot = json.loads(sys.argv[1])
 sys.path[:] = [boot["root"]] + [path for path in sys.path if path] + boot["packages"]
 sys.orig_argv[:] = [""]
 if "namespaces" in boot.get("server", {}).get("layers", ()):
-    from autograder.sandbox.inside.kernel import namespaces
+    from autograder.sandbox.isolation import namespaces
     namespaces.enter(boot["server"]["readable"])
-from autograder.sandbox.inside import server, worker
+from autograder.sandbox.worker import server, worker
 if boot["torch"]:
     worker.know_torch()
 sys.path.remove(boot["root"])
@@ -149,3 +155,56 @@ def refuse_if_within_reach(readable: Sequence[str]) -> None:
                 f"{path} holds what no submission may read, but lies inside {reached}, which every submission may. "
                 "Move the course somewhere else: outside installed packages and the system's libraries."
             )
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def run_in_subprocess(function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+    """What `function` returns or raises, from a fresh interpreter. Function, arguments and result must be picklable.
+
+    Ctrl-C reaches this process alone, which then ends the other.
+    """
+    context = multiprocessing.get_context("spawn")
+    answers, their_end = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(their_end, function, arguments, named))
+    with answers:
+        with their_end, _without_interrupts():
+            process.start()
+        try:
+            returned, raised = answers.recv()
+        except EOFError as error:
+            raise FixtureError(f"The process that ran {function.__name__} ended before it was done.") from error
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.join()
+    if raised is not None:
+        raise raised
+    result: R = returned
+    return result
+
+
+def _answer(
+    answers: Connection, function: Callable[..., object], arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    try:
+        answers.send((function(*arguments, **named), None))
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        answers.send((None, error))
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment: a process that is started meanwhile ignores it for good."""
+    if threading.current_thread() is not threading.main_thread():  # no other may set how signals are handled
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from autograder.sandbox.inside import frames
+from autograder.sandbox.worker import frames
 
 OUTPUT_KEPT = 4096
 CHUNK = 2**16

@@ -8,20 +8,27 @@ memory, output. What follows a kill or a crash runs in a new worker, so a fault 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import json
+import queue
+import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
+from autograder.sandbox import cgroup
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUT_OF_TIME, OUTPUT_MEGABYTES, Outcome, Program, Request
-from autograder.sandbox.inside.isolation import AROUND, LAYERS
-from autograder.sandbox.interpreter import refuse_if_within_reach
-from autograder.sandbox.layers import probe
+from autograder.sandbox.interpreter import KIT_ROOT, readable_paths, refuse_if_within_reach
+from autograder.sandbox.isolation.layers import AROUND, LAYERS
 from autograder.sandbox.server import Server
-from autograder.sandbox.worker import Budget, ForkedWorker, FreshWorker, Worker
+from autograder.sandbox.workers import Budget, ForkedWorker, FreshWorker, Worker
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
 
@@ -213,3 +220,97 @@ def _fits(answer: Outcome, kept: Sequence[int]) -> bool:
 def _lost(outcome: Outcome) -> bool:
     """Whether the worker is gone; one that says itself that memory ran out is not."""
     return outcome.status in ("timed_out", "crashed") or (outcome.status == "out_of_memory" and not outcome.raised)
+
+
+TRY = """
+import sys
+sys.path.append(sys.argv[1])
+from autograder.sandbox.isolation import canary
+getattr(canary, sys.argv[2])(sys.stdin.read(), sys.argv[3:])
+"""
+
+
+@functools.cache
+def probe() -> dict[str, str]:
+    """Each layer, and why it does not hold on this machine; "" where it does. Tried once, in processes of their own."""
+    if sys.platform != "linux":
+        return dict.fromkeys((*LAYERS, *AROUND), "only Linux has it")
+    with ThreadPoolExecutor() as pool:
+        inside = pool.submit(_tried, "answer", LAYERS)
+        around = pool.submit(_tried, "answer_in_namespaces", AROUND[:1])
+        return {**inside.result(), **around.result(), "cgroup": cgroup.probe()}
+
+
+def _tried(function: str, layers: Sequence[str], attempts: int = 2) -> dict[str, str]:
+    """What the canary found; where no process could try it, once more: a busy machine is not one without layers."""
+    command = [sys.executable, "-S", "-s", "-P", "-B", "-c", TRY, str(KIT_ROOT), function, *readable_paths([])]
+    try:
+        with tempfile.NamedTemporaryFile() as secret:
+            done = subprocess.run(command, input=secret.name, capture_output=True, text=True, timeout=60)
+        return dict(json.loads(done.stdout))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = f"it could not be tried: {error}"
+    except ValueError:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        reason = f"the process that tried it ended: {last}"
+    return _tried(function, layers, attempts - 1) if attempts > 1 else dict.fromkeys(layers, reason)
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def in_sandboxes(
+    work: Callable[[Task, Sandbox], Result],
+    tasks: Sequence[Task],
+    jobs: int,
+    progress: Callable[[Task, Result], None] = lambda task, result: None,
+    isolation: Isolation = "best",
+) -> list[Result]:
+    """What `work` makes of each task, in order; `jobs` at a time, each with a sandbox of its own.
+
+    The first exception ends the run, as does Ctrl-C; what is under way is finished first.
+    """
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for index in range(len(tasks)):
+        waiting.put(index)
+    done: dict[int, Result] = {}
+    lock, stop = threading.Lock(), threading.Event()
+    faults: list[BaseException] = []
+
+    def serve(over: threading.Event) -> None:
+        try:
+            with Sandbox(isolation=isolation) as sandbox:
+                for index in _taken(waiting, stop):
+                    result = work(tasks[index], sandbox)
+                    with lock:
+                        done[index] = result
+                        progress(tasks[index], result)
+        except BaseException as fault:
+            faults.append(fault)
+            stop.set()
+        finally:
+            over.set()
+
+    ends: list[threading.Event] = []
+    try:
+        for _ in range(max(1, min(jobs, len(tasks)))):
+            ends.append(threading.Event())
+            threading.Thread(target=serve, args=(ends[-1],), daemon=True).start()
+        for over in ends:  # not `join`, which takes a thread for ended when Ctrl-C interrupts it
+            while not over.wait(timeout=0.2):
+                pass
+    except KeyboardInterrupt:
+        stop.set()
+        for over in ends:
+            over.wait(timeout=30.0)
+        raise
+    if faults:
+        raise faults[0]
+    return [done[index] for index in range(len(tasks))]
+
+
+def _taken(waiting: queue.SimpleQueue[int], stop: threading.Event) -> Iterator[int]:
+    with contextlib.suppress(queue.Empty):
+        while not stop.is_set():
+            yield waiting.get_nowait()

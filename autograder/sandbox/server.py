@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from autograder.sandbox.around import cgroup
+from autograder.sandbox import cgroup
 from autograder.sandbox.calls import Program
 from autograder.sandbox.interpreter import command, environment, packages, readable_paths
 from autograder.vocabulary.errors import SandboxError

@@ -13,7 +13,7 @@ import pytest
 from all_assignments import ASSIGNMENTS, generator_of
 
 from autograder.authoring.laws import Function
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 Given = Mapping[str, Any]
 STEP = 1e-6

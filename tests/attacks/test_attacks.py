@@ -45,8 +45,8 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.grader import Grader
 from autograder.pages.student_page import feedback_page
-from autograder.sandbox.inside.processes import prctl
 from autograder.sandbox.interpreter import packages
+from autograder.sandbox.isolation.processes import prctl
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
@@ -752,7 +752,7 @@ import einops, pytest, safetensors, torch
 os.listdir(sys.argv[1])
 subprocess.run([sys.executable, "-c", "import json, ssl"], check=True)
 if "somebody else" in sys.argv[2]:
-    from autograder.sandbox.inside.identity import others_reach
+    from autograder.sandbox.isolation.identity import others_reach
     from autograder.sandbox.interpreter import packages, readable_paths
     assert others_reach(tuple(readable_paths(packages()))), f"others may not enter {sys.base_prefix}"
 """
@@ -818,9 +818,9 @@ DOCKERS = (
 )
 CONTAINED = """
 import os, platform, struct, ctypes, sys
-from autograder.sandbox.inside.kernel import seccomp
-from autograder.sandbox.inside.processes import prctl
-from autograder.sandbox.layers import probe
+from autograder.sandbox.isolation import seccomp
+from autograder.sandbox.isolation.processes import prctl
+from autograder.sandbox.sandbox import probe
 column, architecture = seccomp._MACHINES[platform.machine()]
 # unshare, setns, mount, umount2, pivot_root, open_tree, move_mount, fsopen, mount_setattr
 refused = [(272, 97), (308, 268), (165, 40), (166, 39), (155, 41), (428,) * 2, (429,) * 2, (430,) * 2, (442,) * 2]

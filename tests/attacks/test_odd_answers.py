@@ -17,8 +17,7 @@ from autograder.grading.cases import Case
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
 from autograder.pages.student_page import feedback_page
-from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.observation import Array, Observation, Returned
+from autograder.sandbox.calls import Array, Observation, Outcome, Program, Request, Returned
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import to_bytes
 

@@ -22,8 +22,8 @@ from autograder.grading.cases import Case, Expectation
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment
-from autograder.sandbox.inside import worker
 from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.worker import worker
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report

@@ -15,9 +15,9 @@ from autograder.authoring.calls import Calls, Drawn, Formula, Number, Whole
 from autograder.authoring.declarations import Draft, Misnamed
 from autograder.authoring.drafts.gradable import check_draft
 from autograder.grading.compare import compare
-from autograder.sandbox.inside import calling
-from autograder.sandbox.inside.parameters import call_by_name
-from autograder.sandbox.observation import Observation, Returned
+from autograder.sandbox.calls import Observation, Returned
+from autograder.sandbox.worker import calling
+from autograder.sandbox.worker.calling import call_by_name
 from autograder.vocabulary.errors import FixtureError
 
 

@@ -20,7 +20,7 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.items import Assignment, load_assignment
-from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.calls import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
 
@@ -321,7 +321,7 @@ def test_a_trace_that_the_solution_does_not_leave_is_refused(toy: Toy) -> None:
 
 def test_a_solution_that_refuses_a_call_of_its_own_oracle_is_told_with_the_arguments(toy: Toy) -> None:
     asked = 'draw.solution("ramp", small, {"function": "ramp", "arguments": ["x", "factor"], "given": {"factor": "a"}})'
-    probes = ("def ramp(", "from autograder.sandbox.inside.calling import call\n\n\ndef ramp(")
+    probes = ("def ramp(", "from autograder.sandbox.worker.calling import call\n\n\ndef ramp(")
     toy.change("probes.py", probes)
     text = toy.change("cases.py", ("    single = {", f"    {asked}\n    single = {{")).refusal()
     assert text.startswith("ramp of the solution, called with x = float64[2, 3], factor = 'a', ends so: TypeError: ")

@@ -20,7 +20,7 @@ from autograder.authoring.drafts.gradable import check_draft
 from autograder.grading.cases import Case
 from autograder.grading.compare import compare
 from autograder.grading.remarks.facts import without_gradient
-from autograder.sandbox.observation import Observation, Returned
+from autograder.sandbox.calls import Observation, Returned
 
 X = {"x": Drawn("row", (3,)), "y": Drawn("row", (3,))}
 ORACLE = "def both(x, y): return x + y, x * y\ndef both_gradient(x, y): return 1 + y, 1 + x"

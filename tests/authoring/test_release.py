@@ -448,7 +448,7 @@ def test_a_hang_in_one_function_names_it_and_leaves_the_others_checked(
 
 @pytest.mark.long
 def test_the_kit_itself_is_out_of_reach_of_the_unpacked_zip(unpacked: Path) -> None:
-    code = "import autograder, autograder.sandbox.inside.worker; print(autograder.__file__)"
+    code = "import autograder, autograder.sandbox.worker.worker; print(autograder.__file__)"
     (unpacked / "where.py").write_text(code)
     done = run_in(unpacked, "where")
     (unpacked / "where.py").unlink()

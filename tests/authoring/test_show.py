@@ -15,7 +15,7 @@ from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.items import Item
-from autograder.sandbox.observation import Observation, Raised
+from autograder.sandbox.calls import Observation, Raised
 
 ASSIGNMENT = load_expanded(KIT / "fixtures/policy_gradient")
 

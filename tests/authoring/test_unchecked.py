@@ -49,7 +49,7 @@ def refusing(kit: Path, first: object, second: object) -> Exam:
     for path, more in (
         (toy / "items.toml", ITEM),
         (toy / "cases.py", DRAFTS.format(first, second)),
-        (toy / "probes.py", "\n\nfrom autograder.sandbox.inside.calling import call\n"),
+        (toy / "probes.py", "\n\nfrom autograder.sandbox.worker.calling import call\n"),
     ):
         path.write_text(path.read_text() + more)
     change(kit / "solution" / "toy" / "toy.py", "import torch\n", "import numpy as np\nimport torch\n")

@@ -19,7 +19,7 @@ from autograder.authoring.fixtures.stored_set import Term, versions
 from autograder.authoring.fixtures.verify import movement, regenerate_term_into, verify
 from autograder.grading.cases import decode, encode
 from autograder.grading.fixtures import read_fixtures
-from autograder.sandbox.observation import Observation
+from autograder.sandbox.calls import Observation
 from autograder.vocabulary.errors import FixtureError
 
 

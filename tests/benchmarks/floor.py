@@ -24,7 +24,7 @@ from autograder.grading.assignments import find_assignment  # noqa: E402
 from autograder.grading.cases import Case  # noqa: E402
 from autograder.grading.fixtures import read_fixtures  # noqa: E402
 from autograder.grading.items import Assignment  # noqa: E402
-from autograder.sandbox.inside import worker  # noqa: E402
+from autograder.sandbox.worker import worker  # noqa: E402
 
 
 class Floor:

@@ -19,9 +19,9 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.sandbox.inside import worker
-from autograder.sandbox.observation import from_frame
+from autograder.sandbox.calls import from_frame
 from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.worker import worker
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import Report
 from benchmarks.contenders import Contender, Nbgrader, Otter, Workshop

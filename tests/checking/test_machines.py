@@ -26,8 +26,8 @@ from autograder.checking.terminal import coloured
 from autograder.grading.assignments import find_assignment
 from autograder.sandbox import interpreter
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.inside.worker import undisturbed
 from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.worker.worker import undisturbed
 
 NAME = "policy_gradient"
 LIKE_WINDOWS = KIT / "tests" / "support" / "like_windows.py"

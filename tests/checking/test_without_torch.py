@@ -22,7 +22,7 @@ from autograder.sandbox.sandbox import Sandbox
 
 INSTALLED = ("numpy", "numpy.libs", "safetensors")  # what requirements.txt names, but for pytest
 PROBES = """
-from autograder.sandbox.inside.calling import call
+from autograder.sandbox.worker.calling import call
 
 def plainly(student, inputs, params):
     return {"found": student.f(**inputs)}, {}

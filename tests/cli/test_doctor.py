@@ -14,8 +14,8 @@ from rich.console import Console
 from autograder.cli.doctor import Examined, State, package
 from autograder.cli.main import main
 from autograder.cli.tables import doctor_table
-from autograder.sandbox.inside.isolation import AROUND, LAYERS
-from autograder.sandbox.layers import probe
+from autograder.sandbox.isolation.layers import AROUND, LAYERS
+from autograder.sandbox.sandbox import probe
 
 
 def rows(printed: str) -> dict[str, str]:

@@ -24,8 +24,8 @@ from processes import PATIENCE
 
 from autograder.cli.main import main
 from autograder.grading.assignments import find_assignment
-from autograder.sandbox.inside.isolation import LAYERS
-from autograder.sandbox.layers import probe
+from autograder.sandbox.isolation.layers import LAYERS
+from autograder.sandbox.sandbox import probe
 from autograder.vocabulary.report import read_report
 from autograder.vocabulary.text import INVISIBLE, STRICT
 

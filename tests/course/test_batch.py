@@ -33,8 +33,7 @@ from autograder.gradebook.class_statistics import summary
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.sandbox.pool import in_sandboxes
-from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.sandbox import Sandbox, in_sandboxes
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError

@@ -44,8 +44,8 @@ from autograder.platforms.gradebooks.brightspace import brightspace_csv
 from autograder.platforms.layouts import gathered
 from autograder.platforms.moodle import moodle_csv
 from autograder.platforms.times import read_times
-from autograder.sandbox.inside import frames
-from autograder.sandbox.observation import from_frame, raised_from_header
+from autograder.sandbox.calls import from_frame, raised_from_header
+from autograder.sandbox.worker import frames
 from autograder.submissions import limited
 from autograder.submissions.finding import find
 from autograder.submissions.limited import written_cells

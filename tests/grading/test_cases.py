@@ -23,7 +23,7 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation, decode, encode, is_finite
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment, load_assignment
-from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.calls import Array, Observation, Raised, Returned
 from autograder.vocabulary.errors import FixtureError
 
 HERE = Path("here.safetensors")

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from autograder.grading.cases import Expectation
 from autograder.grading.remarks.clues import Wrong
 from autograder.grading.remarks.reasons import describe_all
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 AXES = ("batch", "trial", "pos")
 FEW = settings(max_examples=25, deadline=None)

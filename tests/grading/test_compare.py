@@ -20,7 +20,7 @@ from autograder.grading.compare import (
     error_holds,
 )
 from autograder.grading.known_mistakes import is_mistake, matching_mistakes
-from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.calls import Array, Observation, Raised, Returned
 
 WANTED = np.array([[1.0, -2.0, 0.5], [4.0, 8.0, 0.0]])
 NOTHING_SEEN = Observation({}, {})

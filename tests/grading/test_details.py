@@ -30,8 +30,7 @@ from autograder.grading.remarks.details import (
 from autograder.grading.remarks.pictures import LARGEST, curve_of, picture_of
 from autograder.pages.drawings import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
 from autograder.pages.student_page import feedback_page
-from autograder.sandbox.calls import Outcome
-from autograder.sandbox.observation import Observation, Raised, Returned
+from autograder.sandbox.calls import Observation, Outcome, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 

@@ -20,7 +20,7 @@ from autograder.grading.remarks.hints import (
     may_share_a_cause,
     same_kind,
 )
-from autograder.sandbox.observation import Array, Observation, Returned
+from autograder.sandbox.calls import Array, Observation, Returned
 from autograder.vocabulary.report import CaseResult, Visibility
 
 ITEM = Item("deltas-small", "f", "a title", 2, 5, "Think again.", ("c1",), ("c2",))

@@ -7,7 +7,7 @@ import pytest
 
 from autograder.grading.cases import Expectation
 from autograder.grading.known_mistakes import fingerprint
-from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.calls import Array, Observation, Raised, Returned
 
 RIGHT = np.random.default_rng(0).normal(size=(7, 5)).astype(np.float32)
 DELTAS = Expectation("value", "deltas", "deltas", ("batch", "trial"), "float32", 1e-5, 1e-6, array=RIGHT)

@@ -8,7 +8,7 @@ import numpy as np
 
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.known_mistakes import names_of_items
-from autograder.sandbox.observation import Observation, Raised, Returned
+from autograder.sandbox.calls import Observation, Raised, Returned
 
 WANTED = np.array([1.0, 2.0, 3.0])
 VALUE = Expectation("value", "out", "out", ("step",), "float64", 1e-6, 1e-8, array=WANTED)

@@ -18,7 +18,7 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.reasons import explain
-from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.calls import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import ItemResult, Report, Visibility

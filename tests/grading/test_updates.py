@@ -16,7 +16,7 @@ from autograder.grading.cases import Case, Expectation
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.updates import about_updates
-from autograder.sandbox.observation import Array, Observation, Returned
+from autograder.sandbox.calls import Array, Observation, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 

@@ -11,7 +11,7 @@ from autograder.grading.cases import Expectation
 from autograder.grading.compare import compare
 from autograder.grading.known_mistakes import is_mistake
 from autograder.grading.witnesses import evaluate, fault_of
-from autograder.sandbox.observation import Array, Observation, Returned
+from autograder.sandbox.calls import Array, Observation, Returned
 
 CLAIM: dict[str, Any] = {
     "of": {"probs": "action", "rewards": "action"},

@@ -22,8 +22,7 @@ from autograder.grading.remarks.wording import (
     about_outcome,
     named_shape,
 )
-from autograder.sandbox.calls import Outcome, Status
-from autograder.sandbox.observation import Array, Observation, Raised, Returned
+from autograder.sandbox.calls import Array, Observation, Outcome, Raised, Returned, Status
 from autograder.vocabulary.report import Visibility
 from autograder.vocabulary.text import INVISIBLE
 

@@ -30,7 +30,7 @@ from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.platforms.containers import bundles
 from autograder.platforms.containers.harness import GUARDS, students_of
-from autograder.sandbox.layers import probe
+from autograder.sandbox.sandbox import probe
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import read_report
 
@@ -249,7 +249,7 @@ def test_an_empty_submission_is_a_zero_that_says_why(autograder: Container) -> N
     "broken",
     [
         "source/kit/fixtures/policy_gradient/hidden/kl-values.safetensors",
-        "source/kit/autograder/sandbox/inside/worker.py",
+        "source/kit/autograder/sandbox/worker/worker.py",
         "submission",
     ],
 )
@@ -385,7 +385,7 @@ def third_party(start: str) -> set[str]:
 def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -> None:
     lines = bundles.container_requirements().splitlines()
     wanted = {re.split("[=>]", line)[0] for line in lines}
-    assert third_party("platforms.containers.harness") | third_party("sandbox.inside.tensors") <= wanted
+    assert third_party("platforms.containers.harness") | third_party("sandbox.worker.tensors") <= wanted
     assert wanted == {"torch", "einops", "numpy", "safetensors", "matplotlib", "tqdm"}
     assert next(line for line in lines if line.startswith("torch")).startswith("torch==")
 
@@ -394,7 +394,7 @@ def test_what_runs_in_a_students_repository_is_installed_by_its_workflow(reposit
     install = next(step["run"] for step in steps(repository) if "pip install" in step.get("run", ""))
     listed = (repository / "requirements.txt").read_text(encoding="utf-8").splitlines()
     installed = {re.split("[=>]", line)[0] for line in listed} | set(install.split())
-    assert third_party("checking.classroom") | third_party("sandbox.inside.tensors") <= installed
+    assert third_party("checking.classroom") | third_party("sandbox.worker.tensors") <= installed
 
 
 # PrairieLearn

@@ -14,25 +14,25 @@ from places import KIT
 from processes import PATIENCE, wait_for
 
 from autograder.grading.assignments import find_assignment
-from autograder.sandbox.apart import apart
+from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.vocabulary.errors import FixtureError, UsageError
 
 SLOW = "import pathlib, time; pathlib.Path('started').touch(); time.sleep(600)"
 INTERRUPTED = """\
 import runpy, sys
-from autograder.sandbox.apart import apart
+from autograder.sandbox.interpreter import run_in_subprocess
 
 if __name__ == "__main__":
     try:
-        apart(runpy.run_path, "slow.py")
+        run_in_subprocess(runpy.run_path, "slow.py")
     except KeyboardInterrupt:
         sys.exit(130)
 """
 
 
 def test_the_result_comes_back_from_another_process() -> None:
-    assert apart(os.getpid) != os.getpid()
-    assert apart(int, "ff", base=16) == 255
+    assert run_in_subprocess(os.getpid) != os.getpid()
+    assert run_in_subprocess(int, "ff", base=16) == 255
 
 
 def test_what_is_imported_on_one_side_is_not_imported_on_the_other(
@@ -42,20 +42,23 @@ def test_what_is_imported_on_one_side_is_not_imported_on_the_other(
         (tmp_path / f"{name}.py").write_text("VALUE = 7\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert importlib.import_module("of_ours").VALUE == 7
-    assert apart(eval, "__import__('of_theirs').VALUE, 'of_ours' in __import__('sys').modules") == (7, False)
+    assert run_in_subprocess(eval, "__import__('of_theirs').VALUE, 'of_ours' in __import__('sys').modules") == (
+        7,
+        False,
+    )
     assert "of_theirs" not in sys.modules
 
 
 def test_an_exception_comes_back_with_its_type_its_text_and_the_place_it_came_from() -> None:
     with pytest.raises(UsageError, match="There is no assignment 'nix'") as caught:
-        apart(find_assignment, KIT, "nix")
+        run_in_subprocess(find_assignment, KIT, "nix")
     assert type(caught.value) is UsageError
     assert "in find_assignment" in caught.value.__notes__[0]
 
 
 def test_a_process_that_ends_early_is_a_sentence_that_names_the_function() -> None:
     with pytest.raises(FixtureError, match=r"The process that ran _exit ended before it was done\."):
-        apart(os._exit, 3)
+        run_in_subprocess(os._exit, 3)
 
 
 def test_ctrl_c_ends_both_processes_at_once_and_says_nothing(tmp_path: Path) -> None:

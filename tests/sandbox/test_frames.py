@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.sandbox.inside import frames
-from autograder.sandbox.inside.frames import FrameError
-from autograder.sandbox.observation import from_frame, raised_from_header
+from autograder.sandbox.calls import from_frame, raised_from_header
+from autograder.sandbox.worker import frames
+from autograder.sandbox.worker.frames import FrameError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -50,6 +50,7 @@ def read(data: bytes) -> tuple[dict[str, Any], bytes] | None:
     return frames.read(io.BytesIO(data))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(HEADERS, st.binary(max_size=200)), max_size=4))
 def test_frames_come_out_as_they_went_in_and_in_order(sent: list[tuple[dict[str, Any], bytes]]) -> None:
     stream = io.BytesIO(b"".join(written(header, blob) for header, blob in sent))
@@ -226,6 +227,7 @@ def test_no_mutated_frame_raises_anything_but_the_errors_that_callers_expect() -
     assert min(outcomes.count(kind) for kind in ("no frame", "observed", "raised", "unreadable")) > 1_000
 
 
+@settings(deadline=None)
 @given(HEADERS, st.binary(max_size=300))
 def test_any_object_is_either_read_or_refused_with_a_value_error(header: dict[str, Any], blob: bytes) -> None:
     assert _outcome_of(written(header, blob)) in ("observed", "raised", "unreadable")

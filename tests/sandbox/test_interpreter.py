@@ -19,16 +19,14 @@ from places import KIT
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox import interpreter
-from autograder.sandbox.calls import Program, Request
+from autograder.sandbox.calls import Program, Request, without_places
 from autograder.sandbox.interpreter import (
     packages,
     readable_paths,
     refuse_if_within_reach,
     withhold,
 )
-from autograder.sandbox.layers import probe
-from autograder.sandbox.observation import without_places
-from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.sandbox import Sandbox, probe
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
 

@@ -16,13 +16,11 @@ import pytest
 from places import KIT
 from processes import PATIENCE
 
-from autograder.sandbox.inside import canary, processes
-from autograder.sandbox.inside.isolation import AROUND, LAYERS
-from autograder.sandbox.inside.kernel import seccomp
-from autograder.sandbox.inside.kernel.seccomp import Instruction
 from autograder.sandbox.interpreter import packages, readable_paths
-from autograder.sandbox.layers import probe
-from autograder.sandbox.sandbox import Isolation, Sandbox, layers_for
+from autograder.sandbox.isolation import canary, processes, seccomp
+from autograder.sandbox.isolation.layers import AROUND, LAYERS
+from autograder.sandbox.isolation.seccomp import Instruction
+from autograder.sandbox.sandbox import Isolation, Sandbox, layers_for, probe
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
 
@@ -315,8 +313,9 @@ def in_a_process(code: str, layers: tuple[str, ...] = (), *, megabytes: int = 51
     """What the code prints, with these layers on; the last line of its traceback where it fails."""
     begin = f"""
         import ctypes, mmap, os, resource, signal, socket, subprocess, sys, threading, time
-        from autograder.sandbox.inside import canary, identity, isolation, processes
-        from autograder.sandbox.inside.kernel import landlock, seccomp
+        from autograder.sandbox.isolation import canary, identity, processes
+        from autograder.sandbox.isolation import layers as isolation
+        from autograder.sandbox.isolation import landlock, seccomp
         from autograder.sandbox.interpreter import packages, readable_paths
         {before}
         isolation.apply({layers!r}, {megabytes}, readable_paths(packages()))

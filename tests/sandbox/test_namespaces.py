@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 import safetensors.numpy
 
-from autograder.sandbox.around import cgroup
+from autograder.sandbox import cgroup
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.layers import probe
-from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.sandbox import Sandbox, probe
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them")
 SLOW = 120.0  # seconds: what an emulated machine takes that does other things besides

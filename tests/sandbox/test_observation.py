@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from autograder.sandbox.observation import (
+from autograder.sandbox.calls import (
     MAX_DIMENSIONS,
     MAX_LEVELS,
     MAX_NAMES,

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import pytest
 
-from autograder.sandbox.inside import frames
 from autograder.sandbox.pipes import Answer, Ended, Pipes, Polled, Threaded
+from autograder.sandbox.worker import frames
 
 HEADER = {"op": "observed", "n": 1}
 

@@ -9,7 +9,7 @@ import pytest
 from lengths import in_short
 from places import KIT
 
-POSTPONED = "from autograder.sandbox.inside import tensors\ntensors.postpone()\n"
+POSTPONED = "from autograder.sandbox.worker import tensors\ntensors.postpone()\n"
 # The optimizers, einops and what else imports the compiler at its first use; prints every number in full.
 WORK = """
 import copy, inspect, sys

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox.around import cgroup, scope
-from autograder.sandbox.around.scope import ask_for_scope
+from autograder.sandbox import cgroup, scope
+from autograder.sandbox.scope import ask_for_scope
 
 USER = 1234
 SESSION = f"0::/user.slice/user-{USER}.slice/session-3.scope\n"

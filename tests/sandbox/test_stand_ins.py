@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from autograder.sandbox.inside.stand_ins import standing_in
+from autograder.sandbox.worker.calling import standing_in
 
 GIVEN = "def sample():\n    return 'given'\n"
 BOUND = {

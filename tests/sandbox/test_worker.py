@@ -12,8 +12,8 @@ import pytest
 import safetensors.torch
 import torch
 
-from autograder.sandbox.inside import frames, worker
-from autograder.sandbox.observation import Observation, Raised, Returned, from_frame, raised_from_header
+from autograder.sandbox.calls import Observation, Raised, Returned, from_frame, raised_from_header
+from autograder.sandbox.worker import frames, worker
 
 MODULE = "submission_under_test"
 GIVEN = {"given_under_test": "WORD = 'given'\ndef double(x):\n    return 2 * x\n"}

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from places import KIT
 
 ENGINE = KIT / "autograder"
-WORKER = "sandbox.inside.worker"
-TENSORS = "sandbox.inside.tensors"
+WORKER = "sandbox.worker.worker"
+TENSORS = "sandbox.worker.tensors"
 
 
 def module_names() -> list[str]:

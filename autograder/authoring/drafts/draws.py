@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")  # which the worker knows, too
 Kind = Literal["real", "positive", "probabilities", "whole"]

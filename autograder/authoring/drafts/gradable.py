@@ -10,7 +10,7 @@ import numpy as np
 
 from autograder.authoring.declarations import GROUPS, Draft, Expectation, Refusal
 from autograder.grading.items import Assignment
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 from autograder.vocabulary.errors import FixtureError
 
 

@@ -25,7 +25,7 @@ from autograder.authoring.declarations import (
 from autograder.authoring.drafts.draws import Formula, computed_dtype
 from autograder.authoring.proofreading.fault import likely
 from autograder.authoring.proofreading.names import named
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 from autograder.vocabulary.errors import FixtureError
 
 OWN_ORACLE = "NOT_INDEPENDENT"

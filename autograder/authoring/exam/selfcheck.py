@@ -42,9 +42,8 @@ from autograder.grading.cases import Case
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import Assignment, Item, load_assignment
-from autograder.sandbox.apart import apart
-from autograder.sandbox.pool import in_sandboxes
-from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.interpreter import run_in_subprocess
+from autograder.sandbox.sandbox import Sandbox, in_sandboxes
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, ReleaseError
 from autograder.vocabulary.files import RECORD, is_ignored
@@ -693,7 +692,7 @@ def _grade_mutant(grader: Grader, mutant: Mutant, sandbox: Sandbox) -> Report:
 
 def known_mistakes(assignment: Assignment) -> list[Known]:
     """The catalogue, imported in a process of its own."""
-    return [Known(*row) for row in apart(_catalogue, assignment.folder)]
+    return [Known(*row) for row in run_in_subprocess(_catalogue, assignment.folder)]
 
 
 def _catalogue(folder: Path) -> list[tuple[str, str, str]]:

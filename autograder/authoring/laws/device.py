@@ -9,7 +9,7 @@ from typing import Any
 from autograder.authoring.declarations import Draft, Expectation, fact
 from autograder.authoring.laws.declaration import USUAL, Function
 from autograder.authoring.laws.law import Call, Law, Place, usual_call
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 MADE = "On a GPU {observed} would be refused: it meets one of the arguments with a tensor of the CPU."
 

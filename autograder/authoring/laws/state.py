@@ -12,7 +12,7 @@ import numpy as np
 from autograder.authoring.declarations import Draft, Expectation, Refusal, fact
 from autograder.authoring.laws.declaration import Function
 from autograder.authoring.laws.law import Call, Law, Place, usual_call
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 DRAWS = 8  # among which the other call is looked for whose answers all differ from the first
 

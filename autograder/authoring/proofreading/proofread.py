@@ -42,7 +42,7 @@ from autograder.authoring.proofreading.text_files import (
 )
 from autograder.grading.cases import Case
 from autograder.grading.items import Assignment, assignment_of, load_assignment
-from autograder.sandbox.apart import apart
+from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError, KitError
 from autograder.vocabulary.times import OutOfTimeError
@@ -53,7 +53,7 @@ R = TypeVar("R")
 def refuse_faults(folder: Path) -> None:
     """Raise Faults where a file of the assignment in `folder` is wrong in a way that reading it shows."""
     if reading_faults(folder):
-        raise Faults.of(apart(proofread, folder))
+        raise Faults.of(run_in_subprocess(proofread, folder))
 
 
 def authored(root: Path, name: str | None, find: Callable[[Path, str | None], R]) -> R:

@@ -16,7 +16,7 @@ from autograder.authoring.proofreading.fault import Fault, attempt, likely
 from autograder.grading.items import Assignment
 
 GENERATOR = ("oracle", "cases", "mistakes")
-CALLING = tuple(f"autograder.sandbox.inside.{name}" for name in ("calling", "parameters", "stand_ins"))
+CALLING = ("autograder.sandbox.worker.calling",)
 NEEDED = {
     "oracle": "expected values, from loops and closed forms: `autograder new` writes one",
     "cases": "a function drafts(secret, draw)",

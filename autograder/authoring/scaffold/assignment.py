@@ -29,7 +29,7 @@ from autograder.authoring.scaffold.solution import Argument, Solution
 from autograder.checking.handout import write_handout
 from autograder.grading.cases import Case
 from autograder.grading.items import PACKAGES, Assignment, Item, load_assignment
-from autograder.sandbox.apart import apart
+from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError, UsageError
 
@@ -65,7 +65,7 @@ def new_assignment(root: Path, name: str, title: str, solution: Solution) -> Beg
     check_name(root, name)
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root, prefix=".new-") as folder:
-        begun = apart(_begin, Path(folder), name, title, solution)
+        begun = run_in_subprocess(_begin, Path(folder), name, title, solution)
         for part in ("solution", "fixtures"):
             (root / part).mkdir(exist_ok=True)
             (Path(folder) / part / name).replace(root / part / name)

@@ -12,15 +12,14 @@ import safetensors.numpy
 
 from autograder.authoring.drafts.draws import Formula, is_numbers
 from autograder.authoring.scaffold.solution import GUIDE, Argument, Solution, SourceFunction
-from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array, Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import UsageError
 
 PROBES = '''\
 """How a worker calls the functions: as the kit's own probes do, once or several times."""
 
-from autograder.sandbox.inside.calling import again, call
+from autograder.sandbox.worker.calling import again, call
 
 __all__ = ["again", "call"]
 '''

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from autograder.course.similarity.fingerprints import Pair, pairs_of
 from autograder.grading.items import Assignment
-from autograder.sandbox.apart import apart
+from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.submissions.limited import read
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
@@ -49,7 +49,7 @@ def compare_class(assignment: Assignment, candidates: Sequence[Candidate], least
         else:
             texts[candidate.student] = normalized(submission.source)
     handout = [normalized(text) for text in (untouched, *assignment.given_sources().values()) if text]
-    pairs, slow = apart(pairs_of, texts, handout, least)
+    pairs, slow = run_in_subprocess(pairs_of, texts, handout, least)
     given = frozenset(line.strip() for text in handout for line in text.splitlines() if line.strip())
     return Similarity(texts, tuple(pairs), left_out | dict.fromkeys(slow, "too slow to split into tokens"), given)
 

@@ -25,8 +25,7 @@ from autograder.grading.counterexamples.telling import told
 from autograder.grading.counterexamples.trials import Trial
 from autograder.grading.items import Assignment, Item
 from autograder.grading.remarks.wording import Place, in_file
-from autograder.sandbox.calls import Outcome, Program
-from autograder.sandbox.observation import Raised
+from autograder.sandbox.calls import Outcome, Program, Raised
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import ItemResult
 

@@ -21,8 +21,7 @@ from autograder.grading.counterexamples.trials import Trial
 from autograder.grading.items import Item
 from autograder.grading.remarks.hints import PUBLIC_PASS
 from autograder.grading.remarks.wording import UNTOLD, Place, in_file
-from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.observation import Raised
+from autograder.sandbox.calls import Outcome, Program, Raised, Request
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import ItemResult
 

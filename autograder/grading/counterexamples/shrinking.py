@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from autograder.grading.counterexamples.trials import Trial
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 LONG = 4  # an axis of more entries is halved
 LARGEST = 1e30  # beyond which there is nothing to round

@@ -11,7 +11,7 @@ from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import Mismatch
 from autograder.grading.counterexamples.trials import Trial, nested
 from autograder.grading.remarks.wording import Place, in_file
-from autograder.sandbox.observation import Array, Raised, Returned
+from autograder.sandbox.calls import Array, Raised, Returned
 from autograder.vocabulary.text import visible
 
 MAX_SNIPPET = 1_200

@@ -12,8 +12,8 @@ import numpy as np
 
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.items import Item
-from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
+from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
 from autograder.vocabulary.errors import GraderFault
 
 Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]

@@ -13,9 +13,8 @@ from typing import Any
 
 from autograder.grading.cases import Case
 from autograder.grading.counterexamples.trials import nested
-from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
-from autograder.sandbox.inside.stand_ins import CURVES
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
+from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH
 from autograder.vocabulary.report import CaseResult, ItemResult
 
 PROBE = "call"  # the engine's own, whose parameters say what is called

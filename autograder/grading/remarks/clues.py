@@ -14,7 +14,7 @@ import numpy as np
 from autograder.grading.cases import Expectation
 from autograder.grading.remarks.detectors import DETECTORS, Detector, factors, lost_digits, not_finite
 from autograder.grading.remarks.evidence import MAX_AXES, Clue, Pair, different, pair_of
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 FACTOR_KINDS = ("sign", "factor")
 MAX_SIZE = 20_000

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from autograder.grading.remarks.evidence import FULL_BITS, MAX_AXES, Clue, Pair, different
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 CLEARLY = 10.0  # times the widened tolerance, for a difference that is none of rounding
 NEARLY_ONE = 0.01

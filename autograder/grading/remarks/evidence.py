@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autograder.grading.cases import Expectation
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 WIDER = 4.0  # times the tolerance of the case, for a change that is computed from rounded values
 TELLING = 50.0  # a value this many times its tolerance tells a factor

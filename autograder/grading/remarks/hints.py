@@ -16,7 +16,7 @@ from autograder.grading.compare import Mismatch, Rung
 from autograder.grading.items import Item
 from autograder.grading.remarks.facts import without_gradient
 from autograder.grading.remarks.wording import asks_for_lists, first_wrong, is_near_miss
-from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
+from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
 from autograder.submissions.submission import Function
 from autograder.vocabulary.text import visible
 

@@ -20,8 +20,7 @@ from autograder.grading.remarks.details import (
     Series,
 )
 from autograder.grading.remarks.wording import Place, about_outcome, in_file
-from autograder.sandbox.calls import Outcome
-from autograder.sandbox.observation import Array, Observation
+from autograder.sandbox.calls import Array, Observation, Outcome
 
 DECIMALS = 3  # as many as the reference has
 LARGEST = 1e9

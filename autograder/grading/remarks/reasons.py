@@ -18,7 +18,7 @@ from autograder.grading.remarks.clue_text import BARE, KINDS, SAME, enough, fact
 from autograder.grading.remarks.clues import Wrong, clues, factor_clues
 from autograder.grading.remarks.evidence import MAX_AXES
 from autograder.grading.remarks.named_numbers import divisions, names_of
-from autograder.sandbox.observation import Array, Observation
+from autograder.sandbox.calls import Array, Observation
 
 ORDINALS = ("first", "second", "third", "fourth")
 TESTABLE = ("value", "gradient")

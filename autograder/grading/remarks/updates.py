@@ -12,7 +12,7 @@ import numpy as np
 
 from autograder.grading.cases import Case, Expectation
 from autograder.grading.compare import right_places
-from autograder.sandbox.observation import Array, Observation
+from autograder.sandbox.calls import Array, Observation
 
 UPDATE = "update"  # the first axis of whatever a case has for each update
 WEIGHTS = ("weights", "weight")  # names of weights after each update; an input called `weight` is where they began

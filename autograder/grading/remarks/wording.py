@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from autograder.grading.cases import Case, Expectation, are_flags
 from autograder.grading.compare import Mismatch, right_places
 from autograder.grading.remarks.facts import about_fact, is_unseen, not_returned, table, unreadable, without_gradient
-from autograder.sandbox.calls import Outcome
-from autograder.sandbox.inside.calling import NUMPY, PYTHON, TORCH
-from autograder.sandbox.observation import Raised, Returned
+from autograder.sandbox.calls import Outcome, Raised, Returned
+from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
 from autograder.vocabulary.text import visible, with_verb
 
 UNTOLD = " Which one and where is not told of a hidden case."

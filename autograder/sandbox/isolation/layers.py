@@ -25,10 +25,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from autograder.sandbox.inside import identity
-from autograder.sandbox.inside.kernel import landlock, seccomp
-from autograder.sandbox.inside.kernel.namespaces import narrow
-from autograder.sandbox.inside.processes import guard, prctl
+from autograder.sandbox.isolation import identity, landlock, seccomp
+from autograder.sandbox.isolation.namespaces import narrow
+from autograder.sandbox.isolation.processes import guard, prctl
 
 if sys.platform != "win32":
     import resource

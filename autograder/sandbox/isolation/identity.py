@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.sandbox.inside.processes import LIBC, prctl
+from autograder.sandbox.isolation.processes import LIBC, prctl
 
 NOBODY = 64_999  # in no distribution's range of users; it owns nothing
 

@@ -9,7 +9,7 @@ import os
 import struct
 from collections.abc import Sequence
 
-from autograder.sandbox.inside.processes import LIBC, syscall
+from autograder.sandbox.isolation.processes import LIBC, syscall
 
 _RULESET, _RULE, _RESTRICT = 444, 445, 446  # the same on every architecture
 _ALL_BY_ABI = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF, 5: 0xFFFF}  # file rights that each version knows

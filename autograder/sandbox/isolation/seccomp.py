@@ -21,7 +21,7 @@ import os
 import platform
 import struct
 
-from autograder.sandbox.inside.processes import LIBC, prctl
+from autograder.sandbox.isolation.processes import LIBC, prctl
 
 # Name → number on x86-64 and on 64-bit ARM; -1 where there is none.
 _ALLOWED = {

@@ -15,9 +15,9 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 
-from autograder.sandbox.inside.isolation import LAYERS, apply
-from autograder.sandbox.inside.kernel.namespaces import enter
-from autograder.sandbox.inside.processes import LIBC
+from autograder.sandbox.isolation.layers import LAYERS, apply
+from autograder.sandbox.isolation.namespaces import enter
+from autograder.sandbox.isolation.processes import LIBC
 
 CANARY_MEGABYTES = 256
 

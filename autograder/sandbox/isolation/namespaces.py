@@ -20,8 +20,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.sandbox.inside.identity import give_up_bounding_set, give_up_capabilities
-from autograder.sandbox.inside.processes import guard, syscall
+from autograder.sandbox.isolation.identity import give_up_bounding_set, give_up_capabilities
+from autograder.sandbox.isolation.processes import guard, syscall
 
 _USER, _PROCESSES, _NETWORK, _IPC, _HOST_NAME, _MOUNTS = (
     0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x04000000, 0x00020000

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple, cast
 
 from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request, Status, read_answer
-from autograder.sandbox.inside import frames
-from autograder.sandbox.inside.processes import Usage, say_ending, usage
 from autograder.sandbox.interpreter import command, environment
+from autograder.sandbox.isolation.processes import Usage, say_ending, usage
 from autograder.sandbox.pipes import Answer, Ended, pipes
 from autograder.sandbox.server import DOCTOR, MAX_THREADS, START_SECONDS, Server
+from autograder.sandbox.worker import frames
 from autograder.vocabulary.errors import SandboxError
 
 TOUCHED_MEGABYTES = 256  # pages of torch that a worker touches later than others, and need not answer for

@@ -31,7 +31,8 @@ from typing import Any, BinaryIO
 import numpy
 import safetensors.numpy
 
-from autograder.sandbox.inside import calling, frames, isolation
+from autograder.sandbox.isolation import layers as isolation
+from autograder.sandbox.worker import calling, frames
 
 MAX_TEXT = 2_000
 MAX_TYPES = 20
@@ -45,7 +46,7 @@ FORMATS = {  # what safetensors calls the numbers that are sent
     for kind, sizes in (("f", (2, 4, 8)), ("i", (1, 2, 4, 8)), ("u", (1, 2, 4, 8)))
     for size in sizes
 } | {numpy.dtype("bool"): "BOOL"}
-TENSORS = "autograder.sandbox.inside.tensors"
+TENSORS = "autograder.sandbox.worker.tensors"
 PROBES = "probes"
 FRESH_SEED = 67_280_421_310_721  # torch's own in a fresh interpreter: whoever leaves out a seed of 0 must not have it
 CALL = calling.call  # imported before isolation: what most probes take over

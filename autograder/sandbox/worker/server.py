@@ -21,8 +21,9 @@ import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from autograder.sandbox.inside import identity, isolation, processes, worker
-from autograder.sandbox.inside.kernel import landlock, namespaces, seccomp
+from autograder.sandbox.isolation import identity, landlock, namespaces, processes, seccomp
+from autograder.sandbox.isolation import layers as isolation
+from autograder.sandbox.worker import worker
 
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 

@@ -24,7 +24,7 @@ import sys
 import time
 from pathlib import Path
 
-from autograder.sandbox.around.scope import ask_for_scope
+from autograder.sandbox.scope import ask_for_scope
 
 VARIABLE = "AUTOGRADER_CGROUP"
 MOUNTED = Path("/sys/fs/cgroup")

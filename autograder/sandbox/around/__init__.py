@@ -1,1 +1,0 @@
-"""The control group round servers and workers."""
