@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from autograder.cli.options import AssignmentOption, ReplaceFileOption, RosterOption, course
-from autograder.gradebook.class_reports import half_marked, named, read_grades
-from autograder.gradebook.roster import Roster, read_roster
+from autograder.gradebook.grades_folder import half_marked, read_grades
+from autograder.gradebook.roster import Roster, named, read_roster
 from autograder.grading.assignments import find_assignment
 from autograder.platforms import canvas, moodle, plain
 from autograder.platforms.gradebooks import blackboard, brightspace

@@ -46,13 +46,10 @@ from autograder.cli.options import (
 from autograder.cli.tables import class_table
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
-from autograder.gradebook.class_reports import named
 from autograder.gradebook.final_grades import Final, final_of
-from autograder.gradebook.grade_changes import refuse_another
-from autograder.gradebook.hand_in_times import keep_seen, times_of
-from autograder.gradebook.roster import read_roster
-from autograder.gradebook.rules import read_rules
-from autograder.gradebook.standing import tells_of_class
+from autograder.gradebook.grades_folder import refuse_another, tells_of_class
+from autograder.gradebook.roster import named, read_roster
+from autograder.gradebook.rules import keep_seen, read_rules, times_of
 from autograder.grading.choice import assignment_of_submissions, refuse_unlikely
 from autograder.grading.grader import Grader
 from autograder.platforms.hand_in import Gathered

@@ -27,16 +27,21 @@ from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
 from autograder.course.similarity.comparison import LEAST, compare_class
 from autograder.course.similarity.page import page
-from autograder.gradebook.class_reports import half_marked, named, read_grades, stored_reports
+from autograder.gradebook.class_statistics import SMALLEST_CLASS
+from autograder.gradebook.decisions import login_name
 from autograder.gradebook.final_grades import Final
-from autograder.gradebook.grade_changes import grade_changes, stored_grades
-from autograder.gradebook.grades_folder import ADJUSTMENTS
-from autograder.gradebook.hand_in_times import Times
-from autograder.gradebook.item_statistics import SMALLEST_CLASS
-from autograder.gradebook.overrides import login_name
-from autograder.gradebook.roster import read_roster
-from autograder.gradebook.rules import Rules, read_rules
-from autograder.gradebook.standing import tells_of_class, write_standings
+from autograder.gradebook.grades_folder import (
+    ADJUSTMENTS,
+    grade_changes,
+    half_marked,
+    read_grades,
+    stored_grades,
+    stored_reports,
+    tells_of_class,
+    write_standings,
+)
+from autograder.gradebook.roster import named, read_roster
+from autograder.gradebook.rules import Rules, Times, read_rules
 from autograder.grading.assignments import find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.exam.contract import read_contract
-from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.final_grades import Final
-from autograder.gradebook.grades_folder import write_finals
+from autograder.gradebook.grades_folder import read_grades, tells_of_class, write_finals, write_standings
 from autograder.gradebook.rules import Rules
-from autograder.gradebook.standing import tells_of_class, write_standings
 from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import read_details
 from autograder.pages.class_page import Background, Change, ClassPage

@@ -23,9 +23,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from autograder.gradebook.class_reports import FinalReport, read_grades
 from autograder.gradebook.class_statistics import Summary, summary
-from autograder.gradebook.gradebook import name_cell, points_cell
+from autograder.gradebook.grades_folder import FinalReport, name_cell, points_cell, read_grades
 from autograder.pages import html
 from autograder.pages.html import render_page, script_and_policy
 from autograder.vocabulary.errors import UsageError

@@ -24,9 +24,15 @@ from autograder.course.engine import grading_key
 from autograder.course.student_pages import StudentPages
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.final_grades import Final
-from autograder.gradebook.grade_changes import Grade, is_graded, stored_grades
-from autograder.gradebook.gradebook import Gradebook, name_cell, points_cell
-from autograder.gradebook.grades_folder import final_columns
+from autograder.gradebook.grades_folder import (
+    Grade,
+    Gradebook,
+    final_columns,
+    is_graded,
+    name_cell,
+    points_cell,
+    stored_grades,
+)
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier, read_details, write_details

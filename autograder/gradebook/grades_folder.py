@@ -1,50 +1,183 @@
-"""Final grades, written into the folder that grading wrote: gradebook, reports and pages."""
+"""Read and write a folder of grades: reports, gradebook, what is about to change, final grades on students' pages.
+
+One rule holds for whatever writes into such a folder: nobody's grade changes without being shown first. `grade_changes`
+compares what the folder holds with what is about to be written; the caller shows it, and writes where somebody agreed.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TextIO
 
 from markupsafe import Markup
+from pydantic import BaseModel, Field, ValidationError
 
-from autograder.gradebook.final_grades import Final, final_of
-from autograder.gradebook.gradebook import points_cell, to_csv
+from autograder.gradebook.class_statistics import SMALLEST_CLASS
+from autograder.gradebook.final_grades import Adjustment, Final, final_of
+from autograder.gradebook.roster import named
 from autograder.gradebook.rules import Rules
-from autograder.gradebook.standing import with_section, with_standing
 from autograder.grading.items import Assignment
-from autograder.vocabulary.files import file_stem, write_atomically
-from autograder.vocabulary.report import Report, json_bytes, to_json
-from autograder.vocabulary.text import number, visible
+from autograder.vocabulary.errors import GraderFault, UsageError
+from autograder.vocabulary.files import file_stem, table_of, write_atomically
+from autograder.vocabulary.report import MOST, Report, json_bytes, read_report, to_json
+from autograder.vocabulary.text import harmless, number, visible
 
+COLUMNS = ("student", "points", "max_points", "status")
 ADJUSTMENTS = "adjustments.json"
-BEGIN, END = "<!-- final grade -->", "<!-- end of final grade -->"
+NOT_GRADED = "not graded"
+FINAL_GRADE, STANDING = "final grade", "standing"  # sections that are put into pages
 TOTAL = '<p class="total">'  # of what was earned: the final grade stands before it
 
 
-def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
-    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student.
+# Reading reports
 
-    Without rules, all is as it was before an earlier run had some.
+
+@dataclass(frozen=True, kw_only=True)
+class FinalReport(Report):
+    """A report whose points are what a course's rules made of them; None where they leave no grade."""
+
+    final: Final
+
+    @property
+    def points(self) -> float | None:
+        """The final grade, which is the one that platforms get."""
+        return self.final.points
+
+    @property
+    def max_points(self) -> float:
+        """What the final grade is out of: with questions in words, where they count."""
+        return self.final.most
+
+
+class _StoredFinal(BaseModel):
+    """What a report's file gives besides, where rules were applied."""
+
+    final: Annotated[float, Field(ge=0, lt=MOST)] | None
+    final_max: Annotated[float, Field(ge=0, lt=MOST)] | None = None
+    adjustments: tuple[Adjustment, ...] = ()
+
+
+def stored_reports(folder: Path) -> list[Report]:
+    """The reports that `grade` wrote into `folder`, by student, with the points that the grader gave.
+
+    Raises UsageError where there are none, GraderFault where one cannot be read.
     """
-    rules = rules.kept() if rules else None
-    finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
-    for name, data in rules.given.items() if rules else ():
-        _write_if_new(out / name, data)
-    for report in reports:
-        _write_final(out, report, finals.get(report.student))
-    items = [item.id for item in assignment.items]
-    _write_if_new(out / "grades.csv", to_csv(reports, items, final_columns(finals) if rules else None))
-    if rules:
-        students = {student: _described(final) for student, final in sorted(finals.items())}
-        described = {"schema": 1, "assignment": assignment.name, "students": students}
-        _write_if_new(out / ADJUSTMENTS, json.dumps(described, indent=1, ensure_ascii=True) + "\n")
-    else:
-        (out / ADJUSTMENTS).unlink(missing_ok=True)
-    return finals
+    return [report for _, report in _stored(folder)]
+
+
+def read_grades(folder: Path) -> list[Report]:
+    """The same, with final grades where rules made some."""
+    reports = []
+    for path, report in _stored(folder):
+        data = path.read_bytes()
+        if "final" in json.loads(data):
+            try:
+                stored = _StoredFinal.model_validate_json(data, strict=True)
+            except ValidationError as error:
+                entry = ".".join(map(str, error.errors()[0]["loc"]))
+                advice = "apply them again, then export"
+                raise GraderFault(f"{path}: {entry} is none that the rules wrote: {advice}.") from None
+            most = report.max_points if stored.final_max is None else stored.final_max
+            final = Final(stored.final, stored.adjustments, most)
+            report = FinalReport(**{each.name: getattr(report, each.name) for each in fields(report)}, final=final)
+        reports.append(report)
+    return reports
+
+
+def _stored(folder: Path) -> list[tuple[Path, Report]]:
+    reports = []
+    for path in (folder / "reports" if (folder / "reports").is_dir() else folder).glob("*.json"):
+        report = read_report(path)
+        if report is None:
+            raise GraderFault(f"{path} is no report, or is damaged: grade the class again with --fresh.")
+        reports.append((path, report))
+    if not reports:
+        raise UsageError(f"{folder} holds no reports: give the folder that `autograder grade … --out` wrote.")
+    return sorted(reports, key=lambda pair: pair[1].student)
+
+
+def half_marked(reports: Iterable[Report]) -> str:
+    """Of each question in words that has points for some and not for all: how many are left, and who; else ""."""
+    finals = [report for report in reports if isinstance(report, FinalReport) and not report.final.is_excused]
+    counts = []
+    for question in sorted({question for report in finals for question in report.final.marked}):
+        if left := [report.student for report in finals if question not in report.final.marked]:
+            counts.append(f"{visible(question, 80)}: {len(finals) - len(left)} marked, {len(left)} left: {named(left)}")
+    return f"HALF MARKED: {'; '.join(counts)}." if counts else ""
+
+
+def common_maximum(reports: Sequence[Report]) -> float:
+    """What the assignment is worth; raises GraderFault where reports of different versions lie side by side."""
+    values = {report.max_points for report in reports}
+    if len(values) > 1:
+        worths = " and ".join(number(value) for value in sorted(values)[:2])
+        raise GraderFault(f"Some of these reports are out of {worths} points: grade the class again with --fresh.")
+    return values.pop()
+
+
+def scale_factor(ours: float, theirs: float, assignment: str, platform: str, *, scale: bool) -> float:
+    """What to multiply points by for a platform; raises UsageError where maxima differ and nobody asked to scale."""
+    if theirs != ours and not (scale and theirs):  # converted to 0 points, everybody's grade would be 0
+        worth = f"{number(theirs)} points in {platform} and {number(ours)} here"
+        advice = "change it there, or convert with --scale" if theirs else "change it there"
+        raise UsageError(f"{visible(assignment, 80)} is worth {worth}: {advice}.")
+    return theirs / ours if ours else 1.0
+
+
+# The gradebook
+
+
+class Gradebook:
+    """Writes `grades.csv` row by row: one per student, in the order in which they are added."""
+
+    def __init__(
+        self, stream: TextIO, items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
+    ) -> None:
+        """Write the head: `COLUMNS`, one column per item, then `more`: from a student to the text of the cell."""
+        self._items, self._more = items, dict(more or {})
+        self._writer = csv.writer(stream, lineterminator="\n")
+        self._writer.writerow([name_cell(name) for name in (*COLUMNS, *items, *self._more)])
+
+    def add(self, report: Report) -> None:
+        """Write a student's row; a cell is empty where the grader failed.
+
+        Raises GraderFault if the report holds an item that no column shows: the sum would hide it.
+        """
+        results = {result.item: result.points for result in report.items}
+        if unknown := [item for item in results if item not in self._items]:
+            raise GraderFault(
+                f"The report of {visible(report.student, 80)} holds the item {visible(unknown[0], 80)}, "
+                "which the assignment lacks: it was graded with another version. Grade again with --fresh."
+            )
+        total = [points_cell(report.points), number(report.max_points), report.status]
+        self._write(report.student, [*total, *(points_cell(results.get(item)) for item in self._items)])
+
+    def add_absent(self, student: str, status: str) -> None:
+        """Write the row of somebody without a report: no points, and not even what there was to earn."""
+        self._write(student, ["", "", status, *[""] * len(self._items)])
+
+    def _write(self, student: str, cells: Sequence[str]) -> None:
+        more = (name_cell(text(student)) for text in self._more.values())
+        self._writer.writerow([name_cell(student), *cells, *more])
+
+
+def to_csv(
+    reports: Iterable[Report], items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
+) -> str:
+    """`grades.csv`, its rows sorted by student; `more` are columns at its end."""
+    stream = io.StringIO()
+    gradebook = Gradebook(stream, items, more)
+    for report in sorted(reports, key=lambda report: report.student):
+        gradebook.add(report)
+    return stream.getvalue()
 
 
 def final_columns(finals: Mapping[str, Final]) -> dict[str, Callable[[str], str]]:
@@ -56,22 +189,163 @@ def final_columns(finals: Mapping[str, Final]) -> dict[str, Callable[[str], str]
     }
 
 
-def _write_final(out: Path, report: Report, final: Final | None) -> None:
-    stem = file_stem(report.student)
-    data = to_json(report)
-    if final is not None:
-        data |= _described(final)
-    _write_if_new(out / "reports" / f"{stem}.json", json_bytes(data))
-    page = out / "feedback" / f"{stem}.html"
-    with contextlib.suppress(FileNotFoundError):
-        text = with_standing(page.read_bytes().decode(), "")  # it was of other grades
-        _write_if_new(page, with_final(text, final))
+def points_cell(points: float | None) -> str:
+    """Points as the gradebook spells them; nothing where the grader failed."""
+    return "" if points is None else number(points)
 
 
-def _described(final: Final) -> dict[str, Any]:
-    """What reports and adjustments.json say of it."""
-    listed = [asdict(one) for one in final.adjustments]
-    return {"final": final.points, "final_max": final.most, "adjustments": listed}
+def name_cell(text: str) -> str:
+    """Text as a cell that a spreadsheet takes for text; line breaks stay, for the csv module to quote."""
+    return visible(harmless(text), newlines=True)
+
+
+# No grade changes in silence
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What a gradebook says of a student, as its cells spell it; `most` is what the final grade is out of."""
+
+    points: str
+    final: str
+    status: str
+    most: str
+
+    @property
+    def text(self) -> str:
+        """The final grade, or why there is none."""
+        return self.final or (self.status if self.status != "graded" else "none")
+
+
+GONE = Grade("", "", "gone", "")
+
+
+@dataclass(frozen=True)
+class GradeChange:
+    """A student whose grade is another one; `asked` where that is because something else was handed in."""
+
+    student: str
+    before: Grade
+    after: Grade
+    asked: bool
+
+    @property
+    def text(self) -> str:
+        """`ada 83 → 82`: the final grade, and where that stays what it is out of, or the points."""
+        before, after, what = self.before.text, self.after.text, ""
+        if before == after and self.before.most != self.after.most:
+            before, after = (f"{grade.text} of {grade.most}" for grade in (self.before, self.after))
+        elif before == after:
+            before, after, what = self.before.points or "none", self.after.points or "none", "points "
+        return f"{visible(self.student, 40)} {what}{before} → {after}"
+
+
+def stored_grades(out: Path) -> dict[str, Grade]:
+    """The grades in a folder's `grades.csv`, by name as it spells it; nobody's where it holds none."""
+    path, grades = out / "grades.csv", {}
+    try:
+        table = table_of(path.read_bytes(), path)
+        for cells in table.rows:
+            row = dict(zip(table.header, cells, strict=True))
+            final, most = row.get("final", row["points"]), row.get("final_max", row["max_points"])
+            status = row["status"].replace("_", " ")
+            grades[row["student"]] = Grade(_spelled(row["points"]), _spelled(final), status, _spelled(most))
+    except (FileNotFoundError, UsageError, KeyError, ValueError):
+        return {}
+    return grades
+
+
+def _spelled(cell: str) -> str:
+    """Points as `number` spells them, whatever a spreadsheet made of the cell."""
+    with contextlib.suppress(ValueError):
+        return number(float(cell.replace(",", ".")))
+    return cell
+
+
+def is_graded(out: Path) -> bool:
+    """Whether a run has ended in the folder `out`."""
+    return any((out / name).is_file() for name in ("grades.csv", "run.json"))
+
+
+def grade_changes(out: Path, reports: Iterable[Report], rules: Rules | None, of_old: Rules | None) -> list[GradeChange]:
+    """Whose grade in the folder `out` differs from these reports by the rules; a row that goes is a change, too.
+
+    A new hand-in of the same account may change its own grade, for that is what it was graded for: it is `asked`,
+    unless the rules, as they are now, give the old hand-in another grade than it had.
+
+    of_old   the same rules, with the times of the hand-ins that lie there
+    """
+    if not is_graded(out):
+        return []
+    left = stored_grades(out)
+    changes = []
+    for report in reports:
+        now = _grade(report, rules)
+        before = left.pop(name_cell(report.student), None)
+        if before == now:
+            continue
+        stored = read_report(out / "reports" / f"{file_stem(report.student)}.json")
+        if before is None and stored is not None:
+            before = _grade(stored, None)
+        if before is not None and before != now and before.text != NOT_GRADED:
+            asked = (
+                stored is not None
+                and now.text != NOT_GRADED
+                and stored.identity in ("", report.identity)
+                and stored.submission.sha256 != report.submission.sha256
+                and _grade(stored, of_old) == before
+            )
+            changes.append(GradeChange(report.student, before, now, asked))
+    return changes + [GradeChange(name, before, GONE, asked=False) for name, before in left.items()]
+
+
+def _grade(report: Report, rules: Rules | None) -> Grade:
+    final = final_of(report, rules) if rules else None
+    last, most = (report.points, report.max_points) if final is None else (final.points, final.most)
+    return Grade(points_cell(report.points), points_cell(last), report.status.replace("_", " "), number(most))
+
+
+def refuse_another(out: Path, assignment: str) -> None:
+    """Raise UsageError where a folder holds the grades of another assignment."""
+    reports = map(read_report, sorted((out / "reports").glob("*.json")))
+    held = next((report.assignment for report in reports if report is not None), assignment)
+    if held != assignment:
+        fact = f"{out} holds grades of {visible(held, 80)!r}, not of {assignment!r}"
+        raise UsageError(f"{fact}: a folder belongs to one assignment. Give another --out.")
+
+
+# Final grades
+
+
+def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
+    """Write what the rules make of the reports: gradebook, reports, pages, adjustments.json; the finals by student.
+
+    Without rules, all is as it was before an earlier run had some.
+    """
+    rules = rules.kept() if rules else None
+    finals = {report.student: final_of(report, rules) for report in reports} if rules else {}
+    described = {
+        student: {"final": final.points, "final_max": final.most, "adjustments": [*map(asdict, final.adjustments)]}
+        for student, final in sorted(finals.items())
+    }
+    for name, data in rules.given.items() if rules else ():
+        _write_if_new(out / name, data)
+    for report in reports:
+        stem = file_stem(report.student)
+        data = json_bytes(to_json(report) | described.get(report.student, {}))
+        _write_if_new(out / "reports" / f"{stem}.json", data)
+        with contextlib.suppress(FileNotFoundError):
+            page = (out / "feedback" / f"{stem}.html").read_bytes().decode()
+            page = with_standing(page, "")  # it was of other grades
+            _write_if_new(out / "feedback" / f"{stem}.html", with_final(page, finals.get(report.student)))
+    items = [item.id for item in assignment.items]
+    _write_if_new(out / "grades.csv", to_csv(reports, items, final_columns(finals) if rules else None))
+    if rules:
+        content = {"schema": 1, "assignment": assignment.name, "students": described}
+        _write_if_new(out / ADJUSTMENTS, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
+    else:
+        (out / ADJUSTMENTS).unlink(missing_ok=True)
+    return finals
 
 
 def _write_if_new(path: Path, content: str | bytes) -> None:
@@ -88,12 +362,61 @@ def with_final(page: str, final: Final | None) -> str:
     None takes away what an earlier run wrote there.
     """
     if final is None or not final.adjustments:
-        return with_section(page, BEGIN, Markup(), END, TOTAL)
-    points = "No grade" if final.points is None else number(final.points)
-    most = "after the rules of the course"
+        return _with_section(page, FINAL_GRADE, Markup(), TOTAL)
+    points, most = "No grade", "after the rules of the course"
     if final.points is not None:
         extra = ", with extra credit" if final.points > final.most else ""
-        most = f"of {number(final.most)} points, the final grade{extra}"
-    rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(one.reason)) for one in final.adjustments)
+        points, most = number(final.points), f"of {number(final.most)} points, the final grade{extra}"
+    rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(change.reason)) for change in final.adjustments)
     section = Markup('<div class="final">\n<p><strong>{}</strong> {}</p>\n<ul>\n{}</ul>\n</div>')
-    return with_section(page, BEGIN, section.format(points, most, rows), END, TOTAL)
+    return _with_section(page, FINAL_GRADE, section.format(points, most, rows), TOTAL)
+
+
+def _with_section(page: str, name: str, content: Markup, before: str) -> str:
+    """The page with `content`, between two comments that find it again, above the first `before`; "" takes it away."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    page = re.sub(f"{begin}.*?{end}\n", "", page, count=1, flags=re.DOTALL)
+    return page.replace(before, f"{begin}{content}{end}\n{before}", 1) if content else page
+
+
+# Where students stand in the class, where staff ask for it
+
+
+def standing(points: float, everybody: Iterable[float]) -> str:
+    """The median and how many have fewer points; "" in a class so small that it would tell of single students."""
+    grades = sorted(everybody)
+    if len(grades) < SMALLEST_CLASS:
+        return ""
+    share = f"{100 * sum(grade < points for grade in grades) / len(grades):.0f} %"
+    return (
+        f"The median of the class is {number(statistics.median(grades))}; {share} of {len(grades)} have fewer points."
+    )
+
+
+def with_standing(page: str, text: str) -> str:
+    """A feedback page that tells this in its head, instead of what it told there before; "" takes it away."""
+    line = Markup('<p class="standing">{}</p>').format(text) if text else Markup()
+    return _with_section(page, STANDING, line, "</header>\n")
+
+
+def tells_of_class(out: Path) -> bool:
+    """Whether some page says where its student stands; no page tells where there is none."""
+    return any(f"<!-- {STANDING} -->".encode() in path.read_bytes() for path in (out / "feedback").glob("*.html"))
+
+
+def write_standings(out: Path, reports: Iterable[Report], *, tell: bool = True) -> int:
+    """Put it on every page of a folder of grades, or take it away; how many tell it now.
+
+    Points are final grades where rules made some.
+    """
+    points = {report.student: report.points for report in reports}
+    graded = [earned for earned in points.values() if earned is not None]
+    written = 0
+    for student, earned in points.items():
+        path = out / "feedback" / f"{file_stem(student)}.html"
+        page = path.read_bytes().decode()
+        text = standing(earned, graded) if tell and earned is not None else ""
+        if (changed := with_standing(page, text)) != page:
+            write_atomically(path, changed)
+        written += bool(text)
+    return written

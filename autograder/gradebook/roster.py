@@ -1,16 +1,19 @@
-"""Who is in the course: a CSV file that says which student stands behind a platform's ids, logins and addresses."""
+"""Read who is in the course, and find students in the tables of other platforms by names, ids, logins and addresses."""
 
 from __future__ import annotations
 
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import read_table
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import INVISIBLE, visible
 
 # Headings as the platforms write them, in small letters and with spaces for underscores and points.
@@ -22,6 +25,8 @@ IDENTITIES = (
     "email address", "e-mail", "mail", "github", "github username", "github id",
 )  # fmt: skip
 CIRCLED = re.compile("[\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]")
+
+AnyStudent = TypeVar("AnyStudent", bound=Report | Candidate)
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,28 @@ class Roster:
 
     def person(self, *names: str) -> Person | None:
         """Whoever is meant by the first of `names` that means somebody; None where nobody, or two, are meant."""
-        found = match(names, self._known)
-        return None if found is None else self.people[found]
+        position = match(names, self._positions)
+        return None if position is None else self.people[position]
 
     @functools.cached_property
-    def _known(self) -> dict[str, int | None]:
+    def _positions(self) -> dict[str, int | None]:
         return index(person.keys for person in self.people)
 
 
+@dataclass(frozen=True)
+class Matches(Generic[AnyStudent]):
+    """Which report belongs to which row of a table.
+
+    rows      position of a row → the report of its student
+    unknown   students with a report whom the table does not hold, or not clearly
+    """
+
+    rows: Mapping[int, AnyStudent]
+    unknown: tuple[str, ...]
+
+
 def read_roster(path: Path) -> Roster:
-    """The roster at `path`. Raises UsageError where no column holds names, or a student stands in it twice."""
+    """Read a roster. Raises UsageError where no column holds names, or a student stands in it twice."""
     table = read_table(path)
     headings = [plain_heading(cell) for cell in table.header]
     people: dict[str, Person] = {}
@@ -68,15 +85,15 @@ def read_roster(path: Path) -> Roster:
 
 def person_of(cells: Mapping[str, str]) -> Person:
     """Whom a row of some table is about, by the headings that platforms write."""
-    first, last = (_cell(cells, headings) for headings in (FIRST_NAMES, LAST_NAMES))
-    student = _cell(cells, NAMES) or " ".join(part for part in (first, last) if part)
+
+    def cell(*headings: str) -> str:
+        return next((cells[heading].strip() for heading in headings if cells.get(heading, "").strip()), "")
+
+    first, last = cell(*FIRST_NAMES), cell(*LAST_NAMES)
+    student = cell(*NAMES) or f"{first} {last}".strip()
     names = {student, f"{first} {last}", f"{last}, {first}"} if first and last else {student}
-    identities = {cell for heading, cell in cells.items() if heading in IDENTITIES}
-    return Person(unicodedata.normalize("NFC", student), _cell(cells, ("group", "team")), keys_of(names | identities))
-
-
-def _cell(cells: Mapping[str, str], headings: Iterable[str]) -> str:
-    return next((cells[heading].strip() for heading in headings if cells.get(heading, "").strip()), "")
+    identities = {text for heading, text in cells.items() if heading in IDENTITIES}
+    return Person(unicodedata.normalize("NFC", student), cell("group", "team"), keys_of(names | identities))
 
 
 def plain_heading(cell: str) -> str:
@@ -90,7 +107,7 @@ def plain_heading(cell: str) -> str:
 def key(name: str) -> str:
     """`name` without what two ways of writing it may differ in: case, spacing, invisible marks, forms of letters."""
     folded = unicodedata.normalize("NFKC", name).casefold()
-    shown = "".join(one for one in folded if one.isspace() or unicodedata.category(one) not in INVISIBLE)
+    shown = "".join(letter for letter in folded if letter.isspace() or unicodedata.category(letter) not in INVISIBLE)
     return " ".join(shown.split())
 
 
@@ -98,14 +115,11 @@ def keys_of(names: Iterable[str]) -> frozenset[str]:
     """The keys by which somebody with these names and ids is found; `Diaz, Ana` is also `Ana Diaz` and `diazana`."""
     keys = set()
     for name in names:
+        keys |= {key(name), key(name.lstrip("'"))}
         last, comma, first = name.partition(",")
-        keys |= {key(name), key(name.lstrip("'")), *([key(f"{first} {last}"), _run_together(name)] if comma else [])}
+        if comma:  # run together as Canvas writes it into file names
+            keys |= {key(f"{first} {last}"), "".join(filter(is_word, key(name)))}
     return frozenset(keys - {""})
-
-
-def _run_together(name: str) -> str:
-    """A sortable name as Canvas writes it into file names."""
-    return "".join(filter(is_word, key(name)))
 
 
 def is_word(character: str) -> bool:
@@ -116,16 +130,16 @@ def is_word(character: str) -> bool:
 
 def index(people: Iterable[frozenset[str]]) -> dict[str, int | None]:
     """Key → position of the one it stands for; None where it stands for several."""
-    found: dict[str, int | None] = {}
+    positions: dict[str, int | None] = {}
     for position, keys in enumerate(people):
-        for one in keys:
-            found[one] = None if one in found else position
-    return found
+        for text in keys:
+            positions[text] = None if text in positions else position
+    return positions
 
 
-def match(names: Iterable[str], found: Mapping[str, int | None]) -> int | None:
+def match(names: Iterable[str], positions: Mapping[str, int | None]) -> int | None:
     """The position that the first of `names` with a meaning stands for; None where that is nobody, or several."""
-    return next((found[key(name)] for name in names if key(name) in found), None)
+    return next((positions[key(name)] for name in names if key(name) in positions), None)
 
 
 def alternatives(student: str, identity: str) -> list[str]:
@@ -135,3 +149,43 @@ def alternatives(student: str, identity: str) -> list[str]:
     """
     number = identity.rpartition(":")[2]
     return [number, student, student.removesuffix(f"_{number}")] if number else [student]
+
+
+def find_rows(
+    reports: Iterable[AnyStudent],
+    keys: Iterable[frozenset[str]],
+    roster: Roster | None = None,
+    ids: Sequence[str] = (),
+) -> Matches[AnyStudent]:
+    """Which of the rows, each known by its `keys`, belongs to which report; of two for one row, both are unknown.
+
+    ids   of the rows, as reports of this platform have them: of such a report the id decides, or else the roster, and
+          never a name; of any other report the roster decides before the name
+    """
+    by_key, by_id = index(keys), {identity: position for position, identity in enumerate(ids)}
+    platforms = {identity.partition(":")[0] for identity in ids}
+    claims: dict[int, list[AnyStudent]] = {}
+    unknown = []
+    for report in reports:
+        names = alternatives(report.student, report.identity)
+        if report.identity.partition(":")[0] in platforms:
+            names = names[:1]
+        person = roster.person(*names) if roster else None
+        position = by_id.get(report.identity)
+        if position is None and person is not None:
+            rows = {by_key[text] for text in person.keys if text in by_key}
+            position = rows.pop() if len(rows) == 1 else None
+        if position is None:
+            position = match(names[":" in report.identity :], by_key)  # a number means something on its platform alone
+        if position is None:
+            unknown.append(report.student)
+        else:
+            claims.setdefault(position, []).append(report)
+    unknown += [report.student for claim in claims.values() if len(claim) > 1 for report in claim]
+    return Matches({at: claim[0] for at, claim in claims.items() if len(claim) == 1}, tuple(sorted(unknown)))
+
+
+def named(students: Sequence[str]) -> str:
+    """Some names, as a sentence shows them."""
+    more = f" and {len(students) - 10} more" if len(students) > 10 else ""
+    return ", ".join(visible(student, 80) for student in students[:10]) + more

@@ -17,10 +17,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from autograder.gradebook.class_statistics import Summary, Tally, stands_out
+from autograder.gradebook.class_statistics import (
+    MOST_NAMED,
+    SMALLEST_CLASS,
+    MistakeSummary,
+    Summary,
+    Tally,
+    Who,
+    stands_out,
+)
 from autograder.gradebook.final_grades import Final
-from autograder.gradebook.item_statistics import SMALLEST_CLASS
-from autograder.gradebook.mistake_statistics import MOST_NAMED, MistakeSummary, Who
 from autograder.pages.html import page_template, script_and_policy
 from autograder.vocabulary.report import VERDICT_WORDS, VERDICTS, Report, Verdict
 from autograder.vocabulary.text import STRICT, number, visible

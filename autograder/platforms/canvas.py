@@ -15,16 +15,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.gradebook.class_reports import common_maximum, find_rows, scale_factor
-from autograder.gradebook.gradebook import harmless
-from autograder.gradebook.roster import Roster, is_word, keys_of
+from autograder.gradebook.grades_folder import common_maximum, scale_factor
+from autograder.gradebook.roster import Roster, find_rows, is_word, keys_of
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, of_loose_files
 from autograder.submissions.names import suffix_of
 from autograder.submissions.submission import CAPS, shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.text import number, visible
+from autograder.vocabulary.text import harmless, number, visible
 
 POINTS_POSSIBLE = "    Points Possible"
 MAX_INFO_COLUMNS = 9

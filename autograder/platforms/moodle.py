@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.handout.release import zip_bytes
-from autograder.gradebook.class_reports import common_maximum, find_rows
-from autograder.gradebook.gradebook import harmless
-from autograder.gradebook.roster import Roster, keys_of, plain_heading
+from autograder.gradebook.grades_folder import common_maximum
+from autograder.gradebook.roster import Roster, find_rows, keys_of, plain_heading
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, claimed_by_two, is_folder, of_loose_files
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Table, file_stem
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.text import number, visible
+from autograder.vocabulary.text import harmless, number, visible
 
 NAMED_BY = ("full name", "username", "id number", "email address")
 YES = frozenset("yes ja oui sí sì si sim да tak ano igen はい 是 예 evet ναι כן نعم da taip jah kyllä áno".split())  # noqa: SIM905 (words)

@@ -6,8 +6,7 @@ import io
 import json
 from collections.abc import Sequence
 
-from autograder.gradebook.class_reports import FinalReport
-from autograder.gradebook.gradebook import Gradebook
+from autograder.gradebook.grades_folder import FinalReport, Gradebook
 from autograder.gradebook.roster import Roster, alternatives
 from autograder.vocabulary.report import Report, to_json
 

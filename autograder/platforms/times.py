@@ -13,8 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograder.gradebook.class_reports import find_rows
-from autograder.gradebook.roster import Roster, keys_of, person_of, plain_heading
+from autograder.gradebook.roster import Roster, find_rows, keys_of, person_of, plain_heading
 from autograder.grading.items import Assignment
 from autograder.platforms import moodle
 from autograder.platforms.dates_in_words import moments

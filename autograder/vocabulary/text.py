@@ -9,6 +9,11 @@ from collections.abc import Iterable
 # Control, format (bidi overrides, zero-width characters), lone surrogates, line and paragraph separators:
 # what can reorder a line, move a cursor, or stand where nobody sees it.
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# What makes a spreadsheet read a cell as a formula. Compatibility forms (＝ ﹢ ⁻ …) are folded into these
+# before the test; the true minus sign is no compatibility form, so it is named.
+FORMULA_STARTS = frozenset("=+-@\N{MINUS SIGN}")
+# Where a spreadsheet may begin a cell: one that splits at another sign than ours takes our quotes for text.
+SEPARATOR = re.compile(r"([,;\t\r\n])")
 STRICT = ("landlock", "seccomp")  # layers of isolation without which it is below strict
 PLURAL = re.compile(r"(?:the )?(?:[\w'-]+ )?[\w-]+(?<![su])s(?= |$)")  # "the weights", "rewards"; no "loss", "status"
 PREPOSITION = re.compile(r" (?:with|of|to|in|for|after|before|returned|that)\b.*")
@@ -64,3 +69,28 @@ def counted(count: int, what: str) -> str:
 def number(value: float) -> str:
     """Round to two decimals, without needless zeros: `83.5`, `100`, `4`."""
     return f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
+
+
+# Cells that a spreadsheet takes for text
+
+
+def harmless(cell: str) -> str:
+    """Text with a `'` before whatever a spreadsheet would run, wherever it splits cells; `as_written` takes it out."""
+    return "".join(f"'{part}" if _is_formula(part.lstrip("'")) else part for part in SEPARATOR.split(cell))
+
+
+def as_written(cell: str) -> str:
+    """What `harmless` was given."""
+    parts = SEPARATOR.split(cell)
+    return "".join(part[1:] if part[:1] == "'" and _is_formula(part.lstrip("'")) else part for part in parts)
+
+
+def reads_as_formula(text: str) -> bool:
+    """Whether some spreadsheet would take `text`, or a part of it as a cell of its own, for a formula."""
+    return any(map(_is_formula, SEPARATOR.split(text)))
+
+
+def _is_formula(part: str) -> bool:
+    """Whether it begins as a formula does, after whatever a spreadsheet may drop before it looks for one."""
+    shown = (letter for letter in part if not letter.isspace() and unicodedata.category(letter) not in INVISIBLE)
+    return unicodedata.normalize("NFKC", next(shown, ""))[:1] in FORMULA_STARTS

@@ -13,8 +13,8 @@ from places import KIT
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.course.batch import grade_all
 from autograder.course.dashboard import answers_of, background, rewrite_class_page
-from autograder.gradebook.class_reports import stored_reports
 from autograder.gradebook.final_grades import Adjustment, Final
+from autograder.gradebook.grades_folder import stored_reports
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader

@@ -27,8 +27,8 @@ from autograder.course.serving.desk import Desk
 from autograder.course.serving.gate import MAX_BODY
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
-from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.overrides import JOURNAL, Decisions, line_of
+from autograder.gradebook.decisions import JOURNAL, Decisions, line_of
+from autograder.gradebook.grades_folder import read_grades
 from autograder.grading.assignments import find_assignment
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.errors import UsageError

@@ -32,7 +32,7 @@ import numpy as np
 import safetensors.numpy
 from mutations import ODD_TEXTS, spoilt_bytes, spoilt_text, spoilt_value
 
-from autograder.gradebook.overrides import decisions_of
+from autograder.gradebook.decisions import decisions_of
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
 from autograder.grading.assignments import find_assignment

@@ -10,10 +10,18 @@ from dataclasses import replace
 import places
 import pytest
 
-from autograder.gradebook.class_statistics import NOT_IMPORTED, UNTOUCHED, Tally, stands_out, summary
+from autograder.gradebook.class_statistics import (
+    MOST_SHARED,
+    NOT_IMPORTED,
+    OTHER,
+    UNSEEN,
+    UNTOUCHED,
+    Tally,
+    ran,
+    stands_out,
+    summary,
+)
 from autograder.gradebook.final_grades import Adjustment, Final
-from autograder.gradebook.item_statistics import OTHER, UNSEEN, ran
-from autograder.gradebook.mistake_statistics import MOST_ANSWERS, MOST_SHARED
 from autograder.vocabulary.report import (
     NOT_REACHED,
     CaseResult,
@@ -308,14 +316,6 @@ def test_an_answer_of_one_student_or_with_a_name_is_no_group() -> None:
     for student in ("ada", "bob"):
         tally.add(report(student, [item("a", 0.0, mistakes=("sign",))]), answers={"a": "11"})
     assert tally.summary().shared == ()
-
-
-def test_answers_are_forgotten_before_they_grow_with_the_class_and_common_ones_stay() -> None:
-    tally = Tally()
-    for place in range(3 * MOST_ANSWERS):
-        given = {"a": "common" if place % 10 == 0 else f"own {place}"}
-        tally.add(report(f"s{place:06}", [item("a", 0.0)]), answers=given)
-    assert [(one.answer, one.count) for one in tally.summary().shared] == [("common", 3 * MOST_ANSWERS // 10)]
 
 
 def test_of_many_groups_the_costliest_are_told() -> None:

@@ -17,12 +17,17 @@ from toy_kit import autograder
 
 from autograder.cli.gradebook import apply_rules
 from autograder.course.overview import maximum_of, read_course
-from autograder.gradebook.class_reports import common_maximum, read_grades, stored_reports
+from autograder.gradebook.decisions import JOURNAL, Override, decisions_of
 from autograder.gradebook.final_grades import Final, final_of
-from autograder.gradebook.grades_folder import BEGIN, with_final, write_finals
-from autograder.gradebook.overrides import JOURNAL, Override, decisions_of
-from autograder.gradebook.policy import Late, Policy, read_policy
-from autograder.gradebook.rules import Rules, read_rules
+from autograder.gradebook.grades_folder import (
+    FINAL_GRADE,
+    common_maximum,
+    read_grades,
+    stored_reports,
+    with_final,
+    write_finals,
+)
+from autograder.gradebook.rules import Late, Policy, Rules, read_policy, read_rules
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
 from autograder.pages.student_page import feedback_page
@@ -422,15 +427,6 @@ def test_the_maximum_with_questions_stands_wherever_a_final_grade_does(out: Path
     assert (maximum_of(course), course[0].figures.max_points) == (25, 25)
 
 
-def test_grades_whose_maximum_an_earlier_kit_did_not_store_are_out_of_the_items(out: Path) -> None:
-    write_finals(out, stored_reports(out), THREE, Rules(overrides=[changed("b", 6)]))
-    for path in (out / "reports").glob("*.json"):
-        stored = json.loads(path.read_text())
-        del stored["final_max"]
-        path.write_text(json.dumps(stored))
-    assert {one.max_points for one in read_grades(out)} == {20}
-
-
 def test_a_whole_grade_may_reach_what_questions_add_and_no_more(tmp_path: Path) -> None:
     chosen = find_assignment(KIT, "policy_gradient")
     rows = "student,item,points,comment\nada,question-spread,4,good\nada,,{},as agreed\n"
@@ -447,10 +443,10 @@ def test_a_whole_grade_may_reach_what_questions_add_and_no_more(tmp_path: Path) 
 
 
 def test_a_page_is_given_its_final_grade_once_and_a_student_cannot_stand_in_for_it() -> None:
-    page = feedback_page(of_three(f"<main>\n{BEGIN}"))
+    page = feedback_page(of_three(f"<main>\n<!-- {FINAL_GRADE} -->"))
     final = final_of(of_three(), Rules(overrides=[changed("", 1, "why")]))
     once = with_final(page, final)
-    assert once.count(BEGIN) == 1
+    assert once.count(f"<!-- {FINAL_GRADE} -->") == 1
     assert with_final(once, final) == once
     assert with_final(once, Final(20.0, (), 20)) == page
 

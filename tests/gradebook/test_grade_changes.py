@@ -9,13 +9,10 @@ from pathlib import Path
 import pytest
 from sample_reports import item, report
 
+from autograder.gradebook.decisions import Override
 from autograder.gradebook.final_grades import Final
-from autograder.gradebook.grade_changes import grade_changes, refuse_another, stored_grades
-from autograder.gradebook.gradebook import to_csv
-from autograder.gradebook.grades_folder import final_columns
-from autograder.gradebook.overrides import Override
-from autograder.gradebook.policy import Policy
-from autograder.gradebook.rules import Rules
+from autograder.gradebook.grades_folder import final_columns, grade_changes, refuse_another, stored_grades, to_csv
+from autograder.gradebook.rules import Policy, Rules
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report, SubmissionInfo, to_bytes

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.gradebook.class_statistics import summary
-from autograder.gradebook.gradebook import as_written, harmless, reads_as_formula, to_csv
+from autograder.gradebook.grades_folder import to_csv
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo, Verdict
-from autograder.vocabulary.text import INVISIBLE
+from autograder.vocabulary.text import INVISIBLE, as_written, harmless, reads_as_formula
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 SPREADSHEET_SKIPS = " \t\r\n\u00a0\ufeff\u200b\u3000'"

@@ -15,11 +15,11 @@ import pytest
 from places import KIT
 from sample_reports import report
 
-from autograder.gradebook.class_reports import read_grades
+from autograder.gradebook.decisions import decisions_of
 from autograder.gradebook.final_grades import Adjustment
-from autograder.gradebook.overrides import decisions_of
-from autograder.gradebook.policy import read_policy
+from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import read_roster
+from autograder.gradebook.rules import read_policy
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import read_details

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from places import KIT
 from sample_reports import THREE, WORTH, of_three, write_report
 
-from autograder.gradebook.class_reports import stored_reports
+from autograder.gradebook.decisions import Override
 from autograder.gradebook.final_grades import Final, final_of
-from autograder.gradebook.grades_folder import write_finals
-from autograder.gradebook.overrides import Override
-from autograder.gradebook.policy import EVERYBODY, LEAVES, Late, Policy, read_policy
-from autograder.gradebook.rules import Rules, read_rules
+from autograder.gradebook.grades_folder import stored_reports, write_finals
+from autograder.gradebook.rules import EVERYBODY, LEAVES, Late, Policy, Rules, read_policy, read_rules
 from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
@@ -59,15 +57,16 @@ def test_an_item_changed_for_all_comes_first(
     assert (found.points, found.most, found.reasons) == (points, most, reasons)
 
 
-def test_an_override_counts_on_what_an_item_is_worth_for_all(tmp_path: Path) -> None:
+def test_override_counts_on_what_the_policy_makes_items_worth(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text("[items.b]\npoints = 3\n")
-    (tmp_path / "overrides.csv").write_text("student,item,points,comment\nada,b,3,seen\n")
-    rules = read_rules(tmp_path, THREE, None, (), None)
+    given = tmp_path / "given.csv"
+    given.write_text("student,item,points,comment\nada,b,3,seen\n")
+    rules = read_rules(tmp_path, THREE, None, [given], None)
     assert rules is not None
     assert final_of(of_three(b=0), rules).points == 17
-    (tmp_path / "overrides.csv").write_text("student,item,points,comment\nada,b,6,seen\n")
+    given.write_text("student,item,points,comment\nada,b,6,seen\n")
     with pytest.raises(UsageError, match="line 2: 6 points, but b has 3"):
-        read_rules(tmp_path, THREE, None, (), None)
+        read_rules(tmp_path, THREE, None, [given], None)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from sample_reports import item, not_graded, report, write_grades
 
-from autograder.gradebook.class_reports import read_grades
-from autograder.gradebook.standing import BEGIN, standing, with_standing, write_standings
+from autograder.gradebook.grades_folder import STANDING, read_grades, standing, with_standing, write_standings
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import Report
+
+BEGIN = f"<!-- {STANDING} -->"
 
 
 def a_class(folder: Path, *reports: Report) -> Path:

@@ -21,17 +21,16 @@ from golden import RENEW, difference
 from golden_exports import COLUMN, FOLDER, exports, sample_class
 from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 
-from autograder.gradebook.class_reports import read_grades
 from autograder.gradebook.final_grades import Adjustment
-from autograder.gradebook.gradebook import harmless as text_cell
-from autograder.gradebook.gradebook import reads_as_formula
+from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import canvas, moodle, plain, prairielearn
 from autograder.platforms.gradescope import results as gradescope
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import CaseResult
-from autograder.vocabulary.text import INVISIBLE
+from autograder.vocabulary.text import INVISIBLE, reads_as_formula
+from autograder.vocabulary.text import harmless as text_cell
 
 
 def in_short(golden: str, now: str) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from sample_reports import item, not_graded, report
 
-from autograder.gradebook.class_reports import FinalReport
 from autograder.gradebook.final_grades import Final
+from autograder.gradebook.grades_folder import FinalReport
 from autograder.platforms.moodle import feedback_zip, moodle_csv
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Table, file_stem, read_table, table_of

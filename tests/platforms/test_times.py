@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.gradebook.hand_in_times import keep_seen, times_of
-from autograder.gradebook.hand_in_times import read_times as kept_times
+from autograder.gradebook.rules import keep_seen, times_of
+from autograder.gradebook.rules import read_times as kept_times
 from autograder.grading.assignments import find_assignment
 from autograder.platforms.dates_in_words import moments
 from autograder.platforms.layouts import gathered

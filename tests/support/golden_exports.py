@@ -12,7 +12,7 @@ from typing import Any
 
 from places import DOWNLOADS, GOLDEN
 
-from autograder.gradebook.class_reports import read_grades
+from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.pages.student_page import feedback_page
 from autograder.platforms import canvas, moodle, plain, prairielearn

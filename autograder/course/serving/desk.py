@@ -17,9 +17,9 @@ from pathlib import Path
 from autograder.authoring.handout.notebook import read_extras
 from autograder.course.dashboard import settle
 from autograder.course.serving.answers import Answer
-from autograder.gradebook.class_reports import stored_reports
-from autograder.gradebook.final_grades import final_of, most_of
-from autograder.gradebook.overrides import JOURNAL, LIVE, decisions_of, line_of
+from autograder.gradebook.decisions import JOURNAL, LIVE, decisions_of, line_of
+from autograder.gradebook.final_grades import final_of
+from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
@@ -124,7 +124,7 @@ class Desk:
         stem, history = file_stem(report.student), self.history()
         items = [Choice(item.item, item.points, item.max_points) for item in report.items]
         asked = [Choice(one.id, None, one.points) for one in self.questions]
-        whole = Choice("", report.points, most_of(report, self._rules()))
+        whole = Choice("", report.points, final_of(report, self._rules()).most)
         return [replace(one, history=history.get((stem, one.item), ())) for one in (*items, *asked, whole)]
 
     def is_grading(self) -> bool:
@@ -209,9 +209,9 @@ def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
 
     "" where there is nothing to ask. The first points for an answer in words change nothing that was there.
     """
-    was, now, whole = _points(report, before), _points(report, after), most_of(report, after)
+    was, now, whole = _points(report, before), _points(report, after), final_of(report, after).most
     most = {each.item: each.max_points for each in report.items} | before.questions | after.questions | {"": whole}
-    if (before_it := most_of(report, before)) != whole:
+    if (before_it := final_of(report, before).most) != whole:
         return f"Every grade is then out of {number(whole)}, not {number(before_it)}. Save again if you mean it."
     changes = {name: (was.get(name), now.get(name) or 0.0) for name in dict.fromkeys((item, ""))}
     moved = {name: 0.0 if had is None else abs(has - had) for name, (had, has) in changes.items()}

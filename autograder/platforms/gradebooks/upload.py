@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.gradebook.class_reports import common_maximum, find_rows, scale_factor
-from autograder.gradebook.gradebook import reads_as_formula
-from autograder.gradebook.roster import Roster, keys_of, plain_heading
+from autograder.gradebook.grades_folder import common_maximum, scale_factor
+from autograder.gradebook.roster import Roster, find_rows, keys_of, plain_heading
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.text import number, visible
+from autograder.vocabulary.text import number, reads_as_formula, visible
 
 
 @dataclass(frozen=True)

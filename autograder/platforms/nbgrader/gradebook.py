@@ -29,7 +29,7 @@ from autograder.authoring.handout.notebook import (
     words_in,
 )
 from autograder.authoring.handout.release import notebook_of
-from autograder.gradebook.class_reports import stored_reports
+from autograder.gradebook.grades_folder import stored_reports
 from autograder.grading.items import Assignment
 from autograder.platforms.nbgrader.collected import TIMESTAMP
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, written_in

@@ -1,4 +1,4 @@
-"""What staff decided on single grades: a journal in the folder of grades, to which rows are only added.
+"""Read and keep what staff decided on single grades: a journal in the folder of grades, to which rows are only added.
 
     decisions.csv    when,who,student,item,points,comment
 
@@ -10,7 +10,6 @@ is written: a grade by half a file would be worse than none.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import getpass
 import re
@@ -19,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.handout.notebook import read_extras
-from autograder.gradebook.gradebook import as_written, harmless
 from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Row, alone, file_stem, read_rows, rows_in, table_of, write_atomically
-from autograder.vocabulary.text import visible
+from autograder.vocabulary.text import as_written, harmless, visible
 
-JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as an earlier kit kept them
+JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as version 0.1.0 kept them
 COLUMNS = ("student", "item", "points", "comment")
 LIVE = "Not saved"  # the place of a row that no file has: the form of the live view
 
@@ -65,8 +63,17 @@ class Decisions:
         return self.folder / JOURNAL
 
     def rows(self) -> list[Row]:
-        """Every row of the journal, the oldest first."""
-        return _rows(self.path.read_bytes(), self.path) if self.path.is_file() else []
+        """Every row of the journal, the oldest first; raises UsageError where it cannot be read, or added to."""
+        if not self.path.is_file():
+            return []
+        data = self.path.read_bytes()
+        if b"\0" in data:  # rows could be read, but not added
+            raise UsageError(f"{self.path} is no UTF-8 (UTF-16?): save it as UTF-8.")
+        if data and not data.endswith(b"\n"):  # half a row might read as a whole one, or withdraw
+            place = f"{self.path}, line {len(data.splitlines())}"
+            raise UsageError(f"{place}: the last line is cut short: complete it and end it, or delete it.")
+        rows = rows_in(data, self.path, ("when", "who", *COLUMNS))
+        return [Row(row.place, {name: as_written(cell) for name, cell in row.cells.items()}) for row in rows]
 
     def merged(self) -> tuple[list[Row], list[Override], list[str]]:
         """The rows to add, what counts with them, and a sentence for each decision that they replace.
@@ -96,9 +103,14 @@ class Decisions:
         with alone(self.folder / "reports", wait=True):  # another lock than a run's
             added, overrides, _ = self.merged()
             if added:
-                data = self.path.read_bytes() if self.path.is_file() else b""
-                write_atomically(self.path, _with_rows(data, self.path, added))
-            with contextlib.suppress(FileNotFoundError):
+                data = self.path.read_bytes() if self.path.is_file() else f"when,who,{','.join(COLUMNS)}\n".encode()
+                table = table_of(data, self.path)
+                now = {"when": datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")}
+                columns = [name.strip().lower() for name in table.header]
+                lines = [[harmless((row.cells | now)[name]) for name in columns] for row in added]
+                rows = table.text(lines).removeprefix("\N{BYTE ORDER MARK}").encode()
+                write_atomically(self.path, data + rows)
+            if (self.folder / EARLIER).is_file():
                 (self.folder / EARLIER).replace(self.folder / f"{EARLIER}.taken")
         return overrides
 
@@ -106,7 +118,7 @@ class Decisions:
 def decisions_of(
     folder: Path, assignment: Assignment, files: Sequence[Path] = (), *, replace: bool = False
 ) -> Decisions:
-    """The decisions of a folder with the rows of these files; an earlier kit's file in the folder is one of them."""
+    """The decisions of a folder, with rows to be added: of these files of overrides and of an EARLIER one."""
     earlier = [folder / EARLIER] if (folder / EARLIER).is_file() else []
     return Decisions(folder, assignment, [row for path in (*earlier, *files) for row in _new_rows(path)], replace)
 
@@ -124,9 +136,6 @@ def line_of(row: Row) -> str:
     return row.place.rpartition("line ")[2]
 
 
-# Files
-
-
 def _new_rows(path: Path) -> list[Row]:
     """The rows of an overrides file, whose students are called by their names."""
     rows: dict[tuple[str, str], Row] = {}
@@ -137,31 +146,9 @@ def _new_rows(path: Path) -> list[Row]:
         if key in rows:
             raise row.wrong(f"{visible(name, 80)} has another row for {key[1] or 'the whole'}: keep one of them.")
         who = f"{login_name()} ({visible(path.name, 80)})"
-        own = {"student": key[0], "comment": as_written(row["comment"]), "when": "", "who": who, "seen": ""}
-        rows[key] = Row(row.place, row.cells | own)
+        cells = {"student": key[0], "comment": as_written(row["comment"]), "when": "", "who": who, "seen": ""}
+        rows[key] = Row(row.place, row.cells | cells)
     return list(rows.values())
-
-
-def _rows(data: bytes, path: Path) -> list[Row]:
-    if b"\0" in data:  # rows could be read, but not added
-        raise UsageError(f"{path} is no UTF-8 (UTF-16?): save it as UTF-8.")
-    if data and not data.endswith(b"\n"):  # half a row might read as a whole one, or withdraw
-        line = data.count(b"\n") + 1
-        raise UsageError(f"{path}, line {line}: the last line is cut short: complete it and end it, or delete it.")
-    rows = rows_in(data, path, ("when", "who", *COLUMNS))
-    return [Row(row.place, {name: as_written(cell) for name, cell in row.cells.items()}) for row in rows]
-
-
-def _with_rows(data: bytes, path: Path, rows: Sequence[Row]) -> bytes:
-    """The journal's bytes with these rows at their end, written as the others are."""
-    data = data or f"when,who,{','.join(COLUMNS)}\n".encode()
-    table = table_of(data, path)
-    now = {"when": datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")}
-    lines = [[harmless((row.cells | now)[name.strip().lower()]) for name in table.header] for row in rows]
-    return data + table.text(lines).removeprefix("\N{BYTE ORDER MARK}").encode()
-
-
-# Rows
 
 
 def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
