@@ -11,7 +11,7 @@ from places import KIT
 from toy_kit import made_once
 
 from autograder.authoring.fixtures.verify import regenerate_into
-from autograder.authoring.laws.exam import LAWS
+from autograder.authoring.laws.laws import LAWS
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import load_assignment

@@ -14,31 +14,14 @@ import numpy as np
 from autograder.authoring.calls import AFTERWARDS, Calls
 from autograder.authoring.declarations import Draft, Expectation, Misnamed, fact, generator_for
 from autograder.authoring.drafts.draws import Formula
-from autograder.authoring.laws.callables import CALLABLES
 from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Function
-from autograder.authoring.laws.device import DEVICE
-from autograder.authoring.laws.errors import ERRORS
-from autograder.authoring.laws.falsy import FALSY
-from autograder.authoring.laws.form import DTYPE, KIND, PRECISION, UNMODIFIED
-from autograder.authoring.laws.gradient import CONSTANTS, GRADIENT
-from autograder.authoring.laws.law import Call, Law, Place, shown_sizes, usual_call
-from autograder.authoring.laws.layout import LAYOUT
-from autograder.authoring.laws.signature import SIGNATURE
-from autograder.authoring.laws.sizes import SIZES
-from autograder.authoring.laws.state import STATE
-from autograder.authoring.laws.values import VALUES
+from autograder.authoring.laws.laws import LAWS, Call, Law, Place, usual_call
 from autograder.grading.counterexamples.trials import Trial
 from autograder.grading.items import Assignment, Item
 from autograder.vocabulary.report import Visibility
 
-LAWS: Mapping[str, Law] = {
-    law.name: law
-    for law in (
-        VALUES, GRADIENT, CONSTANTS, DTYPE, PRECISION, KIND, UNMODIFIED, DEVICE, SIZES, LAYOUT, STATE, SIGNATURE, FALSY,
-        ERRORS, CALLABLES,
-    )
-}  # fmt: skip
 PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}
+VALUES_ALONE = frozenset({"values"})
 STEPS = 20  # trials over which sizes grow from the least to public ones; those after have public ones
 
 
@@ -80,8 +63,10 @@ class Exam:
         return found
 
     def _planned(self, item: Item) -> list[Planned]:
-        function, laws = self._function(item), [_law(name, item) for name in item.laws]
-        laws = [law for law in laws if law.name not in function.off]
+        function = self._function(item)
+        if unknown := [name for name in item.laws if name not in LAWS]:
+            raise Misnamed(f"{item.id} names the law {unknown[0]!r}", f"one of {', '.join(LAWS)}")
+        laws = [LAWS[name] for name in item.laws if name not in function.off]
         aspects = frozenset().union(*(law.aspects for law in laws))
         draws = item.draws or (USUAL,)
         if unknown := [draw for draw in draws if draw not in function.draws]:
@@ -90,18 +75,20 @@ class Exam:
         for visibility, place in PLACES.items():
             named: dict[str, Planned] = {}
             for law in laws:
-                for call in law.calls(function, draws, place) if law.calls else ():
+                for call in law.calls(function, draws, place):
                     case = "-".join([item.id, call.label.replace("_", "-"), *(["other"] if place == 2 else [])])
-                    own = call.judged and call.judged | aspects & VALUES.aspects  # right values count in their item
-                    judged = own or aspects or frozenset({"values"})
+                    own = (
+                        call.judged and call.judged | aspects & LAWS["values"].aspects
+                    )  # right values count in their item
+                    judged = own or aspects or VALUES_ALONE
                     named.setdefault(case, Planned(case, visibility, function, law, call, judged, item.parts))
             found += named.values()
         for name in item.examples:
             example = function.examples[name]
             drawn = functools.partial(_fixed, function, example)
             call = Call(name, example.title, USUAL, drawn, options=example.options, example=True)
-            judged = aspects or frozenset({"values"})
-            found.insert(0, Planned(name, "public", function, VALUES, call, judged, item.parts))
+            judged = aspects or VALUES_ALONE
+            found.insert(0, Planned(name, "public", function, LAWS["values"], call, judged, item.parts))
         if not (found or item.public or item.hidden):
             raise Misnamed(f"{item.id} has no case: its laws are off, or add none to {item.function}", "another law")
         return found
@@ -142,7 +129,10 @@ class Exam:
         kinds = {name: kind for name, (_, _, kind) in options.get("raises", {}).items()}
         if kinds:
             raised = options["raises"].items()
-            options["raises"] = {name: (_resolved(instead, arguments), words) for name, (instead, words, _) in raised}
+            options["raises"] = {
+                name: ({key: _resolved(value, arguments) for key, value in instead.items()}, words)
+                for name, (instead, words, _) in raised
+            }
         differentiated: dict[str, Any] = {
             "leaves": [name for name in function.leaves if name in arrays] if "gradient" in aspects else [],
             "constants": [name for name in function.constants if name in arrays] if "constants" in aspects else [],
@@ -185,7 +175,7 @@ class Exam:
             for draw, step in itertools.product(function.draws, range(0, STEPS, 4)):
                 sizes = function.growing(draw, step / STEPS)
                 made = functools.partial(function.drawn, draw, np.random.default_rng(step), sizes)
-                yield f"the draw {draw} of {function.name} at {shown_sizes(sizes)}", made
+                yield f"the draw {draw} of {function.name} at {_shown_sizes(sizes)}", made
 
     def chased(self, items: Sequence[Item]) -> dict[str, Callable[[np.random.Generator, int], Trial]]:
         """Say of each item that judges values, gradients or errors how its trials are drawn."""
@@ -198,18 +188,18 @@ class Exam:
         draw = draws[number % len(draws)]
         least, sizes = function.lowest(draw), function.growing(draw, min(number, STEPS) / STEPS)
         laws = [LAWS[name] for name in item.laws if name not in function.off]
-        aspects = frozenset().union(*(law.aspects for law in laws)) or frozenset({"values"})
+        aspects = frozenset().union(*(law.aspects for law in laws)) or VALUES_ALONE
         call = usual_call(function, draw, "", "", sizes)
         others = [
-            one
+            other
             for law in laws
-            if law in (FALSY, ERRORS) and law.calls
+            if law.name in ("falsy", "errors")
             for place in PLACES.values()
-            for one in law.calls(function, draws, place)
+            for other in law.calls(function, draws, place)
         ]
         if others and (number % 2 or "values" not in item.laws):
             call = others[number // 2 % len(others)]
-        planned = Planned("", "public", function, VALUES, call, call.judged or aspects, item.parts)
+        planned = Planned("", "public", function, LAWS["values"], call, call.judged or aspects, item.parts)
         draft = self._called(planned, _valid_arguments(function, call, rng), "", None)
         axes = {
             name: " ".join(function.axes(name))
@@ -250,14 +240,14 @@ def _with_sizes_of_its_own(planned: Planned, taken: set[tuple[int, ...]]) -> Pla
         sizes = {**call.sizes, **{axis: usual[axis] + step for axis, step in zip(free, several, strict=True)}}
         differ = len(set(sizes.values())) == len(sizes) or len(set(call.sizes.values())) < len(sizes)
         key = (*sizes.values(),)[-2:]  # what is kept by size is kept by run and action as a rule, whatever the steps
-        unused = planned.law is ERRORS or key not in taken  # a call that must raise leaves no value to be judged
+        unused = planned.law.name == "errors" or key not in taken  # a call that must raise leaves no value to be judged
         if differ and unused and planned.function.fits(sizes):
             break
     else:
         sizes = dict(call.sizes)
-    if planned.law is not ERRORS:
+    if planned.law.name != "errors":
         taken.add(key)
-    title = ": ".join(filter(None, (call.title, shown_sizes(sizes))))
+    title = ": ".join(filter(None, (call.title, _shown_sizes(sizes))))
     return replace(planned, call=replace(call, title=title, sizes=sizes))
 
 
@@ -272,18 +262,14 @@ def _fixed(function: Function, example: Example, rng: np.random.Generator, sizes
     return {name: example.arguments[name] for name in function.arguments if name in example.arguments}
 
 
-def _law(name: str, item: Item) -> Law:
-    if name not in LAWS:
-        raise Misnamed(f"{item.id} names the law {name!r}", f"one of {', '.join(LAWS)}")
-    return LAWS[name]
+def _shown_sizes(sizes: Mapping[str, int]) -> str:
+    """Say the sizes of a call: `run 5, action 3`."""
+    return ", ".join(f"{axis} {size}" for axis, size in sizes.items())
 
 
-def _resolved(instead: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _resolved(instead: Any, arguments: Arguments) -> Any:
     """Compute what stands instead of an argument where that depends on the usual arguments."""
-    return {
-        name: value(arguments) if callable(value) and not isinstance(value, Formula) else value
-        for name, value in instead.items()
-    }
+    return instead(arguments) if callable(instead) and not isinstance(instead, Formula) else instead
 
 
 def _judged(
@@ -331,29 +317,31 @@ def _unmodified(params: Mapping[str, Any]) -> Iterator[Expectation]:
 
 def _kept(one: Expectation, aspects: frozenset[str], parts: Sequence[str]) -> Expectation | None:
     """Leave out an expectation that no law of the item looks at, or forgive it what none does."""
-    if one.kind == "unchanged":
-        return one if "unmodified" in aspects else None
-    if one.kind == "gradient":
-        return one if "gradient" in aspects else None
-    if one.kind == "fact" and one.name == "kind":
-        return one if "kind" in aspects else None
-    if one.kind == "error":
-        return one if aspects & {"errors", "calls"} else None
-    if one.kind == "fact" and one.name.startswith("calls of "):
-        return one if "calls" in aspects else None
-    if one.kind == "fact" and (one.name == "tracked" or one.name.endswith(AFTERWARDS)):
-        return one if "unmodified" in aspects else None
-    if one.kind == "fact" and one.name.startswith("pull of "):
-        return one if "constants" in aspects else None
-    if one.kind == "value":
-        if parts and one.name not in parts and "dtype" not in aspects:
-            return None
-        judged = aspects if not parts or one.name in parts else aspects - {"values"}
-        forgiven = tuple(what for what in ("values", "dtype") if what not in judged)
-        if "shape" not in aspects and not one.axes:  # [1] in place of [] is the business of values and sizes
-            forgiven = (*forgiven, "axes")
-        return replace(one, forgiven=forgiven, attached=one.attached if "gradient" in aspects else None)
-    return one
+    if one.kind != "value":
+        judged_by = _aspects_of(one)
+        return one if not judged_by or judged_by & aspects else None
+    if parts and one.name not in parts and "dtype" not in aspects:
+        return None
+    judged = aspects if not parts or one.name in parts else aspects - {"values"}
+    forgiven = tuple(what for what in ("values", "dtype") if what not in judged)
+    if "shape" not in aspects and not one.axes:  # [1] in place of [] is the business of values and sizes
+        forgiven = (*forgiven, "axes")
+    return replace(one, forgiven=forgiven, attached=one.attached if "gradient" in aspects else None)
+
+
+def _aspects_of(one: Expectation) -> set[str]:
+    """Name the aspects that look at an expectation which is no value; none where every item judges it."""
+    if one.kind != "fact":
+        return {"unchanged": {"unmodified"}, "gradient": {"gradient"}, "error": {"errors", "calls"}}.get(
+            one.kind, set()
+        )
+    if one.name.startswith("calls of "):
+        return {"calls"}
+    if one.name.startswith("pull of "):
+        return {"constants"}
+    if one.name == "tracked" or one.name.endswith(AFTERWARDS):
+        return {"unmodified"}
+    return {"kind"} if one.name == "kind" else set()
 
 
 def shown(draft: Draft, function: Function) -> dict[str, str]:

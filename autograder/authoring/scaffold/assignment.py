@@ -23,7 +23,8 @@ from autograder.authoring.fixtures.regenerate import (
     regenerate,
 )
 from autograder.authoring.handout.release import handout_files, write_source_notebook
-from autograder.authoring.laws.exam import LAWS, Planned
+from autograder.authoring.laws.exam import Planned
+from autograder.authoring.laws.laws import LAWS
 from autograder.authoring.scaffold.declared import PROBES, Declared, Trial, functions_text
 from autograder.authoring.scaffold.solution import Argument, Solution
 from autograder.checking.handout import write_handout
