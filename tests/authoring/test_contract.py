@@ -21,7 +21,7 @@ from autograder.authoring.exam.contract import (
     read_contract,
     unquoted,
 )
-from autograder.authoring.exam.mutants import generated_mutants
+from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.selfcheck import Exam, known_mistakes, selfcheck
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading.fixtures import read_fixtures
@@ -56,7 +56,7 @@ def test_every_sentence_of_every_docstring_stands_in_a_clause_that_names_what_th
     readme = (assignment.solution / "README.md").read_text(encoding="utf-8")
     assert unquoted(contract, docstrings(solution, assignment.functions), readme) == []
     names = {(known.slug, known.function) for known in known_mistakes(assignment)}
-    names |= {(mutant.name, mutant.function) for mutant in generated_mutants(solution, assignment.functions)}
+    names |= {(mutant.name, mutant.function) for mutant in mutants_of(solution, assignment.functions, operators=False)}
     assert clause_complaints(contract, assignment, names) == []
 
 

@@ -12,14 +12,13 @@ from all_assignments import ASSIGNMENTS, each_assignment
 from places import KIT
 
 from autograder.authoring.declarations import error
+from autograder.authoring.exam.habits import HABITS
 from autograder.authoring.exam.mutants import (
-    HABITS,
     Mutant,
     changed_lines,
-    generated_mutants,
     mutants_of,
+    mutated,
 )
-from autograder.authoring.exam.operators import mutated
 from autograder.authoring.exam.selfcheck import (
     ROUNDED,
     Fate,
@@ -36,7 +35,7 @@ def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:
     """Lines before and after of all changes of that name that are made of a text; of tensors, if it imports nothing."""
     graded, text = functions or ("f",), dedent(text)
     whole = text if re.search(r"^import ", text, re.MULTILINE) else f"import torch\n\n\n{text}"
-    found = [one for one in generated_mutants(whole, graded) if one.name == name]
+    found = [one for one in mutants_of(whole, graded, operators=False) if one.name == name]
     for one in found:
         ast.parse(one.source)
     return [(one.before, one.after) for one in found]
@@ -46,7 +45,7 @@ def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:
 def generated(name: str) -> list[Mutant]:
     """The generated changes of that assignment's solution, made once: it takes half a second of the longer ones."""
     assignment = find_assignment(KIT, name)
-    return generated_mutants(solution_source(assignment), assignment.functions)
+    return mutants_of(solution_source(assignment), assignment.functions, operators=False)
 
 
 def afters(name: str, text: str, *functions: str) -> list[str]:
@@ -103,7 +102,7 @@ def test_the_parameters_of_every_function_get_other_names_once(assignment: Assig
 def test_an_operator_changes_one_line_of_a_function_or_method_and_nothing_round_it(end: str) -> None:
     head = "# first\n\nLIMIT = 1 + 1\n\n\ndef f(x):\n    return x * 2\n\n\n"
     whole = f"{head}class Kept:\n    most = 2 + 1\n\n    def g(self, y):\n        return y + 1{end}"
-    made = list(mutated(whole, ["f", "g"]))
+    made = [(function, after) for _, _, function, after in mutated(whole, ["f", "g"])]
     for function, after in made:
         pairs = list(zip(whole.splitlines(), after.splitlines(), strict=True))
         assert [before for before, line in pairs if before != line] == [
@@ -111,7 +110,7 @@ def test_an_operator_changes_one_line_of_a_function_or_method_and_nothing_round_
         ]
         assert after.endswith("\n") == whole.endswith("\n")
     assert {("f", whole.replace("x * 2", "x / 2")), ("g", whole.replace("y + 1", "y - 1"))} <= set(made)
-    assert {function for function, _ in mutated(whole, ["g"])} == {"g"}
+    assert {function for _, _, function, _ in mutated(whole, ["g"])} == {"g"}
 
 
 def test_parameters_that_are_passed_by_name_get_other_names() -> None:
@@ -360,7 +359,7 @@ def test_what_is_not_finite_is_replaced_in_arrays_where_the_docstring_speaks_of_
 def test_no_word_of_torch_is_in_a_change_of_arrays_or_of_numbers() -> None:
     body = "y = x - z / x.sum()\n    y = math.exp(y) if y == z else math.log(x)\n    return y.copy()\n"
     for module in ("numpy as np", "math"):
-        made = generated_mutants(f"import {module}\n\n\ndef f(x: list, z: float):\n    {body}", ["f"])
+        made = mutants_of(f"import {module}\n\n\ndef f(x: list, z: float):\n    {body}", ["f"], operators=False)
         assert len(made) > 8
         for word in ("torch", "clamp(", "sub_(", ".float()", ".trunc()", "keepdim="):
             assert not [one.after for one in made if word in one.after]
@@ -439,7 +438,7 @@ def test_a_function_that_was_given_and_is_called_in_a_loop_remembers_its_answers
     )
     names: dict[str, object] = {}
     text = "def f(rows, reward_fn):\n    return [reward_fn(row) for row in rows]\n"
-    (remembering,) = [one for one in generated_mutants(text, ["f"]) if one.name == "habit:calls-remembered"]
+    (remembering,) = [one for one in mutants_of(text, ["f"], operators=False) if one.name == "habit:calls-remembered"]
     exec(remembering.source, names)
     asked: list[list[int]] = []
     assert names["f"]([[1], [1], [2]], lambda row: asked.append(row) or len(asked)) == [1, 1, 2]  # type: ignore[operator]

@@ -9,52 +9,16 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from autograder.authoring.exam.graded_text import Change, GradedText, graded_texts
-from autograder.authoring.exam.habits import arithmetic, chance, models, tensors, training
-from autograder.authoring.exam.operators import mutated
-from autograder.authoring.exam.parameters import parameter_changes
+from autograder.authoring.exam.habits import HABITS, graded_texts, parameter_changes
 from autograder.authoring.marks import marks
 
 NEXT_LINE = " ⏎ "
 MOST_LINES = 6
 Family = Literal["parameter", "habit", "operator"]
-
-HABITS: dict[str, Callable[[GradedText], Iterator[Change]]] = {
-    "clamp": arithmetic.clamped,
-    "constant-in-logarithm": arithmetic.constant_in_logarithm,
-    "nan-to-num": arithmetic.nan_to_num,
-    "isclose-for-eq": arithmetic.isclose_for_equal,
-    "one-pass-variance": arithmetic.one_pass_variance,
-    "another-ddof": arithmetic.another_ddof,
-    "truncation": arithmetic.truncated,
-    "cast": tensors.cast,
-    "dtype-dropped": tensors.dtype_dropped,
-    "in-place": tensors.in_place,
-    "not-cloned": tensors.not_cloned,
-    "reshape-for-permute": tensors.reshaped,
-    "axis-dropped": tensors.axis_dropped,
-    "array-of-integers": tensors.array_of_integers,
-    "global-random-state": chance.global_random_state,
-    "own-seed": chance.own_seed,
-    "size-written-in": tensors.size_written_in,
-    "mode-around-call": models.mode_around_call,
-    "detach-for-no-grad": models.detach_for_no_grad,
-    "detach-dropped": models.detach_dropped,
-    "detached": models.detached,
-    "calls-remembered": models.calls_remembered,
-    "second-pass": models.second_pass,
-    "another-optimizer": training.another_optimizer,
-    "optimizer-anew": training.optimizer_anew,
-    "learning-rate-schedule": training.learning_rate_schedule,
-    "gradients-clipped": training.gradients_clipped,
-    "gradients-cleared-late": training.gradients_cleared_late,
-    "stopped-early": training.stopped_early,
-    "shallow-copy": training.shallow_copy,
-}
 
 
 @dataclass(frozen=True)
@@ -86,46 +50,64 @@ def can_mutate() -> bool:
     return importlib.util.find_spec("mutmut") is not None
 
 
-def generated_mutants(solution: str, functions: Sequence[str]) -> list[Mutant]:
-    """The mutants of the parameters and habits of these functions, each text once."""
-    return _distinct(solution, _generated(solution, functions))
+def mutants_of(solution: str, functions: Sequence[str], *, operators: bool = True) -> list[Mutant]:
+    """Every mutant of these functions, each text once, with the reason that its line is marked with.
 
-
-def mutants_of(solution: str, functions: Sequence[str]) -> list[Mutant]:
-    """Every mutant of these functions, each text once, with the reason that its line is marked with."""
-    return _distinct(
-        solution,
-        [*_generated(solution, functions), *(_operated(solution, functions) if can_mutate() else ())],
-    )
+    operators   whether mutmut's are among them, where it is installed
+    """
+    mutants: dict[str, Mutant] = {}
+    reasons = marks(solution)
+    operated = mutated(solution, functions) if operators and can_mutate() else ()
+    for family, slug, function, text in itertools.chain(_generated(solution, functions), operated):
+        if text != solution and text not in mutants:  # of those with the same text, the first
+            before, after = changed_lines(solution, text)
+            line = _first_difference(solution, text)
+            mutants[text] = Mutant(family, slug, function, text, before, after, reasons.get(line, ""), line)
+    return list(mutants.values())
 
 
 def _generated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family, str, str, str]]:
-    """Family, slug, function and whole text of each mutant of parameters and habits."""
+    """Yield family, slug, function and whole text of each mutant of parameters and habits."""
     for graded in graded_texts(solution, functions):
         for slug, change in parameter_changes(graded):
-            yield "parameter", slug, graded.name, graded.changed(change)
+            yield "parameter", slug, graded.node.name, graded.changed(change)
         for slug, habit in HABITS.items():
             for change in habit(graded):
-                yield "habit", slug, graded.name, graded.changed(change)
+                yield "habit", slug, graded.node.name, graded.changed(change)
 
 
-def _operated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family, str, str, str]]:
-    yield from (("operator", "", function, text) for function, text in mutated(solution, functions))
+def mutated(solution: str, functions: Collection[str]) -> Iterator[tuple[Family, str, str, str]]:
+    """Yield the same of each mutant that mutmut's operators make of these functions, in the order of the text.
+
+    mutmut's operators are no public interface, so the extra `test` fixes its version.
+    """
+    import libcst
+    from libcst.metadata import MetadataWrapper
+    from mutmut.mutation.file_mutation import MutationVisitor, deep_replace
+    from mutmut.mutation.mutators import mutation_operators
+    from mutmut.mutation.pragma_handling import IgnoredCode
+
+    visitor = MutationVisitor(mutation_operators, IgnoredCode(set(), set(), set()))
+    module = MetadataWrapper(libcst.parse_module(solution)).visit(visitor)
+    # Writing a whole tree anew for each mutant would take seconds, so each statement is written by itself.
+    places: dict[int, tuple[Any, int, int]] = {}
+    end = sum(len(module.code_for_node(line)) for line in module.header)
+    for statement in module.body:
+        start, end = end, end + len(module.code_for_node(statement))
+        methods = getattr(getattr(statement, "body", None), "body", ())
+        places |= {id(function): (statement, start, end) for function in (statement, *methods)}
+    for mutation in visitor.mutations:
+        function: Any = mutation.contained_by_top_level_function
+        if isinstance(function, libcst.FunctionDef) and function.name.value in functions:
+            statement, start, end = places[id(function)]
+            replaced: Any = deep_replace(statement, mutation.original_node, mutation.mutated_node)
+            changed = module.code_for_node(replaced)
+            if end >= len(solution) and not solution.endswith("\n"):  # where the tree has a line's end
+                changed = changed.removesuffix("\n")
+            yield "operator", "", function.name.value, solution[:start] + changed + solution[end:]
 
 
-def _distinct(solution: str, changes: Iterable[tuple[Family, str, str, str]]) -> list[Mutant]:
-    """The first of those that have the same text."""
-    reasons = marks(solution)
-    by_text: dict[str, Mutant] = {}
-    for family, slug, function, text in changes:
-        if text != solution and text not in by_text:
-            before, after = changed_lines(solution, text)
-            line = first_difference(solution, text)
-            by_text[text] = Mutant(family, slug, function, text, before, after, reasons.get(line, ""), line)
-    return list(by_text.values())
-
-
-def first_difference(before: str, after: str) -> int:
+def _first_difference(before: str, after: str) -> int:
     """The first line of a text that is another one, or stands elsewhere, in a second text; lines count from 1."""
     pairs = itertools.zip_longest(before.splitlines(), after.splitlines())
     return next((number for number, (one, other) in enumerate(pairs, 1) if one != other), 0)
@@ -156,11 +138,7 @@ def _differences(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, in
     alike = next((k for k in range(shorter - begin) if one[-1 - k] != other[-1 - k]), shorter - begin)
     inner = one[begin : len(one) - alike], other[begin : len(other) - alike]
     codes = difflib.SequenceMatcher(None, *inner, autojunk=False).get_opcodes()
-    return [
-        (begin + start, begin + end, begin + to, begin + until)
-        for tag, start, end, to, until in codes
-        if tag != "equal"
-    ]
+    return [(begin + a, begin + b, begin + c, begin + d) for tag, a, b, c, d in codes if tag != "equal"]
 
 
 def _joined(lines: Iterable[str]) -> str:

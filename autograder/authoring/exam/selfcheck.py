@@ -31,7 +31,7 @@ from autograder.authoring.exam.contract import (
     read_contract,
     unquoted,
 )
-from autograder.authoring.exam.graded_text import names_in
+from autograder.authoring.exam.habits import names_in
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
 from autograder.authoring.fixtures.regenerate import import_generator, solution_source
 from autograder.authoring.handout.release import handout_files, not_independent

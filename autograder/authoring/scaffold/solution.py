@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from autograder.authoring.exam.parameters import words_compared
+from autograder.authoring.exam.habits import words_compared
 from autograder.authoring.handout.notebook import BEGIN, END
 from autograder.vocabulary.errors import UsageError
 
