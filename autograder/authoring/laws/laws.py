@@ -19,7 +19,7 @@ import numpy as np
 
 from autograder.authoring.declarations import Draft, Expectation, Refusal, fact
 from autograder.authoring.laws.declaration import USUAL, Arguments, Error, Function
-from autograder.sandbox.observation import Array
+from autograder.sandbox.calls import Array
 
 ALIKE = frozenset({"alike"})  # judged where a call must answer as another one does, whatever is right
 Place = Literal[1, 2]  # of the sizes: public, hidden
