@@ -19,11 +19,10 @@ from pathlib import Path
 from autograder.grading.assignments import find_assignments, unreadable
 from autograder.grading.fixtures import MANIFEST
 from autograder.grading.items import Assignment
-from autograder.submissions import class_zips
-from autograder.submissions.finding import find
-from autograder.submissions.limited import read
+from autograder.submissions.finding import MAX_CLASS_DIRECTORY, MAX_CLASS_ENTRIES, SUBMISSIONS, depth_of_students, find
+from autograder.submissions.handed_in import is_students_own
 from autograder.submissions.names import defined
-from autograder.submissions.student_folders import is_students_own
+from autograder.submissions.reading import read_limited
 from autograder.submissions.submission import Candidate, Submission, quoted
 from autograder.vocabulary.errors import FixtureError, UsageError
 from autograder.vocabulary.files import MAX_DIRECTORY, beginning, entries_of, names_in_zip, open_regular
@@ -133,7 +132,7 @@ def read_for(candidate: Candidate, assignment: Assignment) -> Submission:
     """
     course = find_assignments(assignment.folder.parents[1])
     of_course = sorted({function for other in course for function in other.functions})
-    submission = read(candidate, assignment.module, assignment.untouched_source(), of_course)
+    submission = read_limited(candidate, assignment.module, assignment.untouched_source(), of_course)
     own, defines = set(assignment.functions), set(submission.defines)
     if 2 * len(own & defines) > len(own):
         return submission
@@ -203,9 +202,9 @@ def _submissions_at(path: Path, known: Sequence[Assignment]) -> Iterator[list[Pa
     """The files of each submission at a path, which may be one student's: who hands in many files has one vote."""
     entries = []
     if path.suffix.lower() == ".zip":
-        members = _members(path, class_zips.MAX_DIRECTORY, class_zips.MAX_ENTRIES)
+        members = _members(path, MAX_CLASS_DIRECTORY, MAX_CLASS_ENTRIES)
         parts = [member.relative_to(path).parts for member in members]
-        depth = class_zips.depth_of_students(parts)
+        depth = depth_of_students(parts)
         by_student: dict[str, list[Path]] = {}
         for member, names in zip(members, parts, strict=True):
             by_student.setdefault(names[min(depth, len(names) - 1)], []).append(member)
@@ -216,7 +215,7 @@ def _submissions_at(path: Path, known: Sequence[Assignment]) -> Iterator[list[Pa
             entries = entries_of(path) if path.is_dir() else []
         if any(is_students_own(entries, one.module) for one in known):
             entries = []
-        versions = [entry for entry in entries if len(entries) == 1 or entry.name == class_zips.SUBMISSIONS]
+        versions = [entry for entry in entries if len(entries) == 1 or entry.name == SUBMISSIONS]
         if not (versions and versions[0].is_dir(follow_symlinks=False)):
             break
         path = Path(versions[0].path)

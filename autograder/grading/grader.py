@@ -32,8 +32,7 @@ from autograder.grading.known_mistakes import Answer, fingerprint, names_of_item
 from autograder.grading.remarks.details import Details
 from autograder.grading.remarks.pictures import curve_of, picture_of
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.submissions.submission import Submission
-from autograder.submissions.syntax import outline, outlined, written
+from autograder.submissions.submission import Submission, outline, outlined, written
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from autograder.authoring.fixtures.regenerate import package_of
 from autograder.grading.items import load_assignment
 from autograder.sandbox.interpreter import run_in_subprocess
-from autograder.submissions.syntax import UNPARSABLE
+from autograder.submissions.submission import UNPARSABLE
 
 TOO_LITTLE = (ast.Name, ast.Constant, ast.UnaryOp)  # stands anywhere, and means nothing by itself
 MOST_NODES, MOST_CHARACTERS = 1_500, 10_000  # of a function that is searched

@@ -20,8 +20,7 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
 from autograder.pages.fault_lines import Known, certain_line
-from autograder.submissions.submission import Function, Submission
-from autograder.submissions.syntax import BREAK, UNPARSABLE, outlined
+from autograder.submissions.submission import BREAK, UNPARSABLE, Function, Submission, outlined
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.text import visible
 

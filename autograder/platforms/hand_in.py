@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograder.gradebook.roster import Roster, key
-from autograder.submissions import student_zips
+from autograder.submissions.handed_in import zip_holds_work
 from autograder.submissions.names import (
     COPY,
     EXACT,
@@ -279,7 +279,7 @@ def _holds(path: Path, wanted: Wanted) -> bool:
     """Whether a file holds some of what is graded, and not its stubs alone; or is a zip of the work."""
     kind = kind_of(path.name)
     if kind == ".zip":
-        return student_zips.holds_work(path, wanted.module)
+        return zip_holds_work(path, wanted.module)
     return kind in CAPS and bool(wanted.functions) and is_begun(beginning(path), wanted.functions)
 
 

@@ -12,8 +12,7 @@ from autograder.platforms.gradebooks import blackboard, brightspace
 from autograder.platforms.gradescope import download as gradescope
 from autograder.platforms.hand_in import HandIn, Wanted
 from autograder.platforms.repositories import codegrade, submitty
-from autograder.submissions.class_zips import METADATA, SETTINGS
-from autograder.submissions.finding import may_be_one
+from autograder.submissions.finding import METADATA, SETTINGS, may_be_one
 from autograder.submissions.submission import CAPS
 from autograder.vocabulary.files import is_ignored
 

@@ -31,21 +31,23 @@ from autograder.platforms.hand_in import Gathered, HandIn, Owner, Wanted, gather
 from autograder.platforms.known_layouts import BY_NAMES, GITHUB, ONE, PLAIN, Entries, evident, looks_like_class
 from autograder.platforms.nbgrader.collected import collected
 from autograder.platforms.repositories import github
-from autograder.submissions.class_zips import Unpacked, members, unpack
 from autograder.submissions.finding import (
     Place,
+    Unpacked,
     candidate_of,
     candidates_at,
     hidden_entries,
     holds_work,
     is_module,
     may_be_one,
+    members,
     nothing_but_results,
     place_at,
+    unpack,
     works_beside,
 )
+from autograder.submissions.handed_in import folder_holds_work
 from autograder.submissions.names import is_too_long, parts_of
-from autograder.submissions.student_folders import holds_work as folder_holds_work
 from autograder.submissions.submission import Candidate, quoted
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import entries_of, is_folder_at, is_ignored
@@ -212,7 +214,7 @@ def _at(opened: _Opened, asked: _Asked) -> _Found:
         is_class = asked.layout not in ("", ONE) or _is_class(opened.path, asked) or None
     place = place_at(opened.path, asked.module, asked.out, is_class=is_class)
     found = _found_at(place, opened.name, asked)
-    hidden = hidden_entries(place, asked.module) if place.is_class else []
+    hidden = hidden_entries(place) if place.is_class else []
     work = [entry for entry in hidden if holds_work(entry, asked.module)]
     return _Found(
         [replace(one, fault=opened.fault_of(one, asked.module)) for one in found.hand_ins],

@@ -1,4 +1,6 @@
-"""What was handed in: found, read without running anything, notebooks turned into Python text, class zips unpacked.
+"""Find and read what was handed in, without running any of it. `submission.py` first: it draws the way.
 
-From checking upwards everybody may call it.
+submission   the data, and the functions in a source     handed_in   which file of a student's folder or zip counts
+names        file names as they were meant               notebook    cells → Python text
+finding      folders and class zips → candidates         reading     candidate → submission, in a process with limits
 """

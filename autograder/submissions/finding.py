@@ -1,4 +1,4 @@
-"""What lies in a folder of submissions → a Candidate for each; no file is opened.
+"""Folders of submissions, and class zips unpacked into one → a Candidate for each student.
 
 Results of an earlier run may lie among submissions: they are nobody's work, and neither is what the run to come will
 write. UsageError answers what was asked on the command line.
@@ -10,14 +10,22 @@ import contextlib
 import itertools
 import os
 import stat
+import zipfile
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.submissions import student_folders, student_zips
-from autograder.submissions.handed_file import names_of
-from autograder.submissions.names import defines_one, stem_of, suffix_of
-from autograder.submissions.student_folders import is_students_own
+from autograder.submissions.handed_in import folder_holds_work, is_students_own, names_of, zip_holds_work
+from autograder.submissions.names import (
+    LONGEST_NAME,
+    defines_one,
+    is_too_long,
+    kind_of,
+    parts_of,
+    stem_of,
+    suffix_of,
+)
 from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import (
@@ -28,20 +36,22 @@ from autograder.vocabulary.files import (
     is_folder_at,
     is_of_tools,
     is_there,
+    names_in_zip,
 )
 
 RUN, RESULTS = "run.json", ("reports", "feedback", "details")  # what every run of `grade` writes: see course.results
+MAX_RESULTS_DEPTH = 2  # folders of folders of results
 
 
 @dataclass(frozen=True)
 class Place:
-    """What lies at a path that was given.
+    """A path that was given.
 
-    real          where that is, without a symbolic link
-    is_class      it is a folder of submissions; else one submission
+    real          the same without a symbolic link
+    is_class      whether it is a folder of submissions; else it is one submission
     entries       what lies in a folder of submissions and may be one
-    left_out      names of results, but for those to come, and of what tools leave behind
-    has_results   results lie there, those to come or of an earlier run
+    left_out      names of older results and of what tools leave behind
+    has_results   whether results lie there, those to come or of an earlier run
     """
 
     path: Path
@@ -53,32 +63,32 @@ class Place:
 
 
 def find(paths: Sequence[Path], module: str) -> list[Candidate]:
-    """Every candidate at `paths`, sorted by student; no file is opened.
+    """Find every candidate at `paths`, sorted by student; no file is opened.
 
     paths    folders of submissions, students' own folders, or single files
     module   the name to hand in under, without suffix: "policy_gradient"
     raises   UsageError where there is nothing to grade, or a student appears twice
     """
-    found: dict[str, Candidate] = {}
+    by_student: dict[str, Candidate] = {}
     places = [place_at(path, module) for path in paths]
     for candidate in itertools.chain.from_iterable(candidates_at(place, module) for place in places):
-        other = found.setdefault(candidate.student, candidate)
+        other = by_student.setdefault(candidate.student, candidate)
         if other.path.absolute() != candidate.path.absolute():
             both = f"{quoted(str(other.path))} and {quoted(str(candidate.path))}"
             raise UsageError(f"{quoted(candidate.student)} handed in twice: {both}. Keep one of them.")
-    if paths and not found:
+    if paths and not by_student:
         raise nothing_but_results(paths[0])
-    return sorted(found.values(), key=lambda candidate: candidate.student)
+    return sorted(by_student.values(), key=lambda candidate: candidate.student)
 
 
 def nothing_but_results(path: Path) -> UsageError:
-    """What to raise where `path` holds results and no submission."""
+    """Word what to raise where `path` holds results and no submission."""
     results = f"{quoted(str(path))} holds results of an earlier run and no submission"
     return UsageError(f"{results}: give a folder that holds submissions.")
 
 
 def place_at(path: Path, module: str, out: Path | None = None, *, is_class: bool | None = None) -> Place:
-    """What lies at `path`; raises UsageError where that cannot be looked at, or can be no submission.
+    """Look at `path`; raises UsageError where that fails, or where it can be no submission.
 
     out        where results will go, as `Path.resolve` gives it: nothing there was handed in
     is_class   whether a folder is one of submissions, where that is known; else it is one without a module of its own
@@ -86,20 +96,27 @@ def place_at(path: Path, module: str, out: Path | None = None, *, is_class: bool
     try:
         mode = path.stat().st_mode
         real = path.resolve() if path.is_symlink() else path
-        entries = entries_of(real) if stat.S_ISDIR(mode) else []
-        own = is_students_own(entries, module) if is_class is None else not is_class
-        if stat.S_ISDIR(mode) and not own:
-            return _class_at(path, real, entries, module, out)
+        if stat.S_ISDIR(mode):
+            entries = entries_of(real)
+            own = is_students_own(entries, module) if is_class is None else not is_class
+            return Place(path, real, is_class=False) if own else _class_at(path, real, entries, module, out)
     except (OSError, ValueError) as error:
-        raise UsageError(_unusable(path, error)) from None
-    if not (own and stat.S_ISDIR(mode)) and not (stat.S_ISREG(mode) and suffix_of(path.name) in CAPS):
-        accepted = "a folder, or a .py, .ipynb or .zip file"
-        raise UsageError(f"{quoted(str(path))} cannot be graded: give {accepted}.")
+        name = quoted(str(path))
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            sentence = f"There is no file or folder {name}: check the path."
+        elif isinstance(error, PermissionError):
+            sentence = f"{name} may not be read by this user: change its permissions and start again."
+        else:
+            reason = getattr(error, "strerror", None) or "not a usable path"
+            sentence = f"{name} cannot be opened ({reason}): check the path."
+        raise UsageError(sentence) from None
+    if not stat.S_ISREG(mode) or suffix_of(path.name) not in CAPS:
+        raise UsageError(f"{quoted(str(path))} cannot be graded: give a folder, or a .py, .ipynb or .zip file.")
     return Place(path, real, is_class=False)
 
 
 def candidates_at(place: Place, module: str) -> list[Candidate]:
-    """The candidates at a place that no platform has laid out; UsageError where nothing there can be one.
+    """List the candidates at a place that no platform has laid out; UsageError where nothing there can be one.
 
     Where nothing but results lies there, that is no candidate and no error.
     """
@@ -115,75 +132,103 @@ def candidates_at(place: Place, module: str) -> list[Candidate]:
 
 
 def candidate_of(place: Place, entry: os.DirEntry[str], module: str) -> Candidate:
-    """An entry of a folder of submissions, as what one student handed in."""
+    """Take an entry of a folder of submissions as what one student handed in."""
     return _candidate(place.path / entry.name, place.real / entry.name, module, is_folder=_is_folder(entry))
 
 
+def _candidate(path: Path, real: Path, module: str, *, is_folder: bool) -> Candidate:
+    """Name the candidate at `path` for it, or for the first folder above that has a name of its own."""
+    place = Path(os.path.normpath(path.absolute()))
+    student, shown = place.name if is_folder else stem_of(place.name), place.name
+    while student == module and place.parent != place:
+        place = place.parent
+        student, shown = place.name, f"{place.name}/{shown}"
+    return Candidate(student_name(student), real, shown_name(shown))
+
+
+def may_be_one(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a candidate where no platform has laid out the folder."""
+    return _is_folder(entry) or suffix_of(entry.name) in CAPS
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads where this user may not look: `read` says that it is a link
+        return True
+
+
 def holds_work(entry: os.DirEntry[str], module: str) -> bool:
-    """Whether there is anything to grade: a module, a notebook, a folder or a zip with one of the right name."""
-    suffix = suffix_of(entry.name)
+    """Tell whether there is anything to grade: a module, a notebook, a folder or a zip with one of the right name."""
     if entry.is_dir(follow_symlinks=False):
-        return student_folders.holds_work(Path(entry.path), module)
-    return student_zips.holds_work(Path(entry.path), module) if suffix == ".zip" else suffix in CAPS
+        return folder_holds_work(Path(entry.path), module)
+    suffix = suffix_of(entry.name)
+    return zip_holds_work(Path(entry.path), module) if suffix == ".zip" else suffix in CAPS
 
 
 def is_module(entry: os.DirEntry[str], module: str) -> bool:
-    """Whether an entry has the name to hand in under, or is a folder of that name: it says not whose it is."""
+    """Tell whether an entry has the name to hand in under, or is a folder of that name: it says not whose it is."""
     return entry.name in names_of(module) or (entry.name == module and entry.is_dir(follow_symlinks=False))
 
 
 def works_beside(entries: Sequence[os.DirEntry[str]], module: str, functions: Sequence[str]) -> list[os.DirEntry[str]]:
-    """Which of the entries look like whole submissions: folders and zips of the module, loose files with its functions.
+    """List the entries that look like whole submissions: folders and zips of the module, files with its functions.
 
     A student's own folder may hold one or two, as backups; a class holds them for everybody.
     """
-    return [entry for entry in entries if _is_whole(entry, module, functions)]
+    works = []
+    for entry in entries:
+        path, suffix, is_work = Path(entry.path), Path(entry.path).suffix.lower(), False
+        if entry.is_dir(follow_symlinks=False):
+            with contextlib.suppress(OSError):
+                is_work = is_students_own(entries_of(path), module)
+        elif suffix == ".zip":
+            is_work = zip_holds_work(path, module)
+        elif suffix in CAPS and module not in entry.name:
+            is_work = defines_one(beginning(path), functions)
+        if is_work:
+            works.append(entry)
+    return works
 
 
-def _is_whole(entry: os.DirEntry[str], module: str, functions: Sequence[str]) -> bool:
-    path = Path(entry.path)
-    if entry.is_dir(follow_symlinks=False):
-        with contextlib.suppress(OSError):
-            return is_students_own(entries_of(path), module)
-        return False
-    suffix = path.suffix.lower()
-    if suffix == ".zip":
-        return student_zips.holds_work(path, module)
-    return suffix in CAPS and module not in entry.name and defines_one(beginning(path), functions)
+def hidden_entries(place: Place) -> list[os.DirEntry[str]]:
+    """List what lies in a folder of submissions under a name that begins with a dot, and is not a tool's."""
+    with os.scandir(place.real) as listed:
+        dotted = [entry for entry in listed if entry.name.startswith(".") and not is_of_tools(entry.name)]
+    return sorted((entry for entry in dotted if may_be_one(entry)), key=lambda entry: entry.name)
 
 
-# What is no submission
+# Results among submissions
 
 
 def _class_at(path: Path, real: Path, entries: Sequence[os.DirEntry[str]], module: str, out: Path | None) -> Place:
-    """A folder of submissions, and what in it is none: results, and what tools leave behind."""
     written_here = real.resolve() == out or _has_results(real)
-    results = [entry for entry in entries if _is_results(entry, module, out, written_here=written_here)]
-    kept = tuple(entry for entry in entries if entry not in results)
-    named = [entry.name for entry in results if not _is_out(entry, out) or holds_work(entry, module)]
-    named += [name for name in LEFT_BEHIND if is_there(real / name)]
-    return Place(path, real, True, kept, tuple(sorted(named)), written_here or bool(results))
+    kept, named, has_results = [], [name for name in LEFT_BEHIND if is_there(real / name)], written_here
+    for entry in entries:
+        is_out = out is not None and Path(os.path.realpath(entry.path)) == out
+        if not is_out and not _is_results(entry, module, out, written_here=written_here):
+            kept.append(entry)
+            continue
+        has_results = True
+        if not is_out or holds_work(entry, module):
+            named.append(entry.name)
+    return Place(path, real, True, tuple(kept), tuple(sorted(named)), has_results)
 
 
 def _is_results(entry: os.DirEntry[str], module: str, out: Path | None, *, written_here: bool) -> bool:
-    """Whether it is the folder for results, holds nothing but results, or is a part of those `written_here`."""
-    if _is_out(entry, out):
-        return True
+    """Tell whether a folder holds nothing but results, or is a part of those `written_here`."""
     if not entry.is_dir(follow_symlinks=False):
         return False
+    path = Path(entry.path)
     try:
-        known = (written_here and entry.name in RESULTS) or _is_of_results(Path(entry.path), out)
-        return known and not student_folders.holds_work(Path(entry.path), module)
+        known = (written_here and entry.name in RESULTS) or _is_of_results(path, out, MAX_RESULTS_DEPTH)
+        return known and not folder_holds_work(path, module)
     except OSError:  # it may not be looked at: somebody's work, whose report says so
         return False
 
 
-def _is_out(entry: os.DirEntry[str], out: Path | None) -> bool:
-    return out is not None and Path(os.path.realpath(entry.path)) == out
-
-
-def _is_of_results(folder: Path, out: Path | None, depth: int = 2) -> bool:
-    """Whether a run of `grade` ended in this folder, will write below it, or ended in every folder in it."""
+def _is_of_results(folder: Path, out: Path | None, depth: int) -> bool:
+    """Tell whether a run of `grade` ended in this folder, will write below it, or ended in every folder in it."""
     if _has_results(folder) or (out is not None and out.is_relative_to(folder.resolve())):
         return True
     try:
@@ -196,43 +241,143 @@ def _is_of_results(folder: Path, out: Path | None, depth: int = 2) -> bool:
 
 
 def _has_results(folder: Path) -> bool:
-    """Whether a run of `grade` ended here."""
     return is_file_at(folder / RUN) and is_folder_at(folder / RESULTS[0])
 
 
-def hidden_entries(place: Place, module: str) -> list[os.DirEntry[str]]:
-    """What lies in a folder of submissions under a name with a dot before it, and is not what a tool keeps there."""
-    with os.scandir(place.real) as listed:
-        dotted = [entry for entry in listed if entry.name.startswith(".") and not is_of_tools(entry.name)]
-    return sorted((entry for entry in dotted if may_be_one(entry)), key=lambda entry: entry.name)
+# A class in one zip, as platforms offer it for download
+#
+# What the platform packed is trusted no more than what students named: nothing lies outside the folder, no link is made
+# that leads anywhere, and only what can be graded is unpacked; the rest leaves its name and no bytes. What cannot be
+# unpacked costs the one entry at the top that it lies in, which is one student's, and no other.
+
+METADATA = "submission_metadata.yml"  # Gradescope's own, at the top
+MAX_METADATA = 32 * 2**20
+SETTINGS = "user_assignment_settings.json"  # Submitty's own, in each student's folder
+MAX_SETTINGS = 2**20
+SUBMISSIONS = "submissions"  # Submitty's too, and its neighbours
+VERSIONED = frozenset({SUBMISSIONS, "checkout", "results", "results_public"})  # with a folder for each student
+DESCRIBING = {"timestamp.txt": 100, SETTINGS: MAX_SETTINGS}  # what is no work and says whose and when it was
+MAX_CLASS_ENTRIES = 500_000
+MAX_CLASS_DIRECTORY = 2**27  # bytes
+MAX_TOTAL = 4 * 2**30
+MAX_OF_ONE = 256 * 2**20  # bytes of one student's files, unpacked
+MAX_ENTRIES_OF_ONE = 10_000
+MAX_DEPTH = 12
+TOO_LONG = f"a name has more than {LONGEST_NAME} bytes"
 
 
-def may_be_one(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a candidate where no platform has laid out the folder."""
-    return _is_folder(entry) or suffix_of(entry.name) in CAPS
+@dataclass
+class Unpacked:
+    """A class zip, unpacked.
+
+    lost      name at the top → the end of a sentence on what of it could not be unpacked
+    skipped   name at the top → likewise, on what was not unpacked: it matters where nothing else is to grade
+    refused   a sentence for each entry at the top that no file system would take
+    """
+
+    folder: Path
+    lost: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def members(path: Path) -> list[zipfile.ZipInfo]:
+    """List the files in the zip at `path`. Raises UsageError where it is damaged, or has too many to be looked at."""
     try:
-        return entry.is_dir()
-    except OSError:  # a link that leads where this user may not look: `read` says that it is a link
-        return True
+        with path.open("rb") as stream:  # counted before zipfile makes objects of them
+            count = sum(1 for _ in itertools.islice(names_in_zip(stream, MAX_CLASS_DIRECTORY), MAX_CLASS_ENTRIES + 1))
+        if count > MAX_CLASS_ENTRIES:
+            raise UsageError(f"{path} holds more than {MAX_CLASS_ENTRIES} files: unpack it, and give the folder.")
+        with zipfile.ZipFile(path) as opened:
+            return [member for member in opened.infolist() if not member.is_dir()]
+    except UsageError:
+        raise
+    except (OSError, MemoryError) as error:
+        raise UsageError(f"{path} cannot be read ({_reason(error)}): check its permissions.") from None
+    except Exception:  # zipfile raises a dozen types on damaged input
+        raise UsageError(f"{path} is damaged, or no zip file: download it again.") from None
 
 
-def _unusable(path: Path, error: OSError | ValueError) -> str:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return f"There is no file or folder {quoted(str(path))}: check the path."
-    if isinstance(error, PermissionError):
-        return f"{quoted(str(path))} may not be read by this user: change its permissions and start again."
-    reason = getattr(error, "strerror", None) or "not a usable path"
-    return f"{quoted(str(path))} cannot be opened ({reason}): check the path."
+def unpack(path: Path, target: Path) -> Unpacked:
+    """Unpack a class zip into `target`.
+
+    Raises UsageError where an entry would lie outside, is damaged, or where all is more than MAX_TOTAL.
+    """
+    unpacked, room = Unpacked(target), MAX_TOTAL
+    listed = members(path)
+    all_parts = parts_of(listed)
+    top = depth_of_students(all_parts)
+    used: dict[str, tuple[int, int]] = {}  # student's entry → files and bytes so far
+    with zipfile.ZipFile(path) as opened:
+        for member, parts in zip(listed, all_parts, strict=True):
+            if not parts or not LEFT_BEHIND.isdisjoint(parts):
+                continue
+            shown = shown_name("/".join(parts))[:300]
+            if parts[0].startswith("/") or ".." in parts or parts[0][1:2] == ":" or any("\0" in part for part in parts):
+                raise UsageError(f"{path} holds {shown}, which would lie outside it: download it again.")
+            if any(map(is_too_long, parts[: top + 1])):
+                unpacked.refused.add(f"{shown} is not graded, since {TOO_LONG}: unpack it by hand.")
+                continue
+            owner = parts[min(top, len(parts) - 1)]
+            count, size = used.get(owner, (0, 0))
+            used[owner] = count + 1, size
+            reason, noted = "", unpacked.skipped
+            if count >= MAX_ENTRIES_OF_ONE:
+                reason = f"holds more than {MAX_ENTRIES_OF_ONE} files"
+            elif size >= MAX_OF_ONE:
+                reason = f"holds more than {MAX_OF_ONE // 2**20} MiB"
+            elif any(map(is_too_long, parts)):
+                reason = f"holds {shown}, of which {TOO_LONG}"
+            elif len(parts) > MAX_DEPTH:
+                reason = f"holds a file more than {MAX_DEPTH} folders deep: {shown}"
+            else:
+                try:
+                    written = _write(opened, member, target.joinpath(*parts), min(room, _cap(parts, top)))
+                    used[owner], room = (count + 1, size + written), room - written
+                except (OSError, MemoryError) as error:
+                    reason, noted = f"cannot be unpacked ({_reason(error)}): {shown}", unpacked.lost
+                except (zipfile.BadZipFile, RuntimeError, EOFError, ValueError, zlib.error) as error:
+                    raise UsageError(f"{path} is damaged at {shown} ({error}): download it again.") from None
+            if room <= 0:
+                raise UsageError(f"{path} holds more than {MAX_TOTAL // 2**30} GiB: unpack it, and give the folder.")
+            if reason and suffix_of(parts[-1]) in CAPS:  # else it could not have been graded
+                noted.setdefault(owner, reason)
+            if reason and len(parts) > top + 1:  # a student's folder is there, whatever lies in it
+                with contextlib.suppress(OSError):  # a file of that name lies there
+                    target.joinpath(*parts[: top + 1]).mkdir(parents=True, exist_ok=True)
+    return unpacked
 
 
-def _candidate(path: Path, real: Path, module: str, *, is_folder: bool) -> Candidate:
-    """The candidate at `path`, named for it or for the first folder above that has a name of its own."""
-    place = Path(os.path.normpath(path.absolute()))
-    student, shown = place.name if is_folder else stem_of(place.name), place.name
-    while student == module and place.parent != place:
-        place = place.parent
-        student, shown = place.name, f"{place.name}/{shown}"
-    return Candidate(student_name(student), real, shown_name(shown))
+def _reason(error: OSError | MemoryError) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else "no memory left"
+
+
+def depth_of_students(paths: Sequence[Sequence[str]]) -> int:
+    """Tell how deep students' entries stand: 1 where all lies in one folder, or in Submitty's; else 0."""
+    tops = {parts[0] for parts in paths if parts and LEFT_BEHIND.isdisjoint(parts)}
+    in_one = len(tops) == 1 or (SUBMISSIONS in tops and tops <= VERSIONED)
+    return 1 if in_one and all(len(parts) > 1 for parts in paths if parts and parts[0] in tops) else 0
+
+
+def _cap(parts: Sequence[str], top: int) -> int:
+    """Limit the bytes of an entry that are unpacked; of what only might be the work, none far down, where data lies."""
+    if parts[-1] == METADATA and len(parts) == top + 1:
+        return MAX_METADATA
+    kind = kind_of(parts[-1]) if len(parts) <= top + 2 else suffix_of(parts[-1])
+    return DESCRIBING.get(parts[-1], CAPS.get(kind, 0))
+
+
+def _write(opened: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, most: int) -> int:
+    """Unpack one entry, at most one byte more than `most`: the reader says that it is too large. Returns its size."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if stat.S_ISLNK(member.external_attr >> 16):
+        path.symlink_to("nowhere")  # so that the reader says what it was
+        return 0
+    with path.open("xb") as stream:
+        if most <= 0:
+            return 0
+        with opened.open(member) as source:
+            written = 0
+            while written <= most and (data := source.read(min(2**20, most + 1 - written))):
+                written += stream.write(data)
+            return written

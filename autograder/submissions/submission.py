@@ -1,14 +1,20 @@
-"""What a student handed in, as data: found (a Candidate), then read (a Submission); and its names as text.
+"""A student's work as data: found (a Candidate), then read (a Submission), and the functions in its source.
 
-folder of submissions ─▶ find ─▶ Candidate ─▶ read ─▶ Submission
+folder of submissions ─▶ finding.find ─▶ Candidate ─▶ reading.read ─▶ Submission
+
+Source is parsed here and never run. Some text takes Python time and memory with the square of its length (a long
+f-string, thousands of functions), so what is handed in is parsed where that may fail: see `reading.read_limited`.
 """
 
 from __future__ import annotations
 
+import ast
 import bisect
+import functools
 import re
 import unicodedata
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,19 +23,23 @@ from autograder.vocabulary.text import visible
 
 MIB = 2**20
 CAPS = {".py": MIB, ".ipynb": 64 * MIB, ".zip": 64 * MIB}  # bytes, on disk or unpacked from a zip
+MAX_WRITTEN = 4_000  # characters of one function, as an example
+MAX_DEFAULT = 1_000  # characters of one default
+BREAK = re.compile(r"\r\n|\r|\n")
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what ast, compile and symtable raise
 
 
 @dataclass(frozen=True)
 class Candidate:
     """Something that a student handed in, found but not yet read.
 
-    student   name shown to staff: the folder's or the file's stem; never empty, always encodable
-    path      folder, .py, .ipynb or .zip
-    shown     the path in reports: relative to the folder that was given, forward slashes, nothing invisible
-    beside    the notebook that was handed in with a module, where a platform keeps both apart from other students'
-    identity  see `Report.identity`
-    notes     what is known of how it was handed in
-    fault     one sentence to staff: why it is not read, through no fault of the student's
+    student     name shown to staff: the folder's or the file's stem; never empty, always encodable
+    path        folder, .py, .ipynb or .zip
+    shown       the path in reports: relative to the folder that was given, forward slashes, nothing invisible
+    beside      the notebook handed in with a module, where a platform keeps both apart from other students'
+    notes       how it was handed in
+    fault       one sentence to staff: why it is not read, through no fault of the student's
+    identity    see `Report.identity`
     submitted   when, where the platform says so; without a zone where the platform names none
     """
 
@@ -62,10 +72,10 @@ class UnreadCell:
 class Function:
     """A top-level function of a module, by its lines from 1.
 
-    first       where it begins, with what decorates it
+    first       where it begins, decorators included
     head        where its name stands
-    docstring   the first and the last line of its docstring, where there is more to it
-    defaults    parameter → its default as it is written in the shortest way, where that is a literal
+    docstring   the first and the last line of its docstring, where there is more in it
+    defaults    parameter → its default in the shortest spelling, where that is a literal
     """
 
     first: int
@@ -77,21 +87,21 @@ class Function:
 
 @dataclass(frozen=True)
 class Submission:
-    """What was read of a candidate; `source` is "" exactly where there is a problem or a fault.
+    """A candidate, read; `source` is "" exactly where there is a problem or a fault.
 
-    path      `shown` and what was chosen inside: "ada/policy_gradient.py", "eve.zip/policy_gradient.ipynb"
-    sha256    of the chosen file's bytes, as far as they were read
-    identity  see `Report.identity`
-    source    Python text of the module: to be compiled as text, since a coding line in it has done its work
-    problem   one sentence to the student: why there is nothing to grade
-    fault     one sentence to staff: why the grader could not read it
-    notes     what the report says beside the grade
-    cells     of a notebook: at which line of `source` each cell begins, and its number
-    lines     of a script that was saved from a notebook: at which of its lines each cell begins
-    unread    functions that a cell would define which could not be read → why not
+    path           `shown` and what was chosen inside: "ada/policy_gradient.py", "eve.zip/policy_gradient.ipynb"
+    sha256         of the chosen file's bytes, as far as they were read
+    source         Python text of the module: to be compiled as text, since a coding line in it has done its work
+    problem        one sentence to the student: why there is nothing to grade
+    fault          one sentence to staff: why the grader could not read it
+    notes          what the report says beside the grade
+    cells          of a notebook: at which line of `source` each cell begins, and its number
+    lines          of a script saved from a notebook: at which of its lines each cell begins
+    unread         functions that an unreadable cell would define → why it could not be read
     unread_cells   those cells, whatever they would define
-    defines     those of the course that the file defines by its looks, before anything was cut out
-    functions   those of the handout that `source` defines, each where it is defined last; None where nobody looked
+    identity       see `Report.identity`
+    defines        functions of the course that the file seems to define, before anything was cut out
+    functions      functions of the handout that `source` defines, each where it is defined last; None: nobody looked
     """
 
     student: str
@@ -110,7 +120,7 @@ class Submission:
     functions: Mapping[str, Function] | None = None
 
     def place(self, line: int) -> str:
-        """Where a line of `source` was written: `Line 3 of your file`, `Line 2 of cell 7 (text cells count)`."""
+        """Say where a line of `source` was written: `Line 3 of your file`, `Line 2 of cell 7 (text cells count)`."""
         index = bisect.bisect_right(self.cells, line, key=lambda cell: cell[0]) - 1
         if index < 0:
             return f"Line {line} of your file"
@@ -120,22 +130,111 @@ class Submission:
         return f"Line {line - begin + 1} of cell {number} (text cells count)"
 
 
+# Names of files and students as text
+
+
 def shown_name(name: str) -> str:
-    """The name of a file or folder as reports show it."""
+    """Write the name of a file or folder as reports show it."""
     return visible(decodable(name)) or "."
 
 
 def student_name(name: str) -> str:
-    """A name that a file system or a platform gives, as the name of a student: never empty, always encodable."""
+    """Make a student's name of what a file system or a platform gives: never empty, always encodable."""
     return unicodedata.normalize("NFC", decodable(name)) or "submission"
 
 
 def decodable(name: str) -> str:
-    """`name` with each byte that is not UTF-8 written as an escape: `\\xff`."""
+    """Write each byte of a file name that is not UTF-8 as an escape: `\\xff`."""
     escaped = re.sub("[\udc80-\udcff]", lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", name)
     return escaped.encode("utf-8", "backslashreplace").decode()
 
 
 def quoted(name: str) -> str:
-    """`name` as a sentence shows it: one line, not too long."""
+    """Write a name as a sentence shows it: one line, not too long."""
     return visible(decodable(name), 300)
+
+
+# Functions
+
+
+def parsed(text: str) -> ast.Module:
+    """Parse `text`, and check what Python checks without running it; raises one of UNPARSABLE."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an odd escape in a string is the student's, not the grader's
+        tree = ast.parse(text)
+        compile(tree, "<cell>", "exec", dont_inherit=True)
+    return tree
+
+
+def is_stub(node: ast.AST) -> bool:
+    """Tell whether a function does nothing but raise NotImplementedError, as all are handed out."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    raised = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
+    name = raised.func if isinstance(raised, ast.Call) else raised
+    return isinstance(name, ast.Name) and name.id == "NotImplementedError"
+
+
+@functools.lru_cache(maxsize=4)  # the handout is the same for a whole class
+def functions_of(source: str) -> Mapping[str, str]:
+    """Dump the top-level functions of `source` by name, without docstrings and positions; "" for a stub."""
+    functions = [statement for statement in parsed(source).body if isinstance(statement, ast.FunctionDef)]
+    for function in functions:
+        if ast.get_docstring(function, clean=False) is not None:
+            del function.body[0]
+    return {function.name: "" if is_stub(function) else ast.dump(function) for function in functions}
+
+
+@functools.lru_cache(maxsize=4)
+def outline(source: str, names: tuple[str, ...] = ()) -> Mapping[str, Function]:
+    """Find the top-level functions of these names, or all; none in what cannot be parsed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            statements = ast.parse(source).body
+    except UNPARSABLE:
+        return {}
+    functions = {}
+    for node in statements:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (not names or node.name in names):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            text = node.body[0] if ast.get_docstring(node, clean=False) is not None and len(node.body) > 1 else None
+            docstring = (text.lineno, text.end_lineno or text.lineno) if text else ()
+            last = node.end_lineno or node.lineno
+            functions[node.name] = Function(first, node.lineno, last, docstring, _literal_defaults(node.args))
+    return functions
+
+
+def _literal_defaults(arguments: ast.arguments) -> dict[str, str]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    last = zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    literals = {}
+    for parameter, default in (*last, *keywords):
+        try:
+            text = repr(ast.literal_eval(default)) if default is not None else ""
+            ast.literal_eval(text)  # an infinity and an ellipsis are literals, and their spellings are none
+        except (*UNPARSABLE, TypeError):
+            continue
+        if len(text) <= MAX_DEFAULT:
+            literals[parameter.arg] = text
+    return literals
+
+
+def outlined(submission: Submission) -> Mapping[str, Function]:
+    """Return the functions that reading a submission has found, or all of a text that was never handed in."""
+    return outline(submission.source) if submission.functions is None else submission.functions
+
+
+def written(submission: Submission, names: Collection[str]) -> dict[str, str]:
+    """Return the text of the functions of these names, without docstrings, each cut where it is long."""
+    lines = BREAK.split(submission.source)
+    texts = {}
+    for name, function in outlined(submission).items():
+        if name in names:
+            begin, end = function.docstring or (function.first, function.first - 1)
+            kept = [*lines[function.first - 1 : begin - 1], *lines[end : function.last]]
+            text = "\n".join(line.rstrip() for line in kept).rstrip() + "\n"
+            texts[name] = text if len(text) <= MAX_WRITTEN else text[:MAX_WRITTEN] + "…\n"
+    return texts

@@ -16,7 +16,7 @@ from places import KIT
 from autograder.authoring.handout.notebook import ANYWHERE, BELOW, Words, released, words_in
 from autograder.authoring.handout.release import notebook_of
 from autograder.grading.assignments import find_assignment
-from autograder.submissions.notebook import MAX_CELLS, OTHER_VERSION, cells_in
+from autograder.submissions.notebook import MAX_CELLS, cells_in
 from autograder.submissions.reading import written_cells
 from autograder.submissions.submission import Candidate
 
@@ -96,12 +96,12 @@ def test_answers_in_a_notebook_that_cannot_be_read_are_kept_beside_a_module(
     assert found.unnamed == ()
 
 
-def test_both_versions_of_an_answer_that_git_could_not_merge_are_shown(
+def test_of_an_answer_that_git_could_not_merge_ones_own_version_is_shown(
     notebook: Notebook, template: Notebook, tmp_path: Path
 ) -> None:
     ours, theirs = (as_saved(answered(notebook, text)) for text in ("By prompt.", "By response."))
     found = beside_a_module(tmp_path, merge_conflict(ours, theirs).encode(), template)
-    assert found.written[QUESTION] == f"By prompt.\n\n{OTHER_VERSION}\n\nBy response."
+    assert found.written[QUESTION] == "By prompt."
 
 
 @pytest.mark.parametrize("text", [

@@ -46,9 +46,8 @@ from autograder.platforms.moodle import moodle_csv
 from autograder.platforms.times import read_times
 from autograder.sandbox.calls import from_frame, raised_from_header
 from autograder.sandbox.worker import frames
-from autograder.submissions import limited
 from autograder.submissions.finding import find
-from autograder.submissions.limited import written_cells
+from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.files import read_table
@@ -181,7 +180,7 @@ def report(student: str = "ada") -> Report:
 
 def read(candidate: Candidate, untouched: str = "") -> Submission:
     """What is read within the limits, where no fault of the reader's own has ended it."""
-    found = limited.read(candidate, MODULE, untouched)
+    found = read_limited(candidate, MODULE, untouched)
     if re.search("the reader ended with", found.fault):
         raise AssertionError(found.fault)
     return found
@@ -354,7 +353,7 @@ def a_salvaged_notebook(source: random.Random, folder: Path) -> object:
         spoilt_text(source, "\n".join(lines)).encode(source.choice(("utf-8", "utf-16", "latin-1")), "replace")
     )
     candidate = Candidate("ada", own, "ada")
-    return [read(candidate, CODE), written_cells(candidate, MODULE)]
+    return [read(candidate, CODE), written_cells_limited(candidate, MODULE)]
 
 
 def a_time_stamp(source: random.Random, folder: Path) -> object:

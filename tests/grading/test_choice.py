@@ -21,7 +21,7 @@ from autograder.grading.choice import (
     refuse_unlikely,
 )
 from autograder.submissions.finding import find
-from autograder.submissions.student_zips import holds_work
+from autograder.submissions.handed_in import zip_holds_work
 from autograder.vocabulary.errors import FixtureError, UsageError
 
 ALL = find_assignments(KIT)
@@ -172,7 +172,7 @@ def test_a_zip_whose_directory_is_longer_than_any_is_not_taken_into_memory(tmp_p
             file.write(struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 65_535, 65_535, 2**32 - 1, 2**32 - 1, 0))
     tracemalloc.start()
     assert assignment_of_submissions(KIT, [tmp_path / "class"]).name == "bandits"
-    assert [holds_work(tmp_path / "class" / name / "bandits.zip", "bandits") for name in ("bela", "chidi")] == [
+    assert [zip_holds_work(tmp_path / "class" / name / "bandits.zip", "bandits") for name in ("bela", "chidi")] == [
         True
     ] * 2
     peak = tracemalloc.get_traced_memory()[1]

@@ -14,7 +14,7 @@ from places import KIT
 from autograder.grading.assignments import find_assignment
 from autograder.grading.choice import read_for
 from autograder.platforms.layouts import gathered
-from autograder.submissions import limited
+from autograder.submissions import reading
 from autograder.submissions.submission import Candidate, Submission
 
 OURS, OTHER = find_assignment(KIT, "policy_gradient"), find_assignment(KIT, "bandits")
@@ -101,9 +101,9 @@ def test_a_submission_is_read_once_for_all_assignments(tmp_path: Path) -> None:
     cells = [{"cell_type": "code", "source": code, "metadata": {}, "outputs": []}]
     (tmp_path / "other.ipynb").write_text(json.dumps({"cells": cells}))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    limited.end_all()
+    reading.end_all()
     found = read_for(Candidate("ana", tmp_path, "ana"), OURS)
-    limited.end_all()
+    reading.end_all()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert found.problem
-    assert after.ru_utime - before.ru_utime < 1.5 * limited.SECONDS
+    assert after.ru_utime - before.ru_utime < 1.5 * reading.SECONDS

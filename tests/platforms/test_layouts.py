@@ -23,7 +23,7 @@ from autograder.platforms.hand_in import Gathered, HandIn, Owner
 from autograder.platforms.hand_in import gather as gather_hand_ins
 from autograder.platforms.known_layouts import NAMES
 from autograder.platforms.layouts import gathered
-from autograder.submissions import class_zips as downloads
+from autograder.submissions import finding as downloads
 from autograder.submissions.reading import read
 from autograder.submissions.submission import MIB, Submission
 from autograder.vocabulary.errors import UsageError
@@ -529,7 +529,7 @@ def test_a_damaged_zip_of_a_class_is_refused_with_its_place(tmp_path: Path) -> N
 def test_a_zip_with_more_files_than_anybody_looks_at_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downloads, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(downloads, "MAX_CLASS_ENTRIES", 2)
     with pytest.raises(UsageError, match="holds more than 2 files: unpack it, and give the folder"):
         gather(with_entries(tmp_path / "c.zip", *HONEST, (f"{MOODLE[2]}/{PY}", CODE)), class_zip=True)
 

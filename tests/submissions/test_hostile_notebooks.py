@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.notebook import cells_in
 from autograder.submissions.reading import read, written_cells
-from autograder.submissions.statements import LeftOut, statements_of
 from autograder.vocabulary.report import Report
 
 Edit = Callable[[Notebook], Any]
@@ -113,15 +111,6 @@ def print_fifty_megabytes(notebook: Notebook) -> None:
     cell(notebook, "compute_kl_penalty")["outputs"] = [output]
 
 
-def turn_into_format_three(notebook: Notebook) -> Notebook:
-    cells = [
-        {"cell_type": "code", "language": "python", "outputs": [], "input": one["source"], "metadata": one["metadata"]}
-        for one in notebook["cells"]
-        if one["cell_type"] == "code"
-    ]
-    return {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [{"cells": cells}]}
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     "edit",
@@ -134,7 +123,6 @@ def turn_into_format_three(notebook: Notebook) -> Notebook:
         retag_the_cells,
         fill_the_metadata_with_junk,
         print_fifty_megabytes,
-        turn_into_format_three,
     ],
 )
 def test_right_answers_earn_all_points_whatever_stands_round_them(
@@ -237,13 +225,3 @@ def test_answers_in_words_are_capped_and_found_by_their_name(assignment: Assignm
     assert words["question-spread"] == "The standard deviation.?"
     assert len(words["question-loss-curves"]) == 20_000
     assert "compute_loss" not in words
-
-
-def test_the_name_of_a_file_to_write_is_found_in_no_time_whatever_stands_before_it() -> None:
-    started = time.process_time()
-    found = statements_of(1, f"%%writefile a{' ' * 250_000}b\nx = 1\n", "bandits")
-    assert time.process_time() - started < 1
-    assert isinstance(found, LeftOut)
-    assert not found.is_python
-    for named in ("%%writefile bandits.py", "%%file -a 'bandits.py'  ", '%%writefile --append "a b/bandits.py"\t'):
-        assert isinstance(statements_of(1, f"{named}\nx = 1\n", "bandits"), list)

@@ -19,7 +19,7 @@ import pytest
 from places import KIT
 
 from autograder.grading.assignments import find_assignments
-from autograder.submissions import limited, reading
+from autograder.submissions import reading
 from autograder.submissions.finding import find
 from autograder.submissions.submission import MIB, Candidate, Submission
 
@@ -28,19 +28,19 @@ PY, IPYNB = f"{MODULE}.py", f"{MODULE}.ipynb"
 HANDOUT = "def f(x, a=1):\n    raise NotImplementedError()\n"
 WORK = "def f(x, a=2):\n    return x\n"
 
-pytestmark = pytest.mark.skipif(not limited.HELD, reason="there are limits on Linux alone")
+pytestmark = pytest.mark.skipif(not reading.HAS_LIMITS, reason="there are limits on Linux alone")
 
 
 @pytest.fixture(autouse=True)
 def fresh_readers() -> Iterator[None]:
-    limited.end_all()
+    reading.end_all()
     yield
-    limited.end_all()
+    reading.end_all()
 
 
 @pytest.fixture
 def within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited, "SECONDS", 1)
+    monkeypatch.setattr(reading, "SECONDS", 1)
 
 
 def read(folder: Path, files: Mapping[str, str | bytes]) -> Submission:
@@ -48,7 +48,7 @@ def read(folder: Path, files: Mapping[str, str | bytes]) -> Submission:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return limited.read(Candidate("eve", folder, "eve"), MODULE, HANDOUT)
+    return reading.read_limited(Candidate("eve", folder, "eve"), MODULE, HANDOUT)
 
 
 def notebook(code: str) -> str:
@@ -68,9 +68,9 @@ def test_submissions_are_read_as_without_limits() -> None:
         untouched = assignment.untouched_source()
         for candidate in find([assignment.folder / "submissions"], assignment.module):
             here = reading.read(candidate, assignment.module, untouched)
-            assert limited.read(candidate, assignment.module, untouched) == here
+            assert reading.read_limited(candidate, assignment.module, untouched) == here
             words = reading.written_cells(candidate, assignment.module, assignment.functions)
-            assert limited.written_cells(candidate, assignment.module, assignment.functions) == words
+            assert reading.written_cells_limited(candidate, assignment.module, assignment.functions) == words
 
 
 def test_every_field_of_a_submission_comes_back(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_every_field_of_a_submission_comes_back(tmp_path: Path) -> None:
     whole["cells"] += [{"cell_type": "code", "source": "x = '\ud800'"}, {"cell_type": "code", "source": "def g(:"}]
     candidate = Candidate("eve\ud800", tmp_path / "w.ipynb", "w.ipynb", notes=("late",))
     (tmp_path / "w.ipynb").write_text(json.dumps(whole))
-    found = limited.read(candidate, MODULE, HANDOUT)
+    found = reading.read_limited(candidate, MODULE, HANDOUT)
     assert found == reading.read(candidate, MODULE, HANDOUT)
     assert all(getattr(found, field.name) for field in dataclasses.fields(found) if field.name in (
         "student", "source", "notes", "cells", "unread", "unread_cells", "functions",
@@ -129,7 +129,7 @@ def test_what_exceeds_the_limits_is_the_students_problem(tmp_path: Path, name: s
 
 
 def test_more_memory_than_allowed_is_the_students_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited, "MEMORY", 100 * MIB)
+    monkeypatch.setattr(reading, "MEMORY", 100 * MIB)
     found = read(tmp_path, {IPYNB: json.dumps({"cells": [], "x": ["x"] * 8_000_000})})
     assert found.problem.startswith("eve takes more than 100 MiB of memory to read: hand in policy_gradient.py")
 
@@ -159,9 +159,9 @@ def test_less_memory_than_the_limit_is_nobodys_zero(tmp_path: Path) -> None:
     asking = f"""
 import resource
 from pathlib import Path
-from autograder.submissions import limited
-resource.setrlimit(resource.RLIMIT_AS, (limited.MEMORY // 2, limited.MEMORY // 2))
-found = limited.read(limited.Candidate("eve", Path({str(tmp_path)!r}), "eve"), {MODULE!r})
+from autograder.submissions import reading
+resource.setrlimit(resource.RLIMIT_AS, (reading.MEMORY // 2, reading.MEMORY // 2))
+found = reading.read_limited(reading.Candidate("eve", Path({str(tmp_path)!r}), "eve"), {MODULE!r})
 print([found.problem, found.fault])
 """
     done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=True)
@@ -170,7 +170,7 @@ print([found.problem, found.fault])
 
 def test_a_reader_that_somebody_ends_is_nobodys_zero(tmp_path: Path) -> None:
     assert read(tmp_path, {PY: WORK}).source == WORK
-    [reader] = limited.idle
+    [reader] = reading.idle
     os.kill(reader.pid, signal.SIGKILL)
     found = read(tmp_path, {})
     assert (found.problem, found.fault) == (
@@ -184,9 +184,9 @@ def test_a_reader_ends_with_whoever_asked_it(tmp_path: Path) -> None:
     (tmp_path / PY).write_text(WORK)
     asking = f"""
 from pathlib import Path
-from autograder.submissions import limited
-limited.read(limited.Candidate("eve", Path({str(tmp_path)!r}), "eve"), {MODULE!r})
-print(limited.idle[0].pid)
+from autograder.submissions import reading
+reading.read_limited(reading.Candidate("eve", Path({str(tmp_path)!r}), "eve"), {MODULE!r})
+print(reading.idle[0].pid)
 """
     done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=True)
     assert done.stderr == ""

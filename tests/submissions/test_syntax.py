@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from autograder.submissions import syntax
-from autograder.submissions.submission import Submission
-from autograder.submissions.syntax import MAX_WRITTEN, outline
+from autograder.submissions.submission import MAX_WRITTEN, Submission, outline
+from autograder.submissions.submission import written as written_of
 
 TEXT = '''import torch
 
@@ -31,7 +30,7 @@ first = first
 
 
 def written(text: str, names: Collection[str]) -> Mapping[str, str]:
-    return syntax.written(Submission("ada", "ada.py", "", text), names)
+    return written_of(Submission("ada", "ada.py", "", text), names)
 
 
 def defaults_of(text: str) -> Mapping[str, Mapping[str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autograder.authoring.handout.notebook import is_answer, released, words_in
 from autograder.authoring.handout.release import notebook_of
 from autograder.grading.items import Assignment
-from autograder.submissions.limited import read, written_cells
+from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate
 
 
@@ -32,8 +32,8 @@ def answers_of(
     asked, template = set(questions), released(notebook_of(assignment))
     found: dict[str, Mapping[str, Answer]] = {}
     for candidate in candidates:
-        sha256 = read(candidate, assignment.module, assignment.untouched_source()).sha256
-        words = words_in(written_cells(candidate, assignment.module, assignment.functions), template)
+        sha256 = read_limited(candidate, assignment.module, assignment.untouched_source()).sha256
+        words = words_in(written_cells_limited(candidate, assignment.module, assignment.functions), template)
         found[candidate.student] = {
             name: Answer(text.strip(), _addresses(words.pictures.get(name, {})), sha256)
             for name, text in words.written.items()

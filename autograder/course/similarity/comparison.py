@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from autograder.course.similarity.fingerprints import Pair, pairs_of
 from autograder.grading.items import Assignment
 from autograder.sandbox.interpreter import run_in_subprocess
-from autograder.submissions.limited import read
+from autograder.submissions.reading import read_limited
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 
@@ -43,7 +43,7 @@ def compare_class(assignment: Assignment, candidates: Sequence[Candidate], least
     left_out: dict[str, str] = {}
     untouched = assignment.untouched_source()
     for candidate in candidates:
-        submission = read(candidate, assignment.module, untouched)
+        submission = read_limited(candidate, assignment.module, untouched)
         if reason := submission.fault or submission.problem:
             left_out[candidate.student] = reason
         else:

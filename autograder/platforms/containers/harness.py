@@ -26,7 +26,7 @@ from autograder.grading.grader import Grader
 from autograder.platforms import prairielearn
 from autograder.platforms.gradescope import results as gradescope
 from autograder.sandbox.sandbox import Sandbox
-from autograder.submissions.limited import read
+from autograder.submissions.reading import read_limited
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import GraderFault, KitError
 from autograder.vocabulary.files import ENGINE, write_atomically
@@ -44,7 +44,9 @@ def grade(folder: Path, student: str, assignment: str | None = None) -> tuple[Su
     fixtures = read_fixtures(chosen)
     if not stat.S_ISDIR(folder.stat().st_mode):
         raise GraderFault(f"{folder} is no folder: the platform has put no submission there.")
-    submission = read(Candidate(student, folder.resolve(), "submission"), chosen.module, chosen.untouched_source())
+    submission = read_limited(
+        Candidate(student, folder.resolve(), "submission"), chosen.module, chosen.untouched_source()
+    )
     with Sandbox() as sandbox:
         for guards in GUARDS:
             if not set(guards) & set(sandbox.layers):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder
-from autograder.submissions.class_zips import MAX_METADATA, METADATA
+from autograder.submissions.finding import MAX_METADATA, METADATA
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.times import moment_or_none

@@ -33,9 +33,8 @@ from autograder.gradebook.grades_folder import stored_reports
 from autograder.grading.items import Assignment
 from autograder.platforms.nbgrader.collected import TIMESTAMP
 from autograder.platforms.nbgrader.shown_notebook import Handed, filled, written_in
-from autograder.submissions.limited import read, written_cells
-from autograder.submissions.submission import Candidate
-from autograder.submissions.syntax import outlined
+from autograder.submissions.reading import read_limited, written_cells_limited
+from autograder.submissions.submission import Candidate, outlined
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, open_regular, write_atomically
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
@@ -206,10 +205,10 @@ class _Entry:
                 f"{self._submitted} is no folder, so formgrader would show no work beside the marks: {where}."
             )
         candidate = Candidate(self._report.student, self._submitted, self._report.student)
-        submission = read(candidate, self._assignment.module, self._assignment.untouched_source())
+        submission = read_limited(candidate, self._assignment.module, self._assignment.untouched_source())
         if submission.sha256 != self._report.submission.sha256:
             return Handed(changed=True)
-        written = written_cells(candidate, self._assignment.module, self._assignment.functions)
+        written = written_cells_limited(candidate, self._assignment.module, self._assignment.functions)
         return Handed(submission.source, words_in(written, template), functions=outlined(submission))
 
     def _pass_on(self) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 
 from autograder.authoring.handout.notebook import Cell, Notebook, Words
 from autograder.platforms.nbgrader.harmless import as_written, harmless
-from autograder.submissions.submission import Function
-from autograder.submissions.syntax import BREAK
+from autograder.submissions.submission import BREAK, Function
 from autograder.vocabulary.report import ItemResult, Report
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.text import visible

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.platforms.hand_in import HandIn, Owner, Wanted, is_folder
-from autograder.submissions.class_zips import MAX_SETTINGS, SETTINGS, SUBMISSIONS, VERSIONED
+from autograder.submissions.finding import MAX_SETTINGS, SETTINGS, SUBMISSIONS, VERSIONED
 from autograder.submissions.submission import shown_name
 from autograder.vocabulary.files import entries_of, is_file_at, is_folder_at, is_there, open_regular
 from autograder.vocabulary.text import visible
