@@ -13,9 +13,8 @@ from autograder.cli.options import AssignmentOption, ReplaceFileOption, RosterOp
 from autograder.gradebook.grades_folder import half_marked, read_grades
 from autograder.gradebook.roster import Roster, named, read_roster
 from autograder.grading.assignments import find_assignment
-from autograder.platforms import canvas, moodle, plain
-from autograder.platforms.gradebooks import blackboard, brightspace
-from autograder.platforms.gradebooks.upload import Upload
+from autograder.platforms import blackboard, brightspace, canvas, moodle
+from autograder.platforms.exports import Upload, json_lines, plain_csv
 from autograder.vocabulary.files import PRIVATE, read_table, write_own, writing
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import counted, number, visible
@@ -39,7 +38,7 @@ def export_csv(
 ) -> None:
     """A row per student; with --roster, also those who handed in nothing, without points."""
     reports = _grades(grades)
-    _write(out, plain.plain_csv(reports, _roster(roster)), replace)
+    _write(out, plain_csv(reports, _roster(roster)), replace)
     print(f"{out}: {counted(len(reports), 'student')} with a report.")
 
 
@@ -47,7 +46,7 @@ def export_csv(
 def export_jsonl(grades: GradesArgument, out: FileOption, replace: ReplaceFileOption = False) -> None:
     """JSON Lines: one whole report a line."""
     reports = _grades(grades)
-    _write(out, plain.json_lines(reports), replace)
+    _write(out, json_lines(reports), replace)
     print(f"{out}: {counted(len(reports), 'report')}.")
 
 
@@ -139,12 +138,12 @@ def export_nbgrader(
     assignment: AssignmentOption = None,
 ) -> None:
     """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
-    from autograder.platforms.nbgrader import gradebook
+    from autograder.platforms import nbgrader
 
     held = _grades(grades)[0].assignment
     chosen = find_assignment(course(), assignment or held)
-    reports = gradebook.read_reports(grades, chosen)
-    done = gradebook.export(reports, chosen, chosen.solution.parent, database)
+    reports = nbgrader.read_reports(grades, chosen)
+    done = nbgrader.export(reports, chosen, chosen.solution.parent, database)
     marked = f"to mark by hand: {named(done.waiting)}" if done.waiting else "nothing to mark by hand"
     print(f"{done.database}: {counted(done.students, 'student')}; {marked}.")
     for student, asked in done.unnamed.items():

@@ -217,8 +217,6 @@ def _say_who(class_: Gathered) -> None:
     ):
         if names:
             print(f"autograder: {what}: {named(names)}.", file=sys.stderr)
-    for sentence in class_.alike[:MOST_REFUSED]:
-        print(f"autograder: {sentence}", file=sys.stderr)
     for sentence in class_.refused[:MOST_REFUSED]:
         print(f"autograder: NOT GRADED: {visible(sentence)}", file=sys.stderr)
     if len(class_.refused) > MOST_REFUSED:

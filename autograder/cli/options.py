@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from autograder.grading.assignments import find_course, nearest_root
-from autograder.platforms.known_layouts import NAMES
+from autograder.platforms import LAYOUTS
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import visible
 from autograder.vocabulary.times import within_bounds
@@ -46,8 +46,8 @@ ReplaceFileOption = Annotated[bool, typer.Option("--replace", help="Replace what
 
 
 def _a_layout(name: str) -> str:
-    if name not in ("", *NAMES):
-        raise UsageError(f"There is no layout {visible(name, 40)!r}. There are: {', '.join(NAMES)}.")
+    if name not in ("", *LAYOUTS):
+        raise UsageError(f"There is no layout {visible(name, 40)!r}. There are: {', '.join(LAYOUTS)}.")
     return name
 
 
@@ -67,7 +67,7 @@ ClassZipOption = Annotated[
     bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
 ]
 LayoutOption = Annotated[
-    str, typer.Option("--layout", callback=_a_layout, help=f"How submissions are laid out: {', '.join(NAMES)}.")
+    str, typer.Option("--layout", callback=_a_layout, help=f"How submissions are laid out: {', '.join(LAYOUTS)}.")
 ]
 
 

@@ -33,7 +33,7 @@ from autograder.gradebook.roster import read_roster
 from autograder.grading.assignments import find_assignment
 from autograder.grading.choice import assignment_of_fixtures, assignments_to_release
 from autograder.grading.items import Assignment
-from autograder.platforms.containers import bundles
+from autograder.platforms import bundles
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_own, writing
 

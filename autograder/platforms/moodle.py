@@ -1,4 +1,4 @@
-"""Moodle: its download of a class is read; its grading worksheet is filled in, a zip of feedback files is made.
+"""Moodle: read its download of a class, fill in its grading worksheet, make a zip of feedback files.
 
 Moodle finds a student by the number in `Identifier`, and skips a row whose grade is empty or has not changed; names in
 the file mean nothing to it. In the zip, the name of a folder has that number after its first underscore. (moodle:
@@ -28,6 +28,7 @@ NAMED_BY = ("full name", "username", "id number", "email address")
 YES = frozenset("yes ja oui sí sì si sim да tak ano igen はい 是 예 evet ναι כן نعم da taip jah kyllä áno".split())  # noqa: SIM905 (words)
 NO = frozenset("no nein non não nee nej nei нет nie ne nem いいえ 否 아니요 아니오 hayır όχι לא لا nu ei nav".split())  # noqa: SIM905 (words)
 PARTICIPANT = re.compile(r"\D*(\d+)")
+POINTS = re.compile(r"\d+([.,]\d+)?")
 DATED = re.compile(r"(?=.*\d{4}).*\d\d?\D{1,3}\d\d|[ -]*$")
 ENTRY_NAME = re.compile(r"(?P<name>[^_]+)(_(?P<id>\d+))?_assignsubmission_(?P<kind>[a-z]+)(_(?P<rest>.*))?", re.DOTALL)
 
@@ -36,6 +37,7 @@ ENTRY_NAME = re.compile(r"(?P<name>[^_]+)(_(?P<id>\d+))?_assignsubmission_(?P<ki
 class MoodleExport:
     """The worksheet for Moodle.
 
+    unknown   students with a report whom the worksheet does not hold, or not clearly
     locked    students whose grade Moodle does not let change, or would leave out as above its maximum
     folders   student → where in a zip the feedback goes
     """
@@ -55,32 +57,37 @@ def moodle_csv(
     grade_column: str = "Grade",
     identifier_column: str = "Identifier",
 ) -> MoodleExport:
-    """The worksheet with the points of the class; a cell that we have nothing for stays as it is.
+    """Fill the points of the class into the worksheet; a cell that we have nothing for stays as it is.
 
     worksheet   what Moodle's "Download grading worksheet" gave
     raises      UsageError where it is not one, or the assignment is worth other points there
     """
-    headings = _headings(worksheet, grade_column, identifier_column)
+    headings = _headings(worksheet, plain_heading(grade_column), plain_heading(identifier_column))
     at_grade, at_id = (_column(worksheet, headings, name) for name in (grade_column, identifier_column))
     numbers = [_participant(row[at_id]) for row in worksheet.rows]
-    decimal = _checked_maximum(worksheet, headings, common_maximum(reports))
+    decimal = _decimal_mark(worksheet, headings, common_maximum(reports))
     by = [at for at, heading in enumerate(headings) if heading in NAMED_BY]
-    keys = [keys_of({*(row[at] for at in by), numbers[position]}) for position, row in enumerate(worksheet.rows)]
-    found = find_rows(reports, keys, roster, [f"moodle:{number}" for number in numbers])
+    keys = [
+        keys_of({*(row[at] for at in by), participant})
+        for row, participant in zip(worksheet.rows, numbers, strict=True)
+    ]
+    found = find_rows(reports, keys, roster, [f"moodle:{participant}" for participant in numbers])
+    at_change = headings.index("grade can be changed") if "grade can be changed" in headings else None
     rows, locked, folders, graded = [], [], {}, 0
     for position, row in enumerate(worksheet.rows):
-        cells = list(row)
+        cells = [harmless(cell) if head in NAMED_BY else cell for cell, head in zip(row, headings, strict=True)]
+        rows.append(cells)
         report = found.rows.get(position)
-        if report is not None:
-            name = row[headings.index("full name")] if "full name" in headings else report.student
-            folders[report.student] = feedback_folder(name, numbers[position])
-        above = report is not None and (report.points or 0.0) > report.max_points
-        if report is not None and (above or _is_locked(row, headings)):
+        if report is None:
+            continue
+        name = row[headings.index("full name")] if "full name" in headings else report.student
+        folders[report.student] = feedback_folder(name, numbers[position])
+        is_locked = at_change is not None and row[at_change].strip().casefold() in NO
+        if is_locked or (report.points or 0.0) > report.max_points:
             locked.append(report.student)
-        elif report is not None and report.points is not None:
+        elif report.points is not None:
             cells[at_grade] = number(report.points).replace(".", decimal)
             graded += 1
-        rows.append([harmless(cell) if head in NAMED_BY else cell for cell, head in zip(cells, headings, strict=True)])
     text = worksheet.text([worksheet.header, *rows])
     return MoodleExport(text, graded, found.unknown, tuple(locked), folders)
 
@@ -92,14 +99,13 @@ def times_in(worksheet: Table) -> list[tuple[str, frozenset[str], str]] | None:
     """
     width = len(worksheet.header)
     at = max((at for at in range(2, width) if _is_maximum(worksheet, at)), default=width)
-    dates = (place for place in range(at + 1, width) if _are_dates([row[place] for row in worksheet.rows]))
-    if (place := next(dates, None)) is None or not all(PARTICIPANT.fullmatch(row[0].strip()) for row in worksheet.rows):
+    columns = {place: [row[place] for row in worksheet.rows] for place in range(at + 1, width)}
+    place = next(
+        (p for p, cells in columns.items() if all(map(DATED.match, cells)) and "".join(cells).strip(" -")), None
+    )
+    if place is None or not _has_participants(worksheet):
         return None
     return [(_participant(row[0]), keys_of(row[1 : at - 1]), row[place].strip(" -")) for row in worksheet.rows]
-
-
-def _are_dates(cells: Sequence[str]) -> bool:
-    return all(DATED.match(cell) for cell in cells) and any(cell.strip(" -") for cell in cells)
 
 
 def feedback_folder(name: str, participant: str) -> str:
@@ -108,7 +114,7 @@ def feedback_folder(name: str, participant: str) -> str:
 
 
 def feedback_zip(folders: Mapping[str, str], pages: Path) -> bytes:
-    """The feedback pages in `pages`, for "Upload multiple feedback files in a zip". Raises UsageError without one."""
+    """Pack the feedback pages for "Upload multiple feedback files in a zip". Raises UsageError without one."""
     files = {}
     for student, folder in folders.items():
         path = pages / f"{file_stem(student)}.html"
@@ -119,18 +125,22 @@ def feedback_zip(folders: Mapping[str, str], pages: Path) -> bytes:
     return zip_bytes(files, "")
 
 
-def _headings(worksheet: Table, grade_column: str, identifier_column: str) -> list[str]:
+def _headings(worksheet: Table, grade: str, identifier: str) -> list[str]:
     """The headings in English, whatever the language: Moodle's columns always stand in the same order.
 
     Identifier, name and other identities, status, grade, maximum grade, whether it can be changed (mod/assign of
     Moodle, `gradingtable.php` with the feedback plugin `offline`); the last three are known by what stands in them.
     """
     headings = [plain_heading(cell) for cell in worksheet.header]
-    grade, identifier = plain_heading(grade_column), plain_heading(identifier_column)
     if {grade, identifier, "maximum grade"} <= set(headings):
         return headings
-    at = headings.index(grade) if grade in headings else _grade_by_place(worksheet)
-    if at is None or not all(PARTICIPANT.fullmatch(row[0].strip()) for row in worksheet.rows):
+    if grade in headings:
+        at = headings.index(grade)
+    else:
+        places = range(1, len(headings) - 2)
+        by_cells = [at for at in places if _is_maximum(worksheet, at + 1) and _is_yes_or_no(worksheet, at + 2)]
+        at = by_cells[0] if len(by_cells) == 1 else 0
+    if at == 0 or not _has_participants(worksheet):
         return headings
     headings[0] = headings[0] if identifier in headings else identifier
     headings[at] = grade
@@ -144,96 +154,90 @@ def _headings(worksheet: Table, grade_column: str, identifier_column: str) -> li
     return headings
 
 
-def _grade_by_place(worksheet: Table) -> int | None:
-    """The column of grades, by those behind it; None where no other could be meant, or several."""
-    width = len(worksheet.header)
-    found = [at for at in range(1, width - 2) if _is_maximum(worksheet, at + 1) and _is_yes_or_no(worksheet, at + 2)]
-    return found[0] if len(found) == 1 else None
+def _cells(worksheet: Table, at: int) -> set[str]:
+    return {row[at].strip().casefold() for row in worksheet.rows} if at < len(worksheet.header) else set()
 
 
 def _is_maximum(worksheet: Table, at: int) -> bool:
     """Whether a column holds one number, over and over."""
-    cells = {row[at].strip() for row in worksheet.rows} if at < len(worksheet.header) else set()
-    return len(cells) == 1 and re.fullmatch(r"\d+([.,]\d+)?", cells.pop()) is not None
+    cells = _cells(worksheet, at)
+    return len(cells) == 1 and POINTS.fullmatch(cells.pop()) is not None
 
 
 def _is_yes_or_no(worksheet: Table, at: int) -> bool:
-    cells = {row[at].strip().casefold() for row in worksheet.rows} if at < len(worksheet.header) else set()
-    return bool(cells) and cells <= YES | NO
+    return bool(cells := _cells(worksheet, at)) and cells <= YES | NO
+
+
+def _has_participants(worksheet: Table) -> bool:
+    return all(PARTICIPANT.fullmatch(row[0].strip()) for row in worksheet.rows)
 
 
 def _column(worksheet: Table, headings: Sequence[str], heading: str) -> int:
-    found = [at for at, cell in enumerate(headings) if cell == plain_heading(heading)]
-    if len(found) != 1:
+    if headings.count(plain_heading(heading)) != 1:
         columns = ", ".join(visible(cell, 40) for cell in worksheet.header)
         raise UsageError(
             f"The worksheet has no column {visible(heading, 40)!r}; it has: {columns}. In a language other than "
             "English, name the columns with --identifier-column and --grade-column."
         )
-    return found[0]
+    return headings.index(plain_heading(heading))
 
 
 def _participant(cell: str) -> str:
-    found = PARTICIPANT.fullmatch(cell.strip())
-    if found is None:
+    match = PARTICIPANT.fullmatch(cell.strip())
+    if match is None:
         raise UsageError(f"{visible(cell, 40)!r} is no participant of Moodle: download the grading worksheet again.")
-    return found[1]
+    return match[1]
 
 
-def _checked_maximum(worksheet: Table, headings: Sequence[str], ours: float) -> str:
+def _decimal_mark(worksheet: Table, headings: Sequence[str], ours: float) -> str:
     """The decimal mark of the worksheet. Raises UsageError where its maximum is another: Moodle drops what is more."""
-    at = headings.index("maximum grade") if "maximum grade" in headings else -1
-    cells = {row[at].strip() for row in worksheet.rows} - {""} if at >= 0 else set()
+    cells = _cells(worksheet, headings.index("maximum grade")) - {""} if "maximum grade" in headings else set()
     for cell in cells:
-        if not re.fullmatch(r"\d+([.,]\d+)?", cell) or float(cell.replace(",", ".")) != ours:
+        if not POINTS.fullmatch(cell) or float(cell.replace(",", ".")) != ours:
             worth = f"{visible(cell, 40)} points in Moodle and {number(ours)} here"
             raise UsageError(f"The assignment is worth {worth}: change its maximum grade in Moodle.")
     return "," if any("," in cell for cell in cells) else "."
 
 
-def _is_locked(row: Sequence[str], headings: Sequence[str]) -> bool:
-    return "grade can be changed" in headings and row[headings.index("grade can be changed")].strip().casefold() in NO
-
-
 # The download of a class
+
+_Entry = tuple[re.Match[str], os.DirEntry[str]]
 
 
 def recognised(entries: Sequence[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-    """The files and folders of a download that are among these."""
+    """The files and folders of a download among these."""
     return [entry for entry in entries if ENTRY_NAME.fullmatch(entry.name)]
 
 
 def hand_ins(entries: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
-    """What was handed in as the files or folders of a download, all that one student did as one.
+    """Group the files or folders of a download by student; where two names claim a number, both are refused.
 
     Moodle writes a space for each `_` of a name, so the id is the first number that stands between two. Those in no
     group hand in together, under a name without one; a site may have more kinds of submissions than files and texts
     (`get_student_prefix`, `load_submissionplugin_filelist`).
     """
-    by_id: dict[str, list[tuple[re.Match[str], os.DirEntry[str]]]] = {}
+    groups: dict[tuple[str, str], list[_Entry]] = {}
     for entry in entries:
-        if found := ENTRY_NAME.fullmatch(entry.name):
-            by_id.setdefault(found["id"] or found["name"], []).append((found, entry))
-    return [one for files in by_id.values() for one in _of_id(files, wanted)]
+        if match := ENTRY_NAME.fullmatch(entry.name):
+            # A name without a number is never another student's number, whatever its letters.
+            key = ("id", match["id"]) if match["id"] else ("name", match["name"])
+            groups.setdefault(key, []).append((match, entry))
+    made = []
+    for (_, number_), group in groups.items():
+        names = {match["name"] for match, _ in group}
+        if len(names) == 1:
+            made.append(_of_student(group, wanted))
+            continue
+        reason = claimed_by_two((f"{name}_{number_}" for name in names), number_, "Moodle")
+        for _, entry in group:
+            made.append(HandIn((Owner(entry.name),), Path(entry.path), shown_name(entry.name), refused=reason))
+    return made
 
 
-def _of_id(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted) -> list[HandIn]:
-    """What was handed in under one number; where two names claim it, all of it, refused."""
-    if len({found["name"] for found, _ in files}) == 1:
-        return [_of_student(files, wanted)]
-    reason = claimed_by_two((f"{found['name']}_{found['id']}" for found, _ in files), files[0][0]["id"], "Moodle")
-    return [
-        HandIn((Owner(entry.name),), Path(entry.path), shown_name(entry.name), refused=reason) for _, entry in files
-    ]
-
-
-def _of_student(files: Sequence[tuple[re.Match[str], os.DirEntry[str]]], wanted: Wanted) -> HandIn:
-    found = files[0][0]
-    name, number = found["name"], found["id"]
-    owner = Owner(f"{name}_{number}", f"moodle:{number}", (name,)) if number else Owner(name)
-    files = sorted(files, key=lambda one: (one[0]["kind"] != "file", one[0]["kind"]))
-    folders = [entry for _, entry in files if is_folder(entry)]
-    if folders:
+def _of_student(group: Sequence[_Entry], wanted: Wanted) -> HandIn:
+    name, participant = group[0][0]["name"], group[0][0]["id"]
+    owner = Owner(f"{name}_{participant}", f"moodle:{participant}", (name,)) if participant else Owner(name)
+    files_first = sorted(group, key=lambda file: (file[0]["kind"] != "file", file[0]["kind"]))
+    if folders := [entry for _, entry in files_first if is_folder(entry)]:
         return HandIn((owner,), Path(folders[0].path), shown_name(folders[0].name))
-    loose = [(match["rest"] or "", Path(entry.path)) for match, entry in files]
-    return of_loose_files((owner,), loose, wanted)
+    return of_loose_files((owner,), [(match["rest"] or "", Path(entry.path)) for match, entry in files_first], wanted)

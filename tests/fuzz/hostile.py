@@ -38,9 +38,9 @@ from autograder.gradebook.rules import read_policy
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import decode
 from autograder.grading.items import Assignment
+from autograder.platforms.blackboard import blackboard_csv
+from autograder.platforms.brightspace import brightspace_csv
 from autograder.platforms.canvas import canvas_csv
-from autograder.platforms.gradebooks.blackboard import blackboard_csv
-from autograder.platforms.gradebooks.brightspace import brightspace_csv
 from autograder.platforms.layouts import gathered
 from autograder.platforms.moodle import moodle_csv
 from autograder.platforms.times import read_times

@@ -31,7 +31,7 @@ from autograder.gradebook.rules import Late, Policy, Rules, read_policy, read_ru
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
 from autograder.pages.student_page import feedback_page
-from autograder.platforms.plain import plain_csv
+from autograder.platforms.exports import plain_csv
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import Report, read_report

@@ -23,7 +23,7 @@ from autograder.gradebook.rules import read_policy
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import read_details
-from autograder.platforms.plain import json_lines, plain_csv
+from autograder.platforms.exports import json_lines, plain_csv
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import KitError, UsageError
 from autograder.vocabulary.report import from_bytes, to_bytes, to_json

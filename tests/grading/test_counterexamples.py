@@ -35,9 +35,8 @@ from autograder.grading.items import Assignment, Item
 from autograder.grading.remarks.hints import PUBLIC_PASS
 from autograder.grading.remarks.wording import UNTOLD
 from autograder.pages.student_page import feedback_page
-from autograder.platforms.gradescope.results import results as gradescope_results
-from autograder.platforms.nbgrader.gradebook import comment_on
-from autograder.platforms.prairielearn import results as prairielearn_results
+from autograder.platforms.containers import gradescope_results, prairielearn_results
+from autograder.platforms.nbgrader import comment_on
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find

@@ -28,8 +28,8 @@ from places import GOLDEN, KIT
 from autograder.authoring.handout.release import answer_lines, secret_arrays, zip_bytes
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.platforms.containers import bundles
-from autograder.platforms.containers.harness import GUARDS, students_of
+from autograder.platforms import bundles
+from autograder.platforms.containers import GUARDS, students_of
 from autograder.sandbox.sandbox import probe
 from autograder.vocabulary.errors import FixtureError
 from autograder.vocabulary.report import read_report
@@ -385,7 +385,7 @@ def third_party(start: str) -> set[str]:
 def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -> None:
     lines = bundles.container_requirements().splitlines()
     wanted = {re.split("[=>]", line)[0] for line in lines}
-    assert third_party("platforms.containers.harness") | third_party("sandbox.worker.tensors") <= wanted
+    assert third_party("platforms.containers") | third_party("sandbox.worker.tensors") <= wanted
     assert wanted == {"torch", "einops", "numpy", "safetensors", "matplotlib", "tqdm"}
     assert next(line for line in lines if line.startswith("torch")).startswith("torch==")
 

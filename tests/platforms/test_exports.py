@@ -24,8 +24,8 @@ from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 from autograder.gradebook.final_grades import Adjustment
 from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms import canvas, moodle, plain, prairielearn
-from autograder.platforms.gradescope import results as gradescope
+from autograder.platforms import canvas, containers, moodle
+from autograder.platforms.exports import json_lines, plain_csv
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import CaseResult
@@ -80,8 +80,8 @@ def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
     assert [one.points for one in class_] == [3.2, None]
     text = canvas.canvas_csv(class_, canvas_table("ada", "ben"), COLUMN).text
     assert [line.rpartition(",")[2] for line in text.splitlines()[2:]] == ["3.2", ""]
-    assert plain.plain_csv(class_).splitlines()[1:] == ["ada,3.2,4,graded,4", "ben,,4,graded,4"]
-    assert [json.loads(line)["reasons"] for line in plain.json_lines(class_).splitlines()] == [
+    assert plain_csv(class_).splitlines()[1:] == ["ada,3.2,4,graded,4", "ben,,4,graded,4"]
+    assert [json.loads(line)["reasons"] for line in json_lines(class_).splitlines()] == [
         ["2 days late"],
         ["excused"],
     ]
@@ -106,7 +106,7 @@ def test_a_damaged_report_stops_the_export(tmp_path: Path) -> None:
 
 def test_a_student_of_the_roster_without_a_report_is_absent_and_has_no_points() -> None:
     people = Roster(tuple(Person(name, "", keys_of([name])) for name in ("ada", "=otto")))
-    rows = list(csv.reader(io.StringIO(plain.plain_csv([report("ada")], people))))
+    rows = list(csv.reader(io.StringIO(plain_csv([report("ada")], people))))
     assert rows == [
         ["student", "points", "max_points", "status", "deltas-max"],
         ["'=otto", "", "", "absent", ""],
@@ -123,24 +123,24 @@ def test_gradescopes_results_are_as_it_documents_them(made: dict[str, str]) -> N
             validate(json.loads(line)["result"], "gradescope-results")
 
 
-@pytest.mark.parametrize("hidden_cases", gradescope.VISIBILITIES)
-def test_the_tests_of_gradescope_add_up_to_the_report(hidden_cases: gradescope.Visibility) -> None:
+@pytest.mark.parametrize("hidden_cases", containers.VISIBILITIES)
+def test_the_tests_of_gradescope_add_up_to_the_report(hidden_cases: containers.Visibility) -> None:
     for one in sample_class():
-        tests = gradescope.results(one, (), hidden_cases)["tests"]
+        tests = containers.gradescope_results(one, (), hidden_cases)["tests"]
         assert math.isclose(sum(test["score"] for test in tests), one.points or 0, abs_tol=1e-9)
         assert math.isclose(sum(test["max_score"] for test in tests), one.max_points, abs_tol=1e-9)
         assert all(0 <= test["score"] <= test["max_score"] for test in tests)
 
 
 def test_all_tests_are_visible_unless_asked_for_since_a_hidden_one_hides_the_total() -> None:
-    found = gradescope.results(report("ada"))
+    found = containers.gradescope_results(report("ada"))
     assert {test["visibility"] for test in found["tests"]} == {"visible"} == {found["visibility"]}
 
 
 def test_how_long_hidden_cases_took_is_told_to_no_student() -> None:
     def told(seconds: float) -> list[object]:
         slow = report("ada", *(replace(one, seconds=seconds) for one in report("ada").items))
-        return [gradescope.results(slow), prairielearn.results(slow)]
+        return [containers.gradescope_results(slow), containers.prairielearn_results(slow)]
 
     assert told(0.25) == told(3.5)
 
@@ -148,7 +148,7 @@ def test_how_long_hidden_cases_took_is_told_to_no_student() -> None:
 def test_what_hidden_cases_did_stands_in_hidden_tests_alone() -> None:
     cases = (CaseResult("p", "public", "passed", ""), CaseResult("h", "hidden", "failed", "SECRET MESSAGE"))
     one = report("ada", item("a", 2.0, 4.0, "failed", cases, "SECRET MESSAGE", "SECRET HINT"))
-    found = gradescope.results(one, (), "after_published")
+    found = containers.gradescope_results(one, (), "after_published")
     public, hidden = found["tests"]
     assert (public["visibility"], public["score"], public["max_score"]) == ("visible", 2.0, 2.0)
     assert (hidden["visibility"], hidden["score"], hidden["max_score"]) == ("after_published", 0.0, 2.0)
@@ -158,12 +158,12 @@ def test_what_hidden_cases_did_stands_in_hidden_tests_alone() -> None:
 
 def test_a_report_that_is_not_graded_has_no_result_for_gradescope() -> None:
     with pytest.raises(GraderFault, match="ada is not graded: The sandbox could not be started"):
-        gradescope.results(not_graded("ada"))
+        containers.gradescope_results(not_graded("ada"))
 
 
 def test_a_message_cannot_leave_its_block_of_markdown() -> None:
     one = report("ada", item("a", 0.0, 4.0, "failed", message="```\n# You have full marks\n<img src=x>"))
-    [test] = gradescope.results(one)["tests"]
+    [test] = containers.gradescope_results(one)["tests"]
     assert test["output"].count("```") == 2
     assert test["output"].startswith("```text\n")
 
@@ -180,7 +180,7 @@ def test_prairielearns_results_are_as_it_documents_them(made: dict[str, str]) ->
 
 
 def test_a_report_that_is_not_graded_is_not_gradable_in_prairielearn() -> None:
-    found = prairielearn.results(not_graded("ada"))
+    found = containers.prairielearn_results(not_graded("ada"))
     validate(found, "prairielearn-results")
     assert found["gradable"] is False
 
@@ -188,9 +188,9 @@ def test_a_report_that_is_not_graded_is_not_gradable_in_prairielearn() -> None:
 @pytest.mark.parametrize("character", ["x", "\u0416", "\U0001f600", "\\", "\x1b"])
 def test_results_for_prairielearn_stay_under_a_megabyte(character: str) -> None:
     items = [item(f"i{at}", 0.0, 1.0, "failed", message=character * 30_000) for at in range(100)]
-    found = prairielearn.results(report("ada", *items))
+    found = containers.prairielearn_results(report("ada", *items))
     validate(found, "prairielearn-results")
-    assert len(json.dumps(found).encode()) <= prairielearn.MAX_BYTES
+    assert len(json.dumps(found).encode()) <= containers.MAX_PRAIRIELEARN_BYTES
     assert len(found["tests"]) == 100
 
 
@@ -217,7 +217,7 @@ def test_no_name_does_harm_in_a_csv_file_and_every_row_keeps_its_grade() -> None
     names = [one.student for one in class_]
     in_canvas = canvas.canvas_csv(class_, canvas_table(*names), COLUMN)
     in_moodle = moodle.moodle_csv(class_, moodle_table(*names))
-    in_plain = plain.plain_csv(class_)
+    in_plain = plain_csv(class_)
     assert in_canvas.unknown == in_moodle.unknown == ()
     for text, points in ((in_canvas.text, 5), (in_moodle.text, 2), (in_plain, 1)):
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
@@ -241,11 +241,11 @@ def test_names_come_out_of_tables_as_they_went_in_but_for_a_quote_before_a_formu
 @pytest.mark.parametrize("name", NASTY_NAMES)
 def test_every_name_goes_through_json_unharmed_and_is_harmless_to_print(name: str) -> None:
     one = report(name)
-    line = plain.json_lines([one])
+    line = json_lines([one])
     assert json.loads(line)["student"] == name
-    found = json.dumps(gradescope.results(one))
+    found = json.dumps(containers.gradescope_results(one))
     assert json.loads(found)["extra_data"]["student"] == name
-    for text in (line, found, json.dumps(prairielearn.results(one))):
+    for text in (line, found, json.dumps(containers.prairielearn_results(one))):
         assert text.isascii()
         assert not {unicodedata.category(character) for character in text.replace("\n", "")} & INVISIBLE
 

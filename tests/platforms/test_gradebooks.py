@@ -10,9 +10,9 @@ import pytest
 from sample_reports import NASTY_NAMES, item, report
 
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms.gradebooks.blackboard import blackboard_csv
-from autograder.platforms.gradebooks.brightspace import END_OF_LINE, brightspace_csv
-from autograder.platforms.gradebooks.upload import Upload
+from autograder.platforms.blackboard import blackboard_csv
+from autograder.platforms.brightspace import END_OF_LINE, brightspace_csv
+from autograder.platforms.exports import Upload
 from autograder.platforms.layouts import gathered
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
@@ -105,6 +105,14 @@ def test_brightspace_names_students_before_the_moment_and_the_latest_counts(tmp_
 def test_the_latest_of_brightspace_counts_however_english_writes_a_day(tmp_path: Path, first: str, second: str) -> None:
     files = {f"71-500 - Ana - {second}/{PY}": "x = 'second'\n", f"71-500 - Ana - {first}/{PY}": "x = 'first'\n"}
     assert grade(put(tmp_path, files))["Ana_71"].source == "x = 'second'\n"
+
+
+@pytest.mark.parametrize(
+    "when", ["Marraskuu 2, 2027 1158", "2 Maaliskuu 2027 2358", "Mayo 2, 2027 1158", "Jun2, 2027 958"]
+)
+def test_brightspace_month_of_no_english_name_is_no_moment(tmp_path: Path, when: str) -> None:
+    with gathered([put(tmp_path, {f"71-500 - Ana - {when}/{PY}": "x = 1\n"})], MODULE) as found:
+        assert [(one.student, one.submitted) for one in found.candidates] == [("Ana_71", None)]
 
 
 def test_of_brightspaces_two_numbers_the_one_that_differs_is_the_students(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import toy_kit
 from toy_kit import toy_assignment
 
-from autograder.platforms.nbgrader.kept_handout import keeping
+from autograder.platforms.nbgrader import keeping
 
 
 @pytest.fixture

@@ -18,10 +18,9 @@ import pytest
 from places import KIT
 
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms.gradescope.download import MAX_SUBMITTERS, read_metadata
-from autograder.platforms.hand_in import Gathered, HandIn, Owner
-from autograder.platforms.hand_in import gather as gather_hand_ins
-from autograder.platforms.known_layouts import NAMES
+from autograder.platforms import LAYOUTS
+from autograder.platforms.gradescope import MAX_SUBMITTERS, read_metadata
+from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
 from autograder.submissions import finding as downloads
 from autograder.submissions.reading import read
@@ -337,32 +336,6 @@ def test_two_accounts_that_would_be_one_student_are_refused_and_nobody_else(tmp_
     )
 
 
-@pytest.mark.parametrize(
-    ("owners", "line"),
-    [
-        ((("Ada Lovelace_1001", "moodle:1001"), ("lovelaceada_77", "canvas:77")), "Ada Lovelace,1001,77"),
-        ((("Đặng Thị An_5", "moodle:5"), ("an đặng thị_a@x.edu", "a@x.edu")), "an đặng thị,a@x.edu,5"),
-        ((("Ada Lovelace_1001", "moodle:1001"), ("Ada Lovelace_77", "moodle:77")), None),  # two of the same name
-        ((("Ada Lovelace_1001", "moodle:1001"), ("byronada_77", "canvas:77")), None),
-        ((("ada_lovelace", ""), ("lovelaceada_77", "canvas:77")), None),  # staff called a folder that
-    ],
-)
-def test_two_names_of_one_student_are_named_with_what_joins_them(
-    owners: tuple[tuple[str, str], ...], line: str | None
-) -> None:
-    found = [
-        HandIn((Owner(*own),), Path(own[0]), own[0], submitted=datetime(2031, 1, day, tzinfo=UTC))
-        for day, own in enumerate(owners, start=1)
-    ]
-    told = gather_hand_ins(found).alike
-    assert [sentence.rpartition(" the line ")[2] for sentence in told] == ([f"{line}."] if line else [])
-    if line:
-        person, *ids = line.split(",")
-        joined = gather_hand_ins(found, Roster((Person(person, "", keys_of({person, *ids})),)))
-        assert [(one.student, one.shown) for one in joined.candidates] == [(person, owners[1][0])]
-        assert (joined.refused, joined.alike) == ((), ())
-
-
 def test_two_submissions_that_nothing_orders_are_refused(tmp_path: Path) -> None:
     put(tmp_path, f"monday/ada/{PY}", f"friday/ada/{PY}")
     with pytest.raises(UsageError, match="ada handed in twice"):
@@ -634,6 +607,12 @@ def test_two_names_that_claim_one_number_of_moodle_are_refused(tmp_path: Path) -
     assert "Ana_1 and Eve_1 both claim the id 1 of Moodle" in found.refused[0]
 
 
+def test_moodle_name_that_is_a_number_is_nobody_elses(tmp_path: Path) -> None:
+    put(tmp_path, *(f"{name}_assignsubmission_file/{PY}" for name in ("1", "Ana_1", "Ben_2")))
+    found, read_ = gather(tmp_path)
+    assert (set(read_), found.refused) == ({"1", "Ana_1", "Ben_2"}, ())
+
+
 @pytest.mark.parametrize("stray", [PY, IPYNB, f"{MODULE}/{PY}", f"{MODULE}/notes.txt"])
 @pytest.mark.parametrize("names", [("ada/{}", "ben/{}"), ("ada_1_5_{}", "ben_2_6_{}"), ("ada.py", "ben.py")])
 def test_a_file_or_folder_with_the_modules_name_makes_no_class_one_student(
@@ -671,7 +650,7 @@ def test_the_layout_can_be_said(tmp_path: Path) -> None:
 def test_every_layout_stands_in_the_guides_table() -> None:
     guide = (KIT / "autograder" / "README.md").read_text(encoding="utf-8")
     table = guide[guide.index("| platform |") :].split("\n\n")[0].lower()
-    assert all(f"| {name}" in table for name in NAMES if name not in ("plain", "one"))
+    assert all(f"| {name}" in table for name in LAYOUTS if name not in ("plain", "one"))
 
 
 def test_a_dotted_name_is_named_and_a_tools_is_not(tmp_path: Path) -> None:

@@ -333,7 +333,7 @@ def test_work_that_changed_after_it_was_graded_is_named(root: Path, tmp_path: Pa
 def test_a_comment_shows_a_students_words_as_they_are(text: str) -> None:
     from nbconvert.filters import markdown2html
 
-    from autograder.platforms.nbgrader.gradebook import comment_on
+    from autograder.platforms.nbgrader import comment_on
 
     item = find_assignment(KIT, NAME).items[0]
     result = ItemResult(

@@ -13,8 +13,7 @@ import pytest
 
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms.hand_in import Gathered
-from autograder.platforms.known_layouts import BY_NAMES, evident
-from autograder.platforms.layouts import gathered
+from autograder.platforms.layouts import BY_NAMES, evident, gathered
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError

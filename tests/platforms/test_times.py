@@ -12,9 +12,8 @@ from places import KIT
 from autograder.gradebook.rules import keep_seen, times_of
 from autograder.gradebook.rules import read_times as kept_times
 from autograder.grading.assignments import find_assignment
-from autograder.platforms.dates_in_words import moments
 from autograder.platforms.layouts import gathered
-from autograder.platforms.times import read_times
+from autograder.platforms.times import moments_in_words, read_times
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 
@@ -47,7 +46,7 @@ IN_WORDS = {
 
 @pytest.mark.parametrize("texts", IN_WORDS.values(), ids=IN_WORDS)
 def test_dates_in_words_are_read_in_their_language(texts: tuple[str, str]) -> None:
-    assert moments(texts) == [EVENING, MORNING]
+    assert moments_in_words(texts) == [EVENING, MORNING]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_dates_in_words_are_read_in_their_language(texts: tuple[str, str]) -> No
     ],
 )
 def test_dates_that_are_not_sure_are_none(text: str) -> None:
-    assert moments([text]) is None
+    assert moments_in_words([text]) is None
 
 
 def worksheet(times: tuple[str, str], *, english: bool = True) -> str:

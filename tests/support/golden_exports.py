@@ -15,8 +15,8 @@ from places import DOWNLOADS, GOLDEN
 from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.pages.student_page import feedback_page
-from autograder.platforms import canvas, moodle, plain, prairielearn
-from autograder.platforms.gradescope import results as gradescope
+from autograder.platforms import canvas, containers, moodle
+from autograder.platforms.exports import json_lines, plain_csv
 from autograder.vocabulary.files import file_stem, read_table
 from autograder.vocabulary.report import Report
 
@@ -38,7 +38,7 @@ def each(make: Callable[[Report], dict[str, Any]]) -> str:
 
 
 def hidden_later(one: Report) -> dict[str, Any]:
-    return gradescope.results(one, (), "after_published")
+    return containers.gradescope_results(one, (), "after_published")
 
 
 def roster() -> Roster:
@@ -62,12 +62,12 @@ def exports(folder: Path) -> dict[str, str]:
     """Every golden export by the name of its file; feedback pages are made in `folder`."""
     gradebook = read_table(DOWNLOADS / "canvas-gradebook.csv")
     return {
-        "plain.csv": plain.plain_csv(sample_class(), roster()),
-        "plain.jsonl": plain.json_lines(sample_class()),
+        "plain.csv": plain_csv(sample_class(), roster()),
+        "plain.jsonl": json_lines(sample_class()),
         "canvas.csv": canvas.canvas_csv(sample_class(), gradebook, COLUMN, roster()).text,
         "moodle.csv": moodle_export().text,
         "moodle-feedback-zip.txt": feedback_listing(folder),
-        "gradescope.jsonl": each(gradescope.results),
+        "gradescope.jsonl": each(containers.gradescope_results),
         "gradescope-hidden-later.jsonl": each(hidden_later),
-        "prairielearn.jsonl": each(prairielearn.results),
+        "prairielearn.jsonl": each(containers.prairielearn_results),
     }
