@@ -19,14 +19,13 @@ from autograder.cli.options import (
     RosterOption,
     course,
 )
-from autograder.course.dashboard import settle
-from autograder.course.overview import folders_of, is_course, read_course, students_of, told, write_course
+from autograder.course.overview import course_lines, folders_of, is_course, read_course, students_of, write_course
+from autograder.course.results import settle
 from autograder.course.serving.answers import answers_of
 from autograder.course.serving.desk import Desk
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
-from autograder.course.similarity.comparison import LEAST, compare_class
-from autograder.course.similarity.page import page
+from autograder.course.similarity import LEAST, compare_class, similarity_page
 from autograder.gradebook.class_statistics import SMALLEST_CLASS
 from autograder.gradebook.decisions import login_name
 from autograder.gradebook.final_grades import Final
@@ -117,7 +116,7 @@ def _write_course(grades: Path, *, rules_given: bool) -> None:
     graded = read_course(grades, titles)
     write_course(grades, graded)
     print(f"{len(students_of(graded))} students, {len(graded)} assignments:")
-    print("\n".join(told(graded)))
+    print("\n".join(course_lines(graded)))
     for name, what in (("index.html", "the course"), ("grades.csv", "the gradebook")):
         print(f"  {visible(str(grades / name))}  {what}")
 
@@ -143,7 +142,7 @@ def similar(
     ) as class_:
         found = compare_class(chosen, class_.candidates, least / 100)
     with writing(out, "file with --out"):
-        content = page(found, chosen.title, chosen.name)
+        content = similarity_page(found, chosen.title, chosen.name)
         write_own(out.parent, {out.name: content}, replace=replace, mode=PRIVATE)
     pairs = f"{len(found.pairs)} pair{'s' * (len(found.pairs) != 1)} to look at"
     print(f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {pairs}.")

@@ -1,4 +1,4 @@
-"""Many submissions → reports, feedback pages, gradebook, dashboard. A run that is killed goes on where it stopped."""
+"""Grade many submissions into a folder. A run that is killed goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -50,44 +50,62 @@ def grade_all(
     started, began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.perf_counter()
     ordered = sorted(candidates, key=lambda candidate: candidate.student)
     with open_results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
-        desk = _Desk(grader, results, fresh, progress, threading.Lock(), fixtures_of)
+        batch = _Batch(grader, results, fresh, progress, threading.Lock(), fixtures_of)
         if scheduler:
-            kept, jobs = _on_cluster(desk, ordered, Cluster(scheduler, grader, isolation))
+            kept, jobs = batch.grade_on_cluster(ordered, Cluster(scheduler, grader, isolation))
         else:
-            kept = in_sandboxes(desk.grade, ordered, jobs, isolation=isolation)
+            kept = in_sandboxes(batch.grade, ordered, jobs, isolation=isolation)
         seconds = round(time.perf_counter() - began, 2)
-        of_run = {"jobs": jobs, "started": started, "seconds": seconds, "versions": versions()}
-        return results.write_class(kept, of_run, agree)
+        described = {"jobs": jobs, "started": started, "seconds": seconds, "versions": versions()}
+        return results.write_class(kept, described, agree)
 
 
 @dataclass(frozen=True)
-class _Desk:
-    """What happens to a submission before and after it is graded, wherever that is."""
+class _Batch:
+    """What is the same for all submissions of a run."""
 
     grader: Grader
     results: Results
     fresh: bool
     progress: Progress
     lock: threading.Lock
-    fixtures_of: Callable[[str], Fixtures] | None = None
+    fixtures_of: Callable[[str], Fixtures] | None
 
     def grade(self, candidate: Candidate, sandbox: Sandbox) -> Kept:
-        """Grade one candidate in a sandbox of this machine."""
-        submission, kept = self.open(candidate, [sandbox.layers])
-        if kept is not None:
-            return kept
+        """Grade one candidate in a sandbox of this machine, unless its report is there."""
+        submission, known = self.read(candidate, [sandbox.layers])
+        if known is not None:
+            return self.keep(candidate, submission, *known)
         grader = self.grader
         if self.fixtures_of is not None:
             grader = replace(grader, fixtures=self.fixtures_of(candidate.student))
-        return self.close(candidate, submission, *grader.grade_and_show(submission, sandbox))
+        return self.keep(candidate, submission, *grader.grade_and_show(submission, sandbox))
 
-    def open(self, candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
-        """The submission, and what is kept of it where its report is there already."""
+    def grade_on_cluster(self, candidates: Sequence[Candidate], cluster: Cluster) -> tuple[list[Kept], int]:
+        """What is kept of each candidate, in order, and how many were graded at a time."""
+        done: dict[int, Kept] = {}
+
+        def to_grade() -> Iterator[tuple[int, Submission]]:
+            for index, candidate in enumerate(candidates):
+                submission, known = self.read(candidate, cluster.layers)
+                if known is None:
+                    yield index, submission
+                else:
+                    done[index] = self.keep(candidate, submission, *known)
+
+        with cluster:
+            for index, submission, report, details in cluster.grade(to_grade()):
+                done[index] = self.keep(candidates[index], submission, report, details)
+        return [done[index] for index in range(len(candidates))], cluster.threads
+
+    def read(
+        self, candidate: Candidate, layers: Collection[tuple[str, ...]]
+    ) -> tuple[Submission, tuple[Report, Details, bytes] | None]:
+        """The submission, and its report, details and digest where they are there already."""
         submission = replace(read_for(candidate, self.grader.assignment), identity=candidate.identity)
-        known = None if self.fresh else self.results.known(submission, layers)
-        return submission, self.close(candidate, submission, *known) if known else None
+        return submission, None if self.fresh else self.results.known(submission, layers)
 
-    def close(
+    def keep(
         self,
         candidate: Candidate,
         submission: Submission,
@@ -100,21 +118,3 @@ class _Desk:
         with self.lock:
             self.progress(candidate, report)
         return kept
-
-
-def _on_cluster(desk: _Desk, candidates: Sequence[Candidate], cluster: Cluster) -> tuple[list[Kept], int]:
-    """What is kept of each candidate, in order, and how many were graded at a time."""
-    done: dict[int, Kept] = {}
-
-    def unknown() -> Iterator[tuple[int, Submission]]:
-        for index, candidate in enumerate(candidates):
-            submission, kept = desk.open(candidate, cluster.layers)
-            if kept is None:
-                yield index, submission
-            else:
-                done[index] = kept
-
-    with cluster:
-        for index, submission, report, details in cluster.grade(unknown()):
-            done[index] = desk.close(candidates[index], submission, report, details)
-    return [done[index] for index in range(len(candidates))], cluster.threads

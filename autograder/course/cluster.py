@@ -1,45 +1,47 @@
-"""Grading on a Dask cluster that is there already. Student code never runs in a Dask worker itself.
+"""Grade on a Dask cluster that is there already. Student code never runs in a Dask worker itself.
 
     grader  ── a submission, read and unpacked here ──▶  Dask worker  ── frames ──▶  its own warm server, its workers
             ◀── the report as JSON ────────────────────               ◀── frames ──
 
-Before a Dask worker grades, it is introduced: it says what it runs on, which must be what the grader runs on, and is
-given the fixtures once. A worker that joins late, or comes back after it was killed, is introduced when it is met.
+Before a Dask worker grades, it is prepared: it says what it runs on, which must be what the grader runs on, and is
+given the fixtures once. A worker that joins late, or comes back after it was killed, is prepared when it is met.
 What a killed worker had under way, the scheduler gives to another.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import itertools
 import logging
 import queue
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self
 
+from autograder.course.results import kit
 from autograder.grading.grader import Grader
 from autograder.grading.judging import not_graded
 from autograder.grading.remarks.details import Details
-from autograder.sandbox.sandbox import Isolation
+from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.report import Report, SubmissionInfo, from_bytes
+from autograder.vocabulary.errors import GraderFault, KitError, UsageError
+from autograder.vocabulary.report import Report, SubmissionInfo, from_bytes, to_bytes
 from autograder.vocabulary.text import visible
 
 if TYPE_CHECKING:
     import distributed
-from autograder.course.dask_worker import dismiss, grade_here, introduce
-from autograder.course.engine import kit
 
 GO_ON = "Run the same command again to go on where it stopped."
 CONNECT_SECONDS = 10.0
-WORKER_SECONDS = 60.0
+WORKER_SECONDS = 60.0  # until the first worker is there
 ALONE_SECONDS = 600.0  # without a single worker, once there was one
 LOOK_SECONDS = 1.0
+IDLE_SECONDS = 120.0  # until a Dask worker stops servers that have nothing to do
 AHEAD = 2  # submissions that wait at each thread of the cluster, the one it grades included
 
 
@@ -66,12 +68,20 @@ class Cluster:
         return set(self._layers.values())
 
     def __enter__(self) -> Self:
-        """Connect, and introduce every worker that is there."""
+        """Connect, and prepare every worker that is there; raises UsageError where none comes."""
         self._client = _connect(self._address)
         try:
-            self._check_scheduler()
-            self._await_a_worker()
-            self._introduce(sorted(self._client.nthreads()))
+            try:  # the scheduler reads what it hands on to workers
+                self._client.run_on_scheduler(kit)
+            except Exception as error:
+                raise _without_kit("scheduler", self._address, error) from None
+            try:
+                self._client.wait_for_workers(1, timeout=WORKER_SECONDS)
+            except TimeoutError:
+                advice = f"start some with `dask worker {self._address}`"
+                raise UsageError(f"The Dask scheduler at {self._address} has no worker: {advice}.") from None
+            self.threads = self._count_threads()
+            self._prepare(sorted(self._client.nthreads()))
         except BaseException:
             self.__exit__()
             raise
@@ -93,46 +103,45 @@ class Cluster:
         """
         waiting = iter(submissions)
         while True:
-            room = max(1, AHEAD * self._look()) - len(self._under_way)
+            room = max(1, AHEAD * self._count_threads()) - len(self._under_way)
             for number, submission in itertools.islice(waiting, max(0, room)):
                 self._submit(number, submission)
             if not self._under_way:
                 return
-            done = self._next()
-            if done is not None:
-                yield done
+            future, number, submission = self._under_way.pop(self._next_done().key)
+            if future.status == "cancelled":
+                raise self._lost()
+            if future.status == "error":
+                yield number, submission, *self._failed(submission, future.exception())
+                continue
+            worker, result = self._ask(future.result)
+            if result is None:
+                self._prepare([worker])
+                self._submit(number, submission)
+                continue
+            report, details = from_bytes(result[0]), result[1]
+            if report is None or (report.student, report.submission.sha256) != (submission.student, submission.sha256):
+                sentence = f"The Dask worker at {worker} sent no report of this submission."
+                report, details = self._not_graded(submission, sentence)
+            yield number, submission, report, details
 
     def _submit(self, number: int, submission: Submission) -> None:
         key = f"autograder-{self._run}-{next(self._count)}"
-        future = self._client.submit(grade_here, self._run, submission, key=key, pure=False)
+        future = self._client.submit(grade_in_worker, self._run, submission, key=key, pure=False)
         self._under_way[key] = (future, number, submission)
         future.add_done_callback(self._done.put)
 
-    def _next(self) -> tuple[int, Submission, Report, Details] | None:
-        """The next submission that is done; None where it had to be given out again."""
-        future, number, submission = self._under_way.pop(self._await().key)
-        if future.status == "cancelled":
-            raise self._lost()
-        if future.status == "error":
-            return number, submission, *self._failed(submission, future.exception())
-        worker, made = self._answer(future.result)
-        if made is not None:
-            return number, submission, *self._received(submission, worker, *made)
-        self._introduce([worker])
-        self._submit(number, submission)
-        return None
-
-    def _await(self) -> distributed.Future:
+    def _next_done(self) -> distributed.Future:
         """The next future that is done; raises GraderFault where nobody is left who could do it."""
         while True:
             with contextlib.suppress(queue.Empty):
                 return self._done.get(timeout=LOOK_SECONDS)
             if self._client.status in ("closing", "closed"):
                 raise self._lost()
-            if not self._look() and time.monotonic() - self._seen > ALONE_SECONDS:
+            if not self._count_threads() and time.monotonic() - self._seen > ALONE_SECONDS:
                 raise GraderFault(f"{self._address} has had no Dask worker for {ALONE_SECONDS:g} s. {GO_ON}")
 
-    def _look(self) -> int:
+    def _count_threads(self) -> int:
         """How many submissions the cluster can grade at a time now; asked once a second at most."""
         if time.monotonic() - self._looked >= LOOK_SECONDS:
             with contextlib.suppress(OSError):  # the client is connecting once more
@@ -141,58 +150,36 @@ class Cluster:
             self._seen = self._looked if self._threads else self._seen
         return self._threads
 
-    def _check_scheduler(self) -> None:
-        """Raise GraderFault where the scheduler cannot read what it hands on to workers."""
-        try:
-            self._client.run_on_scheduler(kit)
-        except Exception as error:
-            raise _without_kit("scheduler", self._address, error) from None
-
-    def _await_a_worker(self) -> None:
-        try:
-            self._client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        except TimeoutError:
-            raise UsageError(
-                f"The Dask scheduler at {self._address} has no worker: start some with `dask worker {self._address}`."
-            ) from None
-        self.threads = self._look()
-
-    def _introduce(self, workers: Sequence[str]) -> None:
+    def _prepare(self, workers: Sequence[str]) -> None:
         """Check what these workers run on, and give them what they grade with; raises GraderFault where one differs."""
         ours = kit()
         alike = []
-        for address, theirs in self._ask(workers, kit).items():
+        for address, theirs in self._run_on(workers, kit).items():
             others = [name for name in ours if theirs.get(name) != ours[name]]
             if others:
                 facts = ", ".join(f"{name} {theirs.get(name)} (here {ours[name]})" for name in others)
                 fact = f"The Dask worker at {address} would grade with {facts}"
                 raise GraderFault(f"{fact}. Install there what is installed here. {GO_ON}")
             alike.append(address)
-        for address, layers in self._ask(alike, introduce, self._run, self._grader, self._isolation).items():
+        for address, layers in self._run_on(alike, prepare, self._run, self._grader, self._isolation).items():
             if isinstance(layers, str):
                 raise GraderFault(f"The Dask worker at {address} cannot grade. {layers}")
             self._layers[address] = layers
 
-    def _ask(self, workers: Sequence[str], function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
-        """What each worker answers; without those that are gone."""
-        answers = self._answer(self._client.run, function, *arguments, workers=list(workers), on_error="return")
+    def _run_on(self, workers: Sequence[str], function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
+        """What a function returns in each worker; without those that are gone."""
+        answers = self._ask(self._client.run, function, *arguments, workers=list(workers), on_error="return")
         for address, answer in answers.items():
             if isinstance(answer, Exception) and not isinstance(answer, OSError):
                 raise _without_kit("worker", address, answer)
         return {address: answer for address, answer in answers.items() if not isinstance(answer, Exception)}
 
-    def _answer(self, asked: Callable[..., Any], *arguments: object, **options: object) -> Any:
+    def _ask(self, call: Callable[..., Any], *arguments: object, **options: object) -> Any:
         """What the scheduler answers; raises GraderFault where it went away while it was asked."""
         try:
-            return asked(*arguments, **options)
+            return call(*arguments, **options)
         except (OSError, CancelledError):
             raise self._lost() from None
-
-    def _received(self, submission: Submission, worker: str, data: bytes, details: Details) -> tuple[Report, Details]:
-        report = from_bytes(data)
-        if report is None or (report.student, report.submission.sha256) != (submission.student, submission.sha256):
-            return self._not_graded(submission, f"The Dask worker at {worker} sent no report of this submission.")
-        return report, details
 
     def _failed(self, submission: Submission, error: BaseException | None) -> tuple[Report, Details]:
         died = getattr(error, "last_worker", None)
@@ -235,3 +222,87 @@ def _connect(address: str) -> distributed.Client:
     gc.collect()  # ends the loop of a client that found nobody; collected while another starts, both would wait forever
     advice = "start one with `dask scheduler` and give the address that it prints"
     raise UsageError(f"No Dask scheduler answers at {address}: {advice}.")
+
+
+# In a Dask worker
+
+
+class Bench:
+    """What a Dask worker keeps for one run: the grader's data, and as many sandboxes as it has threads at work."""
+
+    def __init__(self, grader: Grader, isolation: Isolation) -> None:
+        """Start no server yet; raises SandboxError where this machine cannot give the isolation asked for."""
+        self.grader, self._isolation = grader, isolation
+        self.layers = Sandbox(isolation=isolation).layers
+        self._free: list[Sandbox] = []
+        self._lock = threading.Lock()
+        self._closed = False
+        self._idle = threading.Timer(IDLE_SECONDS, self._stop_free)
+
+    @contextlib.contextmanager
+    def sandbox(self) -> Iterator[Sandbox]:
+        """A sandbox for one submission: one that is warm already, where there is one."""
+        with self._lock:
+            self._idle.cancel()
+            sandbox = self._free.pop() if self._free else Sandbox(isolation=self._isolation)
+        try:
+            yield sandbox
+        finally:
+            with self._lock:
+                self._free.append(sandbox)
+                self._idle.cancel()
+                self._idle = threading.Timer(0 if self._closed else IDLE_SECONDS, self._stop_free)
+                self._idle.daemon = True
+                self._idle.start()
+
+    def close(self) -> None:
+        """Stop every server that is not at work, and each of the others once it has nothing to do."""
+        self._closed = True
+        self._stop_free()
+
+    def _stop_free(self) -> None:
+        """Stop the servers that have nothing to do: the run has ended, or its grader was killed."""
+        with self._lock:
+            self._idle.cancel()
+            free, self._free = self._free, []
+        for sandbox in free:
+            sandbox.close()
+
+
+_benches: dict[str, Bench] = {}
+
+
+def prepare(run: str, grader: Grader, isolation: Isolation) -> tuple[str, ...] | str:
+    """Make ready for the submissions of a run: the layers that they get here, or one sentence why they cannot."""
+    if not _benches:
+        atexit.register(_dismiss_all)
+    try:
+        if run not in _benches:
+            _benches[run] = Bench(grader, isolation)
+        return _benches[run].layers
+    except KitError as fault:
+        return str(fault)
+
+
+def grade_in_worker(run: str, submission: Submission) -> tuple[str, tuple[bytes, Details] | None]:
+    """This worker's address, the report as JSON and its details; None where it has not been prepared for the run."""
+    from distributed import get_worker
+
+    bench = _benches.get(run)
+    if bench is None:
+        return get_worker().address, None
+    with bench.sandbox() as sandbox:
+        report, details = bench.grader.grade_and_show(submission, sandbox)
+    return get_worker().address, (to_bytes(report), details)
+
+
+def _dismiss_all() -> None:
+    for run in list(_benches):
+        dismiss(run)
+
+
+def dismiss(run: str) -> None:
+    """Forget a run and stop its servers."""
+    bench = _benches.pop(run, None)
+    if bench is not None:
+        bench.close()

@@ -1,4 +1,4 @@
-"""Several assignments of one course: a page that lists them, and a gradebook with a column for each.
+"""Gather several assignments of one course: a page that lists them, and a gradebook with a column for each.
 
     grades/<one>/…   grades/<other>/…     what `grade --out` wrote, a folder for each assignment
     grades/index.html   grades/grades.csv
@@ -46,11 +46,7 @@ class Graded:
     @property
     def page(self) -> str:
         """The address of its dashboard."""
-        return f"{_quoted(self.folder)}/index.html"
-
-    def feedback(self, student: str) -> str:
-        """The address of a student's page."""
-        return f"{_quoted(self.folder)}/feedback/{_quoted(file_stem(student))}.html"
+        return f"{urllib.parse.quote(self.folder, safe='')}/index.html"
 
     @property
     def excused(self) -> int:
@@ -65,7 +61,7 @@ class Graded:
     @property
     def changed(self) -> int:
         """How many grades a course's rules have changed."""
-        return sum(earned_of(report) != report.points for report in self.reports.values())
+        return sum(_earned(report) != report.points for report in self.reports.values())
 
 
 @dataclass(frozen=True)
@@ -79,9 +75,9 @@ class Cell:
 
     page: str
     points: float | None
-    earned: float | None = None
-    extra: bool = False
-    excused: bool = False
+    earned: float | None
+    extra: bool
+    excused: bool
 
 
 @dataclass(frozen=True)
@@ -98,6 +94,14 @@ class Row:
     trend: float | None
 
 
+def folders_of(folder: Path) -> list[Path]:
+    """The folders of a course that hold grades, by name."""
+    try:
+        return sorted(path for path in folder.iterdir() if (path / "reports").is_dir())
+    except OSError:
+        return []
+
+
 def is_course(folder: Path) -> bool:
     """Whether a folder holds grades of assignments, a folder each, and none of its own."""
     return not (folder / "reports").is_dir() and bool(folders_of(folder))
@@ -110,168 +114,134 @@ def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
 
     Raises UsageError where a folder mixes assignments, two hold the same, or one holds what is none of the course's.
     """
-    graded = [_read(path, titles) for path in folders_of(folder)]
-    names = [one.assignment for one in graded]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        where = " and ".join(one.folder for one in graded if one.assignment == twice)
-        raise UsageError(f"{folder} holds grades of {twice!r} twice, in {where}: move one of them away.")
-    return sorted(graded, key=lambda one: _natural(one.folder))
+    course: dict[str, Graded] = {}
+    for path in folders_of(folder):
+        reports = read_grades(path)
+        names = sorted({report.assignment for report in reports})
+        if len(names) > 1:
+            raise UsageError(f"{path} holds grades of {' and of '.join(names)}: grade each into a folder of its own.")
+        (name,) = names
+        if name not in titles:
+            what = f"grades of {visible(name, 80)!r}, which is no assignment of this course"
+            raise UsageError(f"{path} holds {what}: give a folder in which this course's grades lie.")
+        if name in course:
+            where = f"{course[name].folder} and {path.name}"
+            raise UsageError(f"{folder} holds grades of {name!r} twice, in {where}: move one of them away.")
+        figures = summary(report for report in reports if not _is_excused(report))
+        by_student = {report.student: report for report in reports}
+        course[name] = Graded(path.name, name, titles[name], by_student, figures)
+
+    def natural(graded: Graded) -> list[tuple[int, str]]:
+        runs = re.split(r"(\d+)", graded.folder)  # `10-grpo` comes after `2-bandits`
+        return [(int(run), "") if run.isdecimal() else (-1, run) for run in runs]
+
+    return sorted(course.values(), key=natural)
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """What names are sorted by so that `10-grpo` comes after `2-bandits`."""
-    return [(int(run), "") if run.isdecimal() else (-1, run) for run in re.split(r"(\d+)", name)]
-
-
-def students_of(graded: Sequence[Graded]) -> list[str]:
+def students_of(course: Sequence[Graded]) -> list[str]:
     """Everybody who handed in anything."""
-    return sorted({student for one in graded for student in one.reports})
+    return sorted({student for graded in course for student in graded.reports})
 
 
-def total_of(graded: Sequence[Graded], student: str) -> float | None:
-    """The sum over the assignments that a student handed in and is not excused from; None where a grade is lacking."""
-    counted = [one.reports[student] for one in graded if student in one.reports]
-    points = [report.points for report in counted if not is_excused(report)]
-    known = [value for value in points if value is not None]
-    return round(sum(known), 2) if len(known) == len(points) else None
-
-
-def maximum_of(graded: Sequence[Graded]) -> float:
+def maximum_of(course: Sequence[Graded]) -> float:
     """What all assignments are worth together."""
-    return round(sum(one.figures.max_points for one in graded), 2)
+    return round(sum(graded.figures.max_points for graded in course), 2)
 
 
-def is_excused(report: Report) -> bool:
-    """Whether its student is excused from the whole assignment: it counts nowhere."""
-    return isinstance(report, FinalReport) and report.final.is_excused
-
-
-def earned_of(report: Report) -> float | None:
-    """The points that the grader gave, whatever rules have made of them."""
-    points = [item.points for item in report.items]
-    return None if None in points else round(sum(one or 0.0 for one in points), 2)
-
-
-def write_course(folder: Path, graded: Sequence[Graded]) -> None:
+def write_course(folder: Path, course: Sequence[Graded]) -> None:
     """Write the page and the gradebook; raises UsageError where the folder cannot be written."""
-    students = students_of(graded)
+    rows = [_row(course, student) for student in students_of(course)]
     script, policy = script_and_policy()
-    search, policy = _allowed(policy)
+    search = (Path(html.__file__).parent / "templates" / "course.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(search.encode()).digest()).decode()
     page = render_page(
         "course.html",
         script=script,
-        search=search,
-        policy=policy,
-        graded=graded,
-        rows=[_row(graded, student) for student in students],
-        most=maximum_of(graded),
-        means=_means(graded),
+        search=Markup(search),
+        policy=policy.replace("script-src ", f"script-src 'sha256-{digest}' "),
+        graded=course,
+        rows=rows,
+        most=maximum_of(course),
+        means=_means(course),
     )
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["student", *(name_cell(graded.assignment) for graded in course), "total"])
+    for row in rows:
+        points = [points_cell(cell.points) if cell else "" for cell in row.cells]
+        writer.writerow([name_cell(row.student), *points, points_cell(row.total)])
     with writing(folder, ""):
-        mode = _mode_of(folder)
+        # What gathers several folders of grades has the rights that the most private of them gives.
+        mode = functools.reduce(operator.and_, (path.stat().st_mode for path in folders_of(folder)), READABLE)
         write_atomically(folder / "index.html", page, mode=mode)
-        write_atomically(folder / "grades.csv", _to_csv(graded, students), mode=mode)
+        write_atomically(folder / "grades.csv", stream.getvalue(), mode=mode)
 
 
-def _mode_of(course: Path) -> int:
-    """The rights of what gathers several folders of grades: those that the most private of them gives."""
-    modes = (path.stat().st_mode for path in folders_of(course))
-    return functools.reduce(operator.and_, modes, READABLE)
+def course_lines(course: Sequence[Graded]) -> list[str]:
+    """A line for each assignment: how many handed in, what became of their work, as on the page, and the mean."""
+    width = max(len(visible(graded.title, 60)) for graded in course)
+    lines = []
+    for graded in course:
+        figures = graded.figures
+        mean = "–" if figures.mean is None else f"{figures.mean:.1f} of {figures.max_points:g}"
+        counts = {"graded": figures.graded, "not graded": graded.not_graded, "excused": graded.excused}
+        became = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        title, handed_in = f"{visible(graded.title, 60):<{width}}", f"{len(graded.reports):>5} handed in"
+        lines.append(f"  {title}  {handed_in}: {became}, mean {mean}")
+    return lines
 
 
-def folders_of(folder: Path) -> list[Path]:
-    """The folders of a course that hold grades, by name."""
-    try:
-        return sorted(path for path in folder.iterdir() if (path / "reports").is_dir())
-    except OSError:
-        return []
+def _is_excused(report: Report) -> bool:
+    return isinstance(report, FinalReport) and report.final.is_excused
 
 
-def _read(path: Path, titles: Mapping[str, str]) -> Graded:
-    reports = read_grades(path)
-    names = sorted({report.assignment for report in reports})
-    if len(names) > 1:
-        raise UsageError(f"{path} holds grades of {' and of '.join(names)}: grade each into a folder of its own.")
-    if names[0] not in titles:
-        what = f"grades of {visible(names[0], 80)!r}, which is no assignment of this course"
-        raise UsageError(f"{path} holds {what}: give a folder in which this course's grades lie.")
-    figures = summary(report for report in reports if not is_excused(report))
-    return Graded(path.name, names[0], titles[names[0]], {report.student: report for report in reports}, figures)
+def _earned(report: Report) -> float | None:
+    """The points that the grader gave, whatever rules have made of them."""
+    points = [item.points for item in report.items]
+    return None if None in points else round(sum(value or 0.0 for value in points), 2)
 
 
-def _row(graded: Sequence[Graded], student: str) -> Row:
-    cells = tuple(_cell(one, student) for one in graded)
-    shares = [
-        100 * cell.points / one.figures.max_points
-        if cell and cell.points is not None and one.figures.max_points
-        else None
-        for cell, one in zip(cells, graded, strict=True)
-    ]
+def _row(course: Sequence[Graded], student: str) -> Row:
+    """A student's row; the total is of what they handed in and are not excused from, None where a grade is lacking."""
+    cells: list[Cell | None] = []
+    shares: list[float | None] = []
+    counted: list[float | None] = []
+    for graded in course:
+        report, most = graded.reports.get(student), graded.figures.max_points
+        shares.append(100 * report.points / most if report and report.points is not None and most else None)
+        if report is None:
+            cells.append(None)
+            continue
+        earned, excused = _earned(report), _is_excused(report)
+        folder, name = (urllib.parse.quote(text, safe="") for text in (graded.folder, file_stem(student)))
+        changed = None if earned == report.points else earned
+        extra = (report.points or 0.0) > report.max_points
+        cells.append(Cell(f"{folder}/feedback/{name}.html", report.points, changed, extra, excused))
+        if not excused:
+            counted.append(report.points)
+    known = [points for points in counted if points is not None]
     before, last = [None, None, *shares][-2:]
-    return Row(student, cells, total_of(graded, student), None if before is None or last is None else last - before)
+    trend = None if before is None or last is None else last - before
+    return Row(student, tuple(cells), round(sum(known), 2) if len(known) == len(counted) else None, trend)
 
 
-def _cell(one: Graded, student: str) -> Cell | None:
-    report = one.reports.get(student)
-    if report is None:
-        return None
-    earned = earned_of(report)
-    extra = (report.points or 0.0) > report.max_points
-    changed = None if earned == report.points else earned
-    return Cell(one.feedback(student), report.points, changed, extra, is_excused(report))
-
-
-def _allowed(policy: str) -> tuple[Markup, str]:
-    """The script that searches the table of students, and the policy that lets it run too."""
-    script = (Path(html.__file__).parent / "templates" / "course.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return Markup(script), policy.replace("script-src ", f"script-src 'sha256-{digest}' ")
-
-
-def _means(graded: Sequence[Graded]) -> dict[str, Any] | None:
+def _means(course: Sequence[Graded]) -> dict[str, Any] | None:
     """How mean and median go from assignment to assignment, in per cent of what each is worth; None for one alone.
 
     Places are in a box of 100 by 100, upwards from 0.
     """
-    known = [one for one in graded if one.figures.mean is not None and one.figures.max_points]
+    known = [graded for graded in course if graded.figures.mean is not None and graded.figures.max_points]
     if len(known) < 2:
         return None
     across = [round(100 * (place + 0.5) / len(known), 2) for place in range(len(known))]
     lines = {}
     for name in ("mean", "median"):
-        shares = [100 * getattr(one.figures, name) / one.figures.max_points for one in known]
+        shares = [100 * getattr(graded.figures, name) / graded.figures.max_points for graded in known]
         lines[name] = [
             {"x": x, "y": round(100 - share, 2), "share": share} for x, share in zip(across, shares, strict=True)
         ]
     words = "; ".join(
-        f"{visible(one.title, 60)}: mean {mean['share']:.0f}, median {median['share']:.0f} per cent"
-        for one, mean, median in zip(known, lines["mean"], lines["median"], strict=True)
+        f"{visible(graded.title, 60)}: mean {mean['share']:.0f}, median {median['share']:.0f} per cent"
+        for graded, mean, median in zip(known, lines["mean"], lines["median"], strict=True)
     )
-    return {"lines": lines, "titles": [one.title for one in known], "words": words}
-
-
-def _to_csv(graded: Sequence[Graded], students: Sequence[str]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["student", *(name_cell(one.assignment) for one in graded), "total"])
-    for student in students:
-        points = [points_cell(one.reports[student].points) if student in one.reports else "" for one in graded]
-        writer.writerow([name_cell(student), *points, points_cell(total_of(graded, student))])
-    return stream.getvalue()
-
-
-def told(graded: Sequence[Graded]) -> list[str]:
-    """A line for each assignment: how many handed in, what became of their work, as on the page, and the mean."""
-    width = max(len(visible(one.title, 60)) for one in graded)
-    lines = []
-    for one in graded:
-        figures = one.figures
-        mean = "–" if figures.mean is None else f"{figures.mean:.1f} of {figures.max_points:g}"
-        counted = {"graded": figures.graded, "not graded": one.not_graded, "excused": one.excused}
-        became = ", ".join(f"{count} {what}" for what, count in counted.items() if count)
-        lines.append(f"  {visible(one.title, 60):<{width}}  {len(one.reports):>5} handed in: {became}, mean {mean}")
-    return lines
-
-
-def _quoted(name: str) -> str:
-    return urllib.parse.quote(name, safe="")
+    return {"lines": lines, "titles": [graded.title for graded in known], "words": words}

@@ -1,4 +1,4 @@
-"""The folder that a run writes, and its reading back: a report and a page for each student, then the whole class.
+"""Write the folder of a run, and read it back: a report and a page for each student, then the whole class.
 
     reports/<student>.json   details/<student>.json   feedback/<student>.html   index.html   grades.csv   run.json
 
@@ -9,42 +9,64 @@ has ended in the folder before, new files wait in `.staged/` until it is clear t
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import math
 import os
+import re
 import shutil
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograder.course.dashboard import answers_of, background, described_changes, run_in
-from autograder.course.engine import grading_key
-from autograder.course.student_pages import StudentPages
+from autograder.authoring.exam.contract import read_contract
+from autograder.authoring.fixtures.stored_set import versions
 from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import (
-    Grade,
     Gradebook,
     final_columns,
     is_graded,
     name_cell,
     points_cell,
+    read_grades,
     stored_grades,
+    tells_of_class,
+    write_finals,
+    write_standings,
 )
+from autograder.gradebook.rules import Rules
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment
 from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier, read_details, write_details
-from autograder.pages.class_page import ABSENT, NOT_GRADED, Change, ClassPage
+from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change, ClassPage
+from autograder.pages.fault_lines import Known, known_texts
+from autograder.pages.listing import NOTHING, listing_of
+from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.errors import GraderFault, UsageError
-from autograder.vocabulary.files import WRITING, alone, file_stem, private_folder, replacing, write_atomically, writing
+from autograder.vocabulary.errors import FixtureError, GraderFault, UsageError
+from autograder.vocabulary.files import (
+    ENGINE,
+    WRITING,
+    alone,
+    file_stem,
+    private_folder,
+    replacing,
+    write_atomically,
+    writing,
+)
 from autograder.vocabulary.report import Report, from_bytes, read_report, to_bytes
 from autograder.vocabulary.text import visible
 
 FOLDERS = {"details": "json", "feedback": "html", "reports": "json"}  # a report is there last: then all is
 STAGED = ".staged"
+DECIDING = ("grading", "sandbox", "submissions", "vocabulary")  # the packages that a grade comes from
+HEADING = re.compile(r"^#{2,4} +(.+?)\s*$", re.MULTILINE)
+UNLISTED = "the text that was graded cannot be shown here"
 Agree = Callable[[Iterable[Report]], Mapping[str, Final]]
 
 
@@ -107,6 +129,27 @@ class Run:
     seconds: float
 
 
+@functools.cache
+def kit() -> Mapping[str, str]:
+    """The digest of the modules that a grade comes from, and the versions of what computes.
+
+    They are the same in a checkout and in a wheel.
+    """
+    digest = hashlib.sha256()
+    paths = [ENGINE / "__init__.py", *(path for name in DECIDING for path in sorted((ENGINE / name).rglob("*.py")))]
+    for path in paths:
+        digest.update(f"{path.relative_to(ENGINE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return {"kit": digest.hexdigest()[:12], **versions()}
+
+
+def grading_key(given: Mapping[str, str]) -> str:
+    """One name for the engine, its versions and the modules that an assignment gives to submissions."""
+    return hashlib.sha256(repr(sorted([*kit().items(), *given.items()])).encode()).hexdigest()[:16]
+
+
+# A run
+
+
 @contextlib.contextmanager
 def open_results(
     out: Path, grader: Grader, students: Sequence[str], fixtures_of: Callable[[str], Fixtures] | None = None
@@ -157,6 +200,21 @@ class Results:
                 _file(self._new, name, submission.student).unlink(missing_ok=True)
         return None
 
+    def _fits(
+        self, known: Report, details: Details, submission: Submission, layers: Collection[tuple[str, ...]]
+    ) -> bool:
+        return (
+            known.status == "graded"
+            and (known.student, known.identity) == (submission.student, submission.identity)
+            and known.submission.sha256 == submission.sha256
+            and known.submission.path == submission.path
+            and known.fixtures == self._fixtures_of(submission.student).sha256
+            and known.isolation in layers
+            and (details.submission, details.fixtures, details.engine)
+            == (submission.sha256, known.fixtures, self._engine)
+            and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
+        )
+
     def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:
         """Write report and details, unless they are there and the report has that digest, and the student's page.
 
@@ -189,11 +247,12 @@ class Results:
         graded again. The gradebook takes its place after the page and before the reports, so that the next run finishes
         what one that was killed in between has begun.
         """
+        graded = {one.student for one in kept}
         with writing(self._out):
-            kept = sorted([*kept, *self._others({one.student for one in kept})], key=lambda one: one.student)
+            kept = sorted([*kept, *self._kept_before(graded)], key=lambda one: one.student)
             reports = Reports(lambda student: self._latest("reports", student), kept)
             finals = agree(reports)
-            before = {name: _score(grade) for name, grade in stored_grades(self._out).items()}
+            before = {name: _score(grade.points) for name, grade in stored_grades(self._out).items()}
         assignment, reused = self._grader.assignment, sum(one.reused for one in kept)
         left, changes = dict(before), list[Change]()  # left are those who have not come yet
         page, isolation, fault = ClassPage(), None, ""
@@ -224,12 +283,13 @@ class Results:
                     "not_graded": figures.students - figures.graded,
                     "reused": reused,
                     **run,
-                    "changes": described_changes(shown),
+                    "changes": None if shown is None else [list(astuple(change)) for change in shown],
                 }
                 known = background(assignment, self._out)
                 with replacing(self._out / "index.html") as index:
                     index.writelines(page.html(reports, described, shown, background=known))
-            self._put_in_place(kept)
+            for student in [one.student for one in kept] if self._new != self._out else ():
+                self._put_in_place(student)
             write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
             shutil.rmtree(self._out / STAGED, ignore_errors=True)
         return Run(
@@ -242,42 +302,76 @@ class Results:
             seconds=run["seconds"],
         )
 
-    def _others(self, graded: Collection[str]) -> Iterator[Kept]:
+    def _kept_before(self, graded: Collection[str]) -> Iterator[Kept]:
         """Who has a report in the folder, and is none of those."""
         for path in (self._out / "reports").glob("*.json"):
             report = from_bytes(data := path.read_bytes())
             if report is not None and report.student not in graded:
                 yield Kept(report.student, hashlib.sha256(data).digest(), reused=True)
 
-    def _put_in_place(self, kept: Sequence[Kept]) -> None:
+    def _put_in_place(self, student: str) -> None:
         """Let what was staged take the place of what is there."""
-        for student in [one.student for one in kept] if self._new != self._out else ():
-            for name in FOLDERS:
-                staged, there = (_file(root, name, student) for root in (self._new, self._out))
-                if staged.is_file():
-                    if there.is_file():
-                        shutil.copymode(there, staged)
-                    staged.replace(there)
+        for name in FOLDERS:
+            staged, there = (_file(root, name, student) for root in (self._new, self._out))
+            if staged.is_file():
+                if there.is_file():
+                    shutil.copymode(there, staged)
+                staged.replace(there)
 
     def _latest(self, folder: str, student: str) -> Path:
         """The file of a student that is to stand in the folder: the staged one where there is one."""
         staged = _file(self._new, folder, student)
         return staged if staged.is_file() else _file(self._out, folder, student)
 
-    def _fits(
-        self, known: Report, details: Details, submission: Submission, layers: Collection[tuple[str, ...]]
-    ) -> bool:
-        return (
-            known.status == "graded"
-            and (known.student, known.identity) == (submission.student, submission.identity)
-            and known.submission.sha256 == submission.sha256
-            and known.submission.path == submission.path
-            and known.fixtures == self._fixtures_of(submission.student).sha256
-            and known.isolation in layers
-            and (details.submission, details.fixtures, details.engine)
-            == (submission.sha256, known.fixtures, self._engine)
-            and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
-        )
+
+class StudentPages:
+    """Makes the pages of one class; it reads the catalogue once, when the first mistake was recognised."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        """Read the handout."""
+        self._assignment, self._handout = assignment, assignment.untouched_source()
+        self._known: Known | None = None
+        self._lock = threading.Lock()
+
+    def html(self, submission: Submission, report: Report, details: Details) -> str:
+        """The page of one student."""
+        known, notes = None, submission.notes
+        if any(item.mistakes for item in report.items):
+            with self._lock:
+                if self._known is None:
+                    self._known = known_texts(self._assignment.folder)
+                known = self._known
+        try:
+            listing = listing_of(submission, report, self._assignment.functions, self._handout, known)
+        except Exception:  # whatever a student wrote, it ends no run: the page is then without it
+            listing, notes = NOTHING, (*notes, UNLISTED)
+        return feedback_page(report, notes, details, listing, self._assignment.title)
+
+
+def with_history(details: Details, report: Report, before: Report | None, kept: Details | None, began: Any) -> Details:
+    """Details that also tell of the report whose place this one takes, where it told something else.
+
+    before   the report that is there; `kept` are its details, with what they tell of still earlier ones
+    began    when the run began that wrote it, as far as anything says so
+
+    What was damaged, a fault of the grader or of other items was no grading to tell of. Called again after a run that
+    was killed it tells nothing twice.
+    """
+
+    def told(report: Report) -> tuple[str, float | None, float, tuple[str, ...]]:
+        passed = tuple(item.item for item in report.items if item.verdict == "passed")
+        return report.submission.sha256, report.points, report.max_points, passed
+
+    earlier = kept.earlier if kept is not None else ()
+    if (
+        before is not None
+        and (before.status, before.student) == ("graded", report.student)
+        and [item.item for item in before.items] == [item.item for item in report.items]
+        and told(before) != told(report)
+    ):
+        entry = Earlier(began if isinstance(began, str) else "", *told(before))
+        earlier = earlier if earlier[-1:] == (entry,) else (*earlier, entry)
+    return replace(details, earlier=earlier[-MOST_EARLIER:])
 
 
 def _refuse_lookalikes(out: Path, students: Sequence[str]) -> None:
@@ -294,38 +388,87 @@ def _refuse_lookalikes(out: Path, students: Sequence[str]) -> None:
             raise UsageError(f"{out} does not tell {both} apart, which differ in case alone: {advice}.")
 
 
-def with_history(details: Details, report: Report, before: Report | None, kept: Details | None, began: Any) -> Details:
-    """Details that also tell of the report whose place this one takes, where it told something else.
-
-    before   the report that is there; `kept` are its details, with what they tell of still earlier ones
-    began    when the run began that wrote it, as far as anything says so
-
-    What was damaged, a fault of the grader or of other items was no grading to tell of. Called again after a run that
-    was killed it tells nothing twice.
-    """
-    earlier = kept.earlier if kept is not None else ()
-    comparable = before is not None and (before.status, before.student) == ("graded", report.student)
-    if before is not None and comparable and _items(before) == _items(report) and _told(before) != _told(report):
-        entry = Earlier(began if isinstance(began, str) else "", *_told(before))
-        earlier = earlier if earlier[-1:] == (entry,) else (*earlier, entry)
-    return replace(details, earlier=earlier[-MOST_EARLIER:])
-
-
-def _items(report: Report) -> list[str]:
-    return [item.item for item in report.items]
-
-
-def _told(report: Report) -> tuple[str, float | None, float, tuple[str, ...]]:
-    passed = tuple(item.item for item in report.items if item.verdict == "passed")
-    return report.submission.sha256, report.points, report.max_points, passed
-
-
-def _score(grade: Grade) -> float | str:
+def _score(points: str) -> float | str:
+    """Points as a cell of an earlier gradebook spells them; what is no number as it stands."""
     with contextlib.suppress(ValueError):
-        points = float(grade.points)
-        return points if math.isfinite(points) else grade.points
-    return grade.points or NOT_GRADED
+        score = float(points)
+        return score if math.isfinite(score) else points
+    return points or NOT_GRADED
 
 
 def _file(root: Path, folder: str, student: str) -> Path:
     return root / folder / f"{file_stem(student)}.{FOLDERS[folder]}"
+
+
+# The class's page, once more
+
+
+def settle(out: Path, reports: Sequence[Report], assignment: Assignment, rules: Rules | None) -> dict[str, Final]:
+    """Write the final grades of all `reports`, or with None take those of an earlier run away; the finals by student.
+
+    The caller has the folder alone. Whether students are told where they stand stays as it was.
+    """
+    told = tells_of_class(out)
+    finals = write_finals(out, reports, assignment, rules)
+    rewrite_class_page(out, reports, assignment, finals if rules else None)
+    if told:
+        write_standings(out, read_grades(out))
+    return finals
+
+
+def rewrite_class_page(
+    out: Path, reports: Sequence[Report], assignment: Assignment, finals: Mapping[str, Final] | None
+) -> None:
+    """Write the page of a run that has ended once more, where there is one: with these final grades, or with none."""
+    if not (out / "index.html").is_file():
+        return
+    run, page, changes = run_in(out), ClassPage(), None
+    with contextlib.suppress(TypeError):  # a run that nothing can be read of
+        changes = None if run.get("changes") is None else [Change(*change) for change in run["changes"]]
+    for report in reports:
+        page.add(report, None if finals is None else finals.get(report.student), answers_of(out, report.student))
+    with replacing(out / "index.html") as stream:
+        stream.writelines(page.html(reports, run, changes, finals, background(assignment, out)))
+
+
+def run_in(out: Path) -> dict[str, Any]:
+    """What `run.json` says of the last run in a folder; empty where there is none that says anything."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        run = json.loads((out / "run.json").read_bytes())
+        return run if isinstance(run, dict) else {}
+    return {}
+
+
+def answers_of(out: Path, student: str) -> Mapping[str, str]:
+    """The fingerprints of a student's answers that no known mistake gives, by item."""
+    details = read_details(_file(out, "details", student))
+    return details.answers if details else {}
+
+
+def background(assignment: Assignment, out: Path) -> Background:
+    """What the page says besides figures: of the contract, of the handout's text, of the code that lies in `out`."""
+
+    def code_of(student: str, function: str) -> str:
+        details = read_details(_file(out, "details", student))
+        return details.code.get(function, "") if details else ""
+
+    clauses: dict[str, str] = {}  # mistake → the first sentence of the contract that it goes against
+    with contextlib.suppress(FixtureError):
+        for clause in contract.clauses if (contract := read_contract(assignment)) else ():
+            # As one quotes a docstring: no marks of code, commas between columns, no colon at its end.
+            columns = re.sub(r"(?<=\S) {3,}(?=\S)", ", ", clause.sentence.replace("`", ""))
+            for mistake in clause.mistakes:
+                clauses.setdefault(mistake, " ".join(columns.split()).rstrip(":; "))
+    return Background(clauses, _sections(assignment), code_of, assignment.title)
+
+
+def _sections(assignment: Assignment) -> dict[str, str]:
+    """Function → the heading in the assignment's text that names it."""
+    for folder in (assignment.solution, assignment.handout):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            headings = HEADING.findall((folder / "README.md").read_text(encoding="utf-8"))
+            named = {
+                name: next((heading for heading in headings if name in heading), "") for name in assignment.functions
+            }
+            return {name: heading.replace("`", "") for name, heading in named.items() if heading}
+    return {}

@@ -24,7 +24,6 @@ from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
 
 from autograder.course import cluster as clusters
-from autograder.course import dask_worker
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
 from autograder.grading.assignments import find_assignment
@@ -332,11 +331,11 @@ def test_without_dask_the_sentence_says_what_to_install(
 
 
 def test_each_thread_at_work_has_a_sandbox_of_its_own_and_keeps_it_for_the_next(grader: Grader) -> None:
-    bench = dask_worker.Bench(grader, "best")
+    bench = clusters.Bench(grader, "best")
     try:
-        with bench._sandbox() as first, bench._sandbox() as second:
+        with bench.sandbox() as first, bench.sandbox() as second:
             assert first is not second
-        with bench._sandbox() as third:
+        with bench.sandbox() as third:
             assert third in (first, second)
     finally:
         bench.close()

@@ -12,7 +12,7 @@ from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.course.batch import grade_all
-from autograder.course.dashboard import answers_of, background, rewrite_class_page
+from autograder.course.results import answers_of, background, rewrite_class_page
 from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.gradebook.grades_folder import stored_reports
 from autograder.grading.assignments import find_assignment

@@ -12,11 +12,11 @@ import pytest
 from places import KIT
 
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.course.engine import DECIDING, grading_key, kit
+from autograder.course.results import DECIDING, grading_key, kit
 
 
 def digest_of(folder: Path) -> str:
-    code = "import json; from autograder.course.engine import kit; print(json.dumps(kit()['kit']))"
+    code = "import json; from autograder.course.results import kit; print(json.dumps(kit()['kit']))"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     return str(json.loads(done.stdout))
 

@@ -10,8 +10,7 @@ from places import KIT
 from sample_reports import item, report
 
 from autograder.course.batch import grade_all
-from autograder.course.dashboard import run_in
-from autograder.course.results import with_history
+from autograder.course.results import run_in, with_history
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader

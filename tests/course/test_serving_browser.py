@@ -25,9 +25,7 @@ from autograder.course.serving.answers import Answer
 from autograder.course.serving.desk import Desk
 from autograder.course.serving.server import LiveServer
 from autograder.course.serving.site import Site
-from autograder.course.similarity.comparison import Similarity
-from autograder.course.similarity.fingerprints import Pair
-from autograder.course.similarity.page import page as similar_page
+from autograder.course.similarity import Pair, Similarity, similarity_page
 from autograder.grading.assignments import find_assignment
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.files import file_stem, write_atomically
@@ -187,7 +185,7 @@ def alike_page(folder: Path) -> Path:
     pair = Pair(("ada", HOSTILE), (1.0, 0.5), 90.0, (((15, 40),), ((15, 40),)), (((0, 12),), ((0, 12),)))
     found = Similarity({"ada": text, HOSTILE: text}, (pair,), {"chidi": "is empty"}, frozenset({"import torch"}))
     path = folder / "similar.html"
-    path.write_text(similar_page(found, "Toy"), encoding="utf-8")
+    path.write_text(similarity_page(found, "Toy"), encoding="utf-8")
     return path
 
 

@@ -20,10 +20,8 @@ from lengths import in_short
 from places import KIT
 from toy_kit import autograder, packages_without, toy_assignment
 
-from autograder.course.similarity import comparison, fingerprints
-from autograder.course.similarity.comparison import Similarity, compare_class
-from autograder.course.similarity.fingerprints import Pair, weighed
-from autograder.course.similarity.page import lines_of, page
+from autograder.course import similarity
+from autograder.course.similarity import Pair, Similarity, compare_class, lines_of, similarity_page, weighed
 from autograder.grading.assignments import find_assignment
 from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
@@ -74,7 +72,9 @@ def compared(
     compared_apart: Callable[..., Similarity], process: ProcessPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Similarity]:
     """The same in one process for all: each of its own takes the time of its imports."""
-    monkeypatch.setattr(comparison, "apart", lambda function, *given: process.submit(function, *given).result())
+    monkeypatch.setattr(
+        similarity, "run_in_subprocess", lambda function, *given: process.submit(function, *given).result()
+    )
     return compared_apart
 
 
@@ -128,17 +128,17 @@ def test_a_handout_kept_around_a_copy_neither_hides_nor_inflates_it(
 def test_a_text_that_is_too_slow_to_split_is_left_out_and_the_others_are_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    split = fingerprints._fingerprint
+    split = similarity._fingerprint
 
     def splitting(text: str) -> object:
         while text == "endless":
             pass
         return split(text)
 
-    monkeypatch.setattr(fingerprints, "_fingerprint", splitting)
-    monkeypatch.setattr(fingerprints, "SECONDS_EACH", 2)
-    monkeypatch.setattr(fingerprints.resource, "setrlimit", lambda *_: None)  # of this process
-    pairs, slow = fingerprints.pairs_of({"ada": OWN, "bela": "endless", "chidi": RENAMED}, (), 0.3)
+    monkeypatch.setattr(similarity, "_fingerprint", splitting)
+    monkeypatch.setattr(similarity, "SECONDS_EACH", 2)
+    monkeypatch.setattr(similarity.resource, "setrlimit", lambda *_: None)  # of this process
+    pairs, slow = similarity.pairs_of({"ada": OWN, "bela": "endless", "chidi": RENAMED}, (), 0.3)
     assert slow == ["bela"]
     assert [pair.students for pair in pairs] == [("ada", "chidi")]
 
@@ -156,7 +156,7 @@ def test_text_of_students_is_escaped_on_the_page_and_what_acts_unseen_is_shown(
 ) -> None:
     evil = OWN.replace("rows = []", "rows = []  # </pre><script>alert(1)</script> \u202e &amp;")
     found = compared(ada=evil, **{"<b>bela</b>": RENAMED})
-    text = page(found, "Toy <1>", "toy")
+    text = similarity_page(found, "Toy <1>", "toy")
     assert '<p class="kicker">Toy &lt;1&gt; <code class="module">toy</code></p>' in text
     assert "<script" not in text
     assert "<b>" not in text
@@ -189,7 +189,7 @@ def test_a_hostile_text_neither_stops_the_comparison_nor_hides_a_pair(
 ) -> None:
     found = compared_apart(ada=OWN, bela=RENAMED, mallory=text)
     assert ("ada", "bela") in [pair.students for pair in found.pairs]
-    assert "ada" in page(found, "Toy")
+    assert "ada" in similarity_page(found, "Toy")
 
 
 # What a run says of whom
@@ -276,6 +276,6 @@ def test_a_line_of_nothing_but_spaces_takes_no_time_to_lay_beside_another() -> N
     text = "x = [1, 2, 3] + [4, 5, 6]\n" * 20 + f"y ={' ' * 190_000}1  # one\n"
     pair = Pair(("ada", "bela"), (1.0, 1.0), 100.0, (((0, len(text)),), ((0, len(text)),)))
     started = time.process_time()
-    shown = page(Similarity({"ada": text, "bela": text}, (pair,), {}), "class")
+    shown = similarity_page(Similarity({"ada": text, "bela": text}, (pair,), {}), "class")
     assert time.process_time() - started < 5
     assert "# one" in shown

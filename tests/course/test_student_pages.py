@@ -14,8 +14,8 @@ from golden import golden_path, sample_class
 from lengths import in_short
 from places import KIT
 
-from autograder.course import student_pages
-from autograder.course.student_pages import UNLISTED, StudentPages
+from autograder.course import results
+from autograder.course.results import UNLISTED, StudentPages
 from autograder.grading.assignments import find_assignment, find_assignments
 from autograder.grading.remarks.details import Curve, Details, Earlier, Picture, Series
 from autograder.pages.fault_lines import certain_line, known_texts
@@ -159,5 +159,5 @@ def test_a_text_that_cannot_be_listed_ends_no_run(monkeypatch: pytest.MonkeyPatc
 
     student = next(iter(pages_of("policy_gradient")))
     assert UNLISTED not in made("policy_gradient", student, Details("", ""))
-    monkeypatch.setattr(student_pages, "listing_of", fails)
+    monkeypatch.setattr(results, "listing_of", fails)
     assert UNLISTED in made("policy_gradient", student, Details("", "")).replace("The text", "the text")

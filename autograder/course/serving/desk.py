@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.authoring.handout.notebook import read_extras
-from autograder.course.dashboard import settle
+from autograder.course.results import settle
 from autograder.course.serving.answers import Answer
 from autograder.gradebook.decisions import JOURNAL, LIVE, decisions_of, line_of
 from autograder.gradebook.final_grades import final_of
