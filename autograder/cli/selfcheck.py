@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,14 +26,16 @@ from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import number, visible
 
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograder" / "selfcheck"
 SAMPLED = 40  # --quick: one in so many mistakes and mutants, and the first of each function
 
 
 def selfcheck(
     jobs: JobsOption = CORES,
-    quick: Annotated[bool, typer.Option("--quick", help="Only a sample of mistakes and mutants.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A sample; all of functions that you edited.")] = False,
     costs: Annotated[bool, typer.Option("--costs", help="Say of each mistake what it costs.")] = False,
     function: Annotated[str, typer.Option("--function", metavar="NAME", help="Only mistakes and mutants of it.")] = "",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Take over no result of an earlier exam.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     assignment: AssignmentOption = None,
@@ -46,8 +50,9 @@ def selfcheck(
     for chosen in several:
         with progress_bar("examining", hidden=quiet) as advance:
             every = SAMPLED if quick else 1
+            cache = None if fresh else CACHE
             exam = examine_grader(
-                chosen, read_fixtures(chosen), jobs=jobs, every=every, function=function, progress=advance
+                chosen, read_fixtures(chosen), jobs=jobs, every=every, function=function, cache=cache, progress=advance
             )
         if quiet and not as_json:
             for complaint in exam.complaints:

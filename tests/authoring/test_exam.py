@@ -24,6 +24,7 @@ from autograder.authoring.exam.selfcheck import (
     Exam,
     Finding,
     Known,
+    edited_functions,
     felt_by,
     known_mistakes,
     missing,
@@ -41,6 +42,7 @@ from autograder.grading.items import Assignment, load_assignment
 
 pytestmark = pytest.mark.usefixtures("warm_pool")
 
+IDENTITY = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
 REAL = find_assignment(KIT, "policy_gradient")
 EXTRA = """
 MISTAKES += (
@@ -226,6 +228,32 @@ def test_exam_of_one_function_tries_its_mistakes_alone(kit: Path) -> None:
     assert "clauses that" not in done.stdout  # which need all mistakes
     wrong = toy_kit.autograder(kit, "selfcheck", "--function", "rump")
     assert (wrong.returncode, wrong.stderr) == (2, "autograder: toy does not grade rump; 'ramp' is there.\n")
+
+
+def test_cached_results_are_taken_over_until_something_changes(kit: Path, tmp_path: Path) -> None:
+    def graded() -> int:
+        seen: list[int] = []
+        assignment = toy_assignment(kit)
+        exam = selfcheck(
+            assignment, read_fixtures(assignment), cache=tmp_path, progress=lambda done, total: seen.append(total)
+        )
+        assert exam.complaints == ()
+        return max(seen)
+
+    first = graded()
+    assert graded() == 2  # solution and handout
+    change(kit / "fixtures" / "toy" / "mistakes.py", "return x - factor", "return -factor + x")
+    assert graded() == 3
+    (tmp_path / "toy.json").write_text("[")
+    assert graded() == first
+
+
+def test_edited_functions_are_examined_whole_in_short(kit: Path) -> None:
+    for command in (["init", "-q"], ["add", "solution"], [*IDENTITY, "commit", "-qm", "kit"]):
+        subprocess.run(["git", "-C", str(kit), *command], check=True)
+    assert edited_functions(toy_assignment(kit)) == set()
+    change(kit / "solution" / "toy" / "toy.py", "factor * torch.clamp(x, min=0)", "torch.clamp(x, min=0) * factor")
+    assert edited_functions(toy_assignment(kit)) == {"ramp"}
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def test_a_share_is_of_the_points_of_the_mistakes_own_function(assignment: Assig
     finding = Finding(Known("own", function, ""), 1.0, 7.0, frozenset())
     changed = Mutant("habit", "cast", function, "", "x", "x.float()")
     fates = [
-        Fate(changed, False, {"one": whole}),
-        Fate(changed, True),
-        Fate(Mutant("operator", "", function, "", "", ""), False),
+        Fate(changed, {"one": whole}),
+        Fate(changed),
+        Fate(Mutant("operator", "", function, "", "", ""), {"one": whole}),
     ]
     found = costs(assignment, [finding], fates)
     assert [(cost.name, cost.lost, cost.of) for cost in found] == [("habit:cast", whole, whole), ("own", 1.0, whole)]
