@@ -13,7 +13,7 @@ def main() -> int:
     gc.disable()  # next to nothing that is imported becomes garbage; looking for it takes a sixth of the time
     try:
         if not whole:
-            from autograder.checking.command_line import main as check
+            from autograder.checking.check import main as check
 
             _collect_again()
             return check()

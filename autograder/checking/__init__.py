@@ -1,4 +1,6 @@
-"""What students run: `check`, its watch mode, the test cells of a notebook, the public checks of a repository.
+"""What students run, without isolating it from their own machine. It travels to them whole. `check.py` first.
 
-With the packages below it travels to students whole.
+check      the verbs `check` and `update`     live       the test cells of a notebook
+checker    one folder, one warm sandbox       handout    what the kit wrote there, and newer ones
+terminal   width, colours, encodings
 """

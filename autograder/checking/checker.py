@@ -1,33 +1,41 @@
-"""A student's own folder, checked item by item on the public cases, in one sandbox that stays warm."""
+"""A student's own folder, checked item by item on the public cases, in one sandbox that stays warm.
+
+A check waits for one call that hangs and no more: a function that hangs costs seconds, not minutes.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 from autograder.checking.handout import newer_zip
-from autograder.checking.patience import PatientSandbox, impatient
+from autograder.checking.terminal import CLEAR_LINE, has_colours
 from autograder.grading.assignments import nearest_root
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.counterexamples.typed import with_calls
 from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.items import PACKAGES, Assignment, Item
-from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.sandbox.sandbox import NOT_AGAIN, Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import ItemResult, Report
 
-IN_SANDBOX = {"torch", "einops"}
+IN_SANDBOX = {"torch", "einops"}  # packages that the sandbox alone imports
+LONGEST = 12.0  # seconds of one call: in grading some may take longer, and no right answer does
+SLOW_AFTER = 3.0  # seconds of one call until it is mentioned
+SKIPPED = "an earlier call of {} hung or crashed; a check stops there, and grading tries every item"
 
 
 class Checker:
@@ -36,15 +44,18 @@ class Checker:
     def __init__(self, path: Path, assignment: str | None = None, root: Path | None = None) -> None:
         """Read what is checked; raises UsageError where `path` holds no submission or several.
 
-        root   the course or handout whose cases count; without it the closest one round `path`
+        root   the course or handout whose cases count; without it the closest one around `path`
         """
         self._path = path
         chosen = assignment_of_submissions(root or nearest_root(path), [path], assignment)
-        _refuse_without_packages(chosen)
+        for package in PACKAGES if chosen.needs_torch else ():
+            if package in IN_SANDBOX and find_spec(package) is None:  # a worker that cannot start would not say why
+                advice = "python -m pip install -r requirements.txt, in the folder of the handout"
+                raise GraderFault(f"The package {package} is missing: {advice}.")
         self._sandbox = Sandbox()
         self._sandbox.start(torch=chosen.needs_torch)
         try:
-            self._grader = Grader.of(impatient(chosen), read_fixtures(chosen, hidden=False))
+            self._grader = Grader.of(with_short_timeouts(chosen), read_fixtures(chosen, hidden=False))
             self.read()
         except BaseException:
             self._sandbox.close()
@@ -54,62 +65,53 @@ class Checker:
         """Return the checker; nothing runs yet."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the sandbox."""
         self._sandbox.close()
 
     def read(self) -> None:
-        """Read the submission again, and forget what was found of it before."""
+        """Read the submission again, and forget its results so far."""
         chosen = self._grader.assignment
         self._submission = _only_submission(self._path, chosen.module, chosen.untouched_source())
         self._reports: dict[str, Report] = {}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What reading the submission had to say; that torch is another in grading, or a newer handout is there."""
+        """Notes on the submission; on a newer handout, and on another torch than grading's."""
         chosen = self._grader.assignment
         return (*newer_zip(chosen), *other_torch(chosen), *self._submission.notes)
 
     def report(self, item_ids: Sequence[str] = ()) -> Report:
-        """The report on these items, or on all.
+        """Report on these items, or on all.
 
         All items of a function run together, because its other answers help to name a mistake: asking for one item
         gives the same words as asking for all.
         """
-        wanted = [self._grader.assignment.item(item_id) for item_id in item_ids] or list(self._grader.assignment.items)
-        functions = {item.function for item in wanted}
-        items = [item for item in self._grader.assignment.items if item.function in functions]
-        report = self._grader.grade(self._submission, PatientSandbox(self._sandbox), items)
-        ids = {item.id for item in wanted}
-        own = [result for result in report.items if result.item in ids]
-        return replace(report, items=tuple(with_calls(own, self._grader.fixtures.cases)))
+        assignment = self._grader.assignment
+        asked = [assignment.item(item_id) for item_id in item_ids] or list(assignment.items)
+        functions = {item.function for item in asked}
+        items = [item for item in assignment.items if item.function in functions]
+        report = self._grader.grade(self._submission, HastySandbox(self._sandbox), items)
+        ids = {item.id for item in asked}
+        results = [result for result in report.items if result.item in ids]
+        return replace(report, items=tuple(with_calls(results, self._grader.fixtures.cases)))
 
     def result(self, item_id: str) -> ItemResult:
-        """The result of one item; each function runs once."""
-        function = self._grader.assignment.item(item_id).function
+        """Return the result of one item; each function runs once."""
+        assignment = self._grader.assignment
+        function = assignment.item(item_id).function
         if function not in self._reports:
-            same = [item.id for item in self._grader.assignment.items if item.function == function]
-            self._reports[function] = self.report(same)
+            self._reports[function] = self.report([item.id for item in assignment.items if item.function == function])
         return next(result for result in self._reports[function].items if result.item == item_id)
 
 
 def items_to_check(path: Path, assignment: str | None = None) -> tuple[Item, ...]:
-    """The items that `path` is checked for."""
+    """List the items that `path` is checked for."""
     return assignment_of_submissions(nearest_root(path), [path], assignment).items
 
 
-def checked(checker: Checker, item_ids: Sequence[str]) -> Report:
-    """The report on these items, or on all; raises GraderFault where the grader itself failed."""
-    report = checker.report(item_ids)
-    if report.status == "not_graded":
-        raise GraderFault(f"Nothing could be checked, which is no fault of your work. {report.items[0].message}")
-    return report
-
-
 def other_torch(assignment: Assignment) -> tuple[str, ...]:
-    """The note that grading has another version of torch, where it has and the assignment needs it."""
+    """Note that grading has another version of torch, where it has and the assignment needs it."""
     if not assignment.needs_torch:
         return ()
     try:
@@ -122,15 +124,6 @@ def other_torch(assignment: Assignment) -> tuple[str, ...]:
     return (f"this is torch {here}, and grading uses {graded}: what a seed decides may differ here and not there",)
 
 
-def _refuse_without_packages(assignment: Assignment) -> None:
-    """What the sandbox alone imports is looked for here: a worker that cannot start says less of the reason."""
-    needed = [name for name in PACKAGES if name in IN_SANDBOX] if assignment.needs_torch else []
-    missing = [name for name in needed if find_spec(name) is None]
-    if missing:
-        advice = "python -m pip install -r requirements.txt, in the folder of the handout"
-        raise GraderFault(f"The package {missing[0]} is missing: {advice}.")
-
-
 def _only_submission(path: Path, module: str, untouched: str) -> Submission:
     here = path.resolve()
     try:
@@ -138,8 +131,86 @@ def _only_submission(path: Path, module: str, untouched: str) -> Submission:
     except UsageError:
         if not (here.is_dir() and os.access(here, os.R_OK | os.X_OK)):
             raise
-        candidates = []  # what a TA would be told of a folder that is no class helps no student
-    own = [candidate for candidate in candidates if candidate.path.resolve() == here]
-    if not own:
-        raise UsageError(f"{here} holds neither {module}.py nor {module}.ipynb: run this in the folder that does.")
-    return read(own[0], module, untouched)
+        candidates = []  # the sentence for a TA, on a folder that is no class, helps no student
+    for candidate in candidates:
+        if candidate.path.resolve() == here:
+            return read(candidate, module, untouched)
+    raise UsageError(f"{here} holds neither {module}.py nor {module}.ipynb: run this in the folder that does.")
+
+
+# Waiting
+
+
+def with_short_timeouts(assignment: Assignment) -> Assignment:
+    """Let no call of the assignment take longer than a student waits."""
+    items = (replace(item, timeout=min(item.timeout, LONGEST)) for item in assignment.items)
+    return replace(assignment, items=tuple(items))
+
+
+class HastySandbox:
+    """Runs as `sandbox` does, but tries no other case of a function after a call that hung or crashed."""
+
+    def __init__(self, sandbox: Sandbox, stream: TextIO | None = None) -> None:
+        """Show progress on `stream`, stderr without one."""
+        self._sandbox, self._stream = sandbox, stream or sys.stderr
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers of isolation that the program runs under."""
+        return self._sandbox.layers
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """Return the outcome of each request, in order.
+
+        The sandbox skips the rest of an item after a call that hung or crashed. Here a function is one item to it.
+        """
+        by_function = [replace(request, item=request.function) for request in requests]
+        with Progress(self._stream, len(requests)) as progress:
+            self._sandbox.begun = progress.begun
+            outcomes = self._sandbox.run(program, by_function, load_timeout=load_timeout)
+        return [
+            replace(outcome, detail=SKIPPED.format(request.function)) if outcome == NOT_AGAIN else outcome
+            for request, outcome in zip(requests, outcomes, strict=True)
+        ]
+
+
+class Progress:
+    """Shows which function runs: in a terminal a line that goes away, anywhere a sentence on one that takes long."""
+
+    def __init__(self, stream: TextIO, total: int) -> None:
+        """Show nothing yet; `total` is how many calls there will be."""
+        self._stream, self._in_terminal = stream, has_colours(stream)
+        self._done, self._total = 0, total
+        self._mentioned: set[str] = set()
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End, and leave no line behind."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer.join()
+        self._clear()
+
+    def begun(self, request: Request) -> None:
+        """Show a call that is about to be made."""
+        if self._timer:
+            self._timer.cancel()
+        self._done += 1
+        if self._in_terminal:
+            self._clear(f"{request.function} ({min(self._done, self._total)} of {self._total}) …")
+        if request.function not in self._mentioned:
+            self._timer = threading.Timer(SLOW_AFTER, self._mention, [request.function])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _mention(self, function: str) -> None:
+        self._mentioned.add(function)
+        self._clear(f"{function} has been running for {SLOW_AFTER:.0f} s: does a loop in it ever end?\n")
+
+    def _clear(self, text: str = "") -> None:
+        self._stream.write((CLEAR_LINE if self._in_terminal else "") + text)
+        self._stream.flush()

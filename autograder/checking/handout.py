@@ -1,4 +1,4 @@
-"""A handout's folder: what the kit put there, how a newer one takes its place, and whether a newer zip lies about.
+"""A handout's folder: what the kit put there, how a newer handout renews it, and whether a newer zip lies about.
 
 What a student or an instructor wrote there is never replaced: a file is the kit's while it is as a RECORD says. The
 copies of the checker and of the cases are the kit's alone, with records of their own, since git does not keep them.
@@ -30,17 +30,17 @@ from autograder.vocabulary.files import (
 from autograder.vocabulary.text import visible
 
 COPIES = ("autograder", "fixtures")  # folders of a handout whose contents stand elsewhere in the course
-PLACES = ("", *(f"{name}/" for name in COPIES))
+PLACES = ("", *(f"{name}/" for name in COPIES))  # each with a record
 
 
 def with_records(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files of a handout with the records of its folders."""
-    made: dict[str, dict[str, str]] = {place: {} for place in PLACES}
+    """Add the records of its folders to the files of a handout."""
+    records: dict[str, dict[str, str]] = {place: {} for place in PLACES}
     for name, digest in digests({name: data for name, data in files.items() if not name.endswith(RECORD)}).items():
         place = next((place for place in PLACES[1:] if name.startswith(place)), "")
-        made[place][name.removeprefix(place)] = digest
-    records = {f"{place}{RECORD}": record_of(known) for place, known in made.items() if known}
-    return dict(sorted({**files, **records}.items()))
+        records[place][name.removeprefix(place)] = digest
+    spelt = {f"{place}{RECORD}": record_of(record) for place, record in records.items() if record}
+    return dict(sorted({**files, **spelt}.items()))
 
 
 def write_handout(files: Mapping[str, bytes], target: Path, *, replace: bool = False) -> None:
@@ -49,12 +49,12 @@ def write_handout(files: Mapping[str, bytes], target: Path, *, replace: bool = F
     raises   UsageError before anything is written, where one of the files would take the place of such a file
     """
     if not replace:
-        refuse_others(target, _apart_from_copies(files))
+        refuse_others(target, _outside_copies(files))
     _renew(target, with_records(files))
 
 
 def update(target: Path) -> None:
-    """Renew the older handout in `target` from the one that this checker lies in, and say what of it was kept."""
+    """Renew the older handout in `target` from the one that this checker lies in, and print what of it was kept."""
     source = ENGINE.parent
     name = find_assignment(source).name
     is_handout = (target / "fixtures" / name).is_dir() and not (target / "solution").is_dir()
@@ -64,28 +64,33 @@ def update(target: Path) -> None:
         raise UsageError(f"{source} is not whole: unpack the newer zip again, with what begins with a dot.")
     with writing(target, ""):
         files = with_records({name: (source / name).read_bytes() for name in _all_recorded(source)})
-        yours = others_among(target, _apart_from_copies(files))
+        yours = others_among(target, _outside_copies(files))
         _renew(target, {name: data for name, data in files.items() if name not in yours})
     print(f"{target}: checker, cases and what you have not changed are those of {source} now.")
     print(f"Kept as you have them: {visible(', '.join(yours))}." if yours else "You had changed nothing.")
 
 
 def newer_zip(assignment: Assignment) -> tuple[str, ...]:
-    """The note that a zip with other cases came to this machine after those in the handout's own folder, if one did."""
+    """Note a zip with other cases that came to this machine after those in the handout's own folder, if one did."""
     folder, name = assignment.folder.parents[1], assignment.name
     manifest = assignment.folder / MANIFEST
     places = () if (folder / "solution").is_dir() else (folder, folder.parent, Path("~/Downloads"))
     with contextlib.suppress(OSError, RuntimeError):  # no home, or a place that may not be looked at
-        own, since = manifest.read_bytes(), manifest.stat().st_ctime  # of a zip's entries the dates say nothing
+        present, since = manifest.read_bytes(), manifest.stat().st_ctime  # the dates of a zip's entries say nothing
         for path in [path for place in places for path in sorted(place.expanduser().glob(f"{name}*.zip"))]:
-            if path.stat().st_mtime > since and _member(path, f"{name}/fixtures/{name}/{MANIFEST}") not in (None, own):
-                note = "came after the cases here and holds others: README.md says how to update"
-                return (f"{visible(str(path))} {note}",)
+            if path.stat().st_mtime <= since:
+                continue
+            with contextlib.suppress(OSError, LookupError, ValueError, RuntimeError, zipfile.BadZipFile):
+                with zipfile.ZipFile(path) as opened:
+                    packed = opened.read(f"{name}/fixtures/{name}/{MANIFEST}")
+                if packed != present:
+                    note = "came after the cases here and holds others: README.md says how to update"
+                    return (f"{visible(str(path))} {note}",)
     return ()
 
 
 def _renew(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write these files of the kit's, records last; what it wrote there before and does not write now goes."""
+    """Write these files of the kit's, records last, and delete what it wrote there before and does not write now."""
     for name, digest in _all_recorded(folder).items():
         if name not in files and digest_at(folder / name) == digest:
             (folder / name).unlink()
@@ -97,11 +102,5 @@ def _all_recorded(folder: Path) -> dict[str, str]:
     return {f"{place}{name}": digest for place in PLACES for name, digest in recorded(folder / place).items()}
 
 
-def _apart_from_copies(files: Mapping[str, bytes]) -> dict[str, bytes]:
+def _outside_copies(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: data for name, data in files.items() if not name.startswith(PLACES[1:]) and name != RECORD}
-
-
-def _member(path: Path, name: str) -> bytes | None:
-    with contextlib.suppress(OSError, LookupError, ValueError, RuntimeError, zipfile.BadZipFile):
-        return zipfile.ZipFile(path).read(name)
-    return None

@@ -4,7 +4,7 @@
 
     score("policy_gradient", "deltas-centered")
 
-The words are those of `check`. Nothing is kept apart here: the kernel is the student's own. Where nbgrader runs the
+The words are those of `check`. Nothing is isolated here: the kernel is the student's own. Where nbgrader runs the
 notebook beside the staff's fixtures, hidden cases count as well.
 """
 
@@ -18,10 +18,10 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from autograder.grading.assignments import find_assignment, nearest_root
 from autograder.grading.counterexamples.typed import with_calls
@@ -34,14 +34,16 @@ from autograder.vocabulary.report import ItemResult
 from autograder.vocabulary.report_text import item_lines
 from autograder.vocabulary.times import OutOfTimeError, time_limit
 
+if TYPE_CHECKING:
+    from autograder.sandbox.worker.worker import Worker
+
 AGAIN = "run this cell"
 WIDTH = 82  # nbgrader cuts what it shows of a longer line
-EXPLAINED = ("failed", "raised")
 NOT_AGAIN = "an earlier case had not finished in time"
 
 
 def score(assignment: str, item_id: str) -> float | None:
-    """The points of an item, as the value of a notebook's test cell; what is wrong is written to stderr.
+    """Return the points of an item, as the value of a notebook's test cell; write what is wrong to stderr.
 
     nbgrader looks at a cell's outputs in order: a number is the points, anything on stderr before it is a zero. Its
     Validate button explains a lost point by what is on stderr. So what is short of full marks is displayed here, before
@@ -60,19 +62,20 @@ def score(assignment: str, item_id: str) -> float | None:
 
 
 def result_of(assignment: str, item_id: str) -> ItemResult:
-    """The result of one item on the functions that `__main__` holds now.
+    """Grade one item on the functions that `__main__` holds now.
 
     Where it is wrong, the function's other items run as well, because its other answers help to name a mistake; and
     where some of its cases count beside right values alone.
     """
     grader = _grader(nearest_root(Path.cwd()), assignment)
     item = grader.assignment.item(item_id)
-    others = [one for one in grader.assignment.items if one.function == item.function and one.id != item_id]
+    others = [other for other in grader.assignment.items if other.function == item.function and other.id != item_id]
     home = _home_of(item.function)
-    kernel, here = Kernel(home), Submission("", "notebook", "", "in the kernel")
-    result = grader.grade(here, kernel, [item]).items[0]
-    if result.verdict in EXPLAINED or not all(case.judged_numbers for case in grader.fixtures.of_item(item_id)):
-        result = grader.grade(here, kernel, [item, *others]).items[0]
+    kernel, submission = Kernel(home), Submission("", "notebook", "", "in the kernel")
+    result = grader.grade(submission, kernel, [item]).items[0]
+    wrong = result.verdict in ("failed", "raised")
+    if wrong or not all(case.judged_numbers for case in grader.fixtures.of_item(item_id)):
+        result = grader.grade(submission, kernel, [item, *others]).items[0]
         result = with_calls([result], grader.fixtures.cases)[0]
     message = result.message
     if home is sys.modules["__main__"]:  # else it was imported from a file, and the line is that file's
@@ -89,12 +92,13 @@ def _grader(root: Path, assignment: str) -> Grader:
 
 
 def _home_of(name: str) -> types.ModuleType:
-    """The module that the function looks its names up in: the notebook, or a module that it was imported from."""
+    """Return the module that the function looks its names up in: the notebook, or one that it was imported from."""
     main = sys.modules["__main__"]
     function = getattr(main, name, None)
     home = sys.modules.get(getattr(function, "__module__", None) or "")
-    own = home is not None and getattr(function, "__globals__", None) is vars(home)
-    return home if home is not None and own and getattr(home, name, None) is function else main
+    if home is None or getattr(function, "__globals__", None) is not vars(home):
+        return main
+    return home if getattr(home, name, None) is function else main
 
 
 class Kernel:
@@ -107,7 +111,7 @@ class Kernel:
         self._module = module
 
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
-        """The outcome of each request, in order; nothing runs after a call that had to be ended."""
+        """Return the outcome of each request, in order; nothing runs after a call that had to be ended."""
         from autograder.sandbox.worker import worker
 
         if program.torch:
@@ -120,7 +124,7 @@ class Kernel:
                     outcomes.append(Outcome("not_run", detail=NOT_AGAIN))
                     continue
                 file = _file_of(getattr(self._module, request.function, None))
-                outcomes.append(_call(worker.Worker.around(self._module, program.probes, file).run, request))
+                outcomes.append(_call(worker.Worker.around(self._module, program.probes, file), request))
         return outcomes
 
 
@@ -129,19 +133,8 @@ def _once(work: Callable[[], None]) -> None:
     work()
 
 
-def _call(run: Callable[..., tuple[dict[str, Any], bytes]], request: Request) -> Outcome:
-    header = {"function": request.function, "probe": request.probe, "params": dict(request.params)}
-    started = time.perf_counter()
-    try:
-        with _silence(), time_limit(request.timeout):
-            frame = run(header, request.inputs, stopped_by=(OutOfTimeError, KeyboardInterrupt))
-    except OutOfTimeError:
-        return Outcome("timed_out", detail=f"no answer in {request.timeout:g} s", seconds=request.timeout)
-    return read_answer(frame, time.perf_counter() - started, ("observed", "raised", "missing"))
-
-
 def _file_of(function: object) -> str:
-    """The file that a function was defined in, which in a notebook is its cell; "" where that cannot be told."""
+    """Return the file that a function was defined in, which in a notebook is its cell; "" where that is unknown."""
     try:
         code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
     except ValueError:  # a function wrapped in itself
@@ -149,10 +142,19 @@ def _file_of(function: object) -> str:
     return str(getattr(code, "co_filename", ""))
 
 
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Drop what the function prints: on stderr it would be taken for a failure of the cell."""
-    nowhere = io.StringIO()
-    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+def _call(worker: Worker, request: Request) -> Outcome:
+    header = {"function": request.function, "probe": request.probe, "params": dict(request.params)}
+    nowhere = io.StringIO()  # on stderr, what the function prints would be taken for a failure of the cell
+    started = time.perf_counter()
+    try:
+        with (
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+            warnings.catch_warnings(),
+            time_limit(request.timeout),
+        ):
+            warnings.simplefilter("ignore")
+            frame = worker.run(header, request.inputs, stopped_by=(OutOfTimeError, KeyboardInterrupt))
+    except OutOfTimeError:
+        return Outcome("timed_out", detail=f"no answer in {request.timeout:g} s", seconds=request.timeout)
+    return read_answer(frame, time.perf_counter() - started, ("observed", "raised", "missing"))

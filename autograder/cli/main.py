@@ -14,7 +14,7 @@ import typer
 from autograder import __version__
 from autograder.checking.check import check as check_folder
 from autograder.checking.check import watch as watch_folder
-from autograder.checking.command_line import print_anything
+from autograder.checking.terminal import print_anything
 from autograder.cli.authoring import items, new, rename
 from autograder.cli.console import standard_output
 from autograder.cli.doctor import examine

@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder.checking.command_line import print_anything
+from autograder.checking.terminal import print_anything
 from autograder.grading.assignments import find_course
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures

@@ -19,9 +19,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from places import KIT
 from processes import PATIENCE
 
-from autograder.checking.check import INTRODUCTION, check
+from autograder.checking.check import INTRODUCTION, check, main
 from autograder.checking.checker import items_to_check
-from autograder.checking.command_line import main
 from autograder.cli.main import main as whole_command_line
 from autograder.grading.assignments import find_assignment
 from autograder.vocabulary.errors import GraderFault, UsageError

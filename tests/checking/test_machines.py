@@ -19,14 +19,13 @@ import yaml
 from places import KIT
 
 from autograder.authoring.handout.release import handout_files
-from autograder.checking.checker import other_torch
+from autograder.checking.checker import LONGEST, SKIPPED, HastySandbox, Progress, other_torch, with_short_timeouts
 from autograder.checking.handout import write_handout
-from autograder.checking.patience import LONGEST, SKIPPED, PatientSandbox, Telling, impatient
 from autograder.checking.terminal import coloured
 from autograder.grading.assignments import find_assignment
 from autograder.sandbox import interpreter
 from autograder.sandbox.calls import Outcome, Program, Request
-from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.sandbox import NOT_AGAIN, Sandbox
 from autograder.sandbox.worker.worker import undisturbed
 
 NAME = "policy_gradient"
@@ -214,71 +213,35 @@ def test_a_function_that_hangs_is_told_at_once_and_costs_15_seconds_at_most(work
     assert seconds < 15 + float(os.environ.get("SLOW_MACHINE", "30"))  # and what starting torch costs here
 
 
-class Pretended(Sandbox):
-    """A sandbox whose functions `hang` or `crash`, by name, and lose what `Sandbox` loses with them."""
+def test_after_a_call_that_hung_no_other_of_the_function_is_tried() -> None:
+    class Hanging(Sandbox):
+        def __init__(self) -> None:
+            self.begun = lambda request: None
 
-    def __init__(self, **fate: str) -> None:
-        self.fate, self.asked = fate, list[list[str]]()
-        self.begun = lambda request: None
+        def run(self, program: Program, requests: Sequence[Request], **_: object) -> list[Outcome]:  # type: ignore[override]
+            assert [request.item for request in requests] == ["f", "f", "g"]
+            return [Outcome("timed_out"), NOT_AGAIN, Outcome("not_run", detail="the time is over")]
 
-    layers = ()  # type: ignore[assignment]
-
-    def run(self, program: Program, requests: Sequence[Request], **_: object) -> list[Outcome]:  # type: ignore[override]
-        self.asked.append([one.probe for one in requests])
-        lost, outcomes = set(), []
-        for one in requests:
-            if one.item in lost:
-                outcomes.append(Outcome("not_run"))
-                continue
-            self.begun(one)
-            status = self.fate.get(one.probe, "observed")
-            outcomes.append(Outcome(status))  # type: ignore[arg-type]
-            if status != "observed":
-                lost.add(one.item)
-        return outcomes
-
-
-def requests(*names: str) -> list[Request]:
-    """`f-a1` is a case of item `f-a` of function `f`."""
-    return [Request(name[:-1], name.partition("-")[0], name, {}, b"", 5.0) for name in names]
-
-
-PROGRAM = Program("m", "", {}, "")
-
-
-def run(sandbox: Pretended, asked: list[Request]) -> list[str]:
-    found = PatientSandbox(sandbox, io.StringIO()).run(PROGRAM, asked, load_timeout=1.0)
-    return [outcome.status for outcome in found]
-
-
-def test_after_a_timeout_nothing_else_of_that_function_is_waited_for() -> None:
-    sandbox = Pretended(**{"f-a1": "timed_out"})
-    assert run(sandbox, requests("f-a1", "f-a2", "f-b1", "g-a1")) == ["timed_out", "not_run", "not_run", "observed"]
-
-
-def test_what_was_not_waited_for_is_told_as_such_and_not_as_an_item_of_its_own() -> None:
-    asked = requests("f-a1", "f-a2", "f-b1", "g-a1", "g-a2")
-    sandbox = Pretended(**{"f-a1": "timed_out", "g-a1": "crashed"})
-    found = PatientSandbox(sandbox, io.StringIO()).run(PROGRAM, asked, load_timeout=1.0)
-    told = [outcome.detail for outcome in found]
-    assert told[1] == told[2] == SKIPPED.format("f")
-    assert told[4] != SKIPPED.format("g")
+    requests = [Request(item, item[0], "call", {}, b"", 5.0) for item in ("f-a", "f-b", "g-a")]
+    outcomes = HastySandbox(Hanging(), io.StringIO()).run(Program("m", "", {}, ""), requests, load_timeout=1.0)
+    assert [outcome.detail for outcome in outcomes] == ["", SKIPPED.format("f"), "the time is over"]
 
 
 def test_no_call_is_waited_for_longer_than_a_student_waits() -> None:
     assignment = find_assignment(KIT, NAME)
     assert max(item.timeout for item in assignment.items) > LONGEST
-    assert max(item.timeout for item in impatient(assignment).items) <= LONGEST
+    assert max(item.timeout for item in with_short_timeouts(assignment).items) <= LONGEST
 
 
-def test_what_runs_too_long_is_told_once_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.checking.patience.TOLD_AFTER", 0.1)
-    monkeypatch.setattr("autograder.checking.patience.LOOK", 0.02)
+def test_a_slow_function_is_mentioned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autograder.checking.checker.SLOW_AFTER", 0.05)
     stream = io.StringIO()
-    with Telling(stream, 2) as telling:
-        telling.begun(requests("f-a1")[0])
-        while not stream.getvalue():
-            time.sleep(0.01)
+    with Progress(stream, 2) as progress:
+        for _ in range(2):
+            progress.begun(Request("f-a", "f", "call", {}, b"", 5.0))
+            deadline = time.monotonic() + 30
+            while not stream.getvalue() and time.monotonic() < deadline:
+                time.sleep(0.01)
         time.sleep(0.1)
     assert stream.getvalue().count("f has been running for 0 s") == 1
 

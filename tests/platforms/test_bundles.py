@@ -394,7 +394,7 @@ def test_what_runs_in_a_students_repository_is_installed_by_its_workflow(reposit
     install = next(step["run"] for step in steps(repository) if "pip install" in step.get("run", ""))
     listed = (repository / "requirements.txt").read_text(encoding="utf-8").splitlines()
     installed = {re.split("[=>]", line)[0] for line in listed} | set(install.split())
-    assert third_party("checking.classroom") | third_party("sandbox.worker.tensors") <= installed
+    assert third_party("checking.check") | third_party("sandbox.worker.tensors") <= installed
 
 
 # PrairieLearn

@@ -82,6 +82,7 @@ def end(process: Any) -> None:
 
 def check(folder: str, arguments: list[str]) -> None:
     """The command line of a handout."""
+    import multiprocessing.connection  # noqa: F401 (which on Windows imports what Windows alone has)
     import subprocess
     import tempfile  # noqa: F401
 
