@@ -1,8 +1,9 @@
-"""Files of the kit's making: a reader sees the old one or the whole new one; what cannot be written is a sentence."""
+"""Files of the kit's making: readers see the old or the whole new one. CSV: the same cells however it was written."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import stat
 from pathlib import Path
@@ -13,7 +14,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import PRIVATE, RECORD, file_stem, replacing, write_atomically, write_own, writing
+from autograder.vocabulary.files import (
+    MAX_BYTES,
+    PRIVATE,
+    RECORD,
+    file_stem,
+    read_rows,
+    read_table,
+    read_text,
+    replacing,
+    write_atomically,
+    write_own,
+    writing,
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -24,67 +37,19 @@ WRITERS = ("vocabulary", "grading", "checking", "gradebook", "pages", "course", 
 # File names
 
 NASTY = [
-    "",
-    ".",
-    "..",
-    "...",
-    " ",
-    " ada",
-    "ada ",
-    "ada.",
-    ".ada",
-    "a/b",
-    "a\\b",
-    "/etc/passwd",
-    "../../etc/passwd",
-    "C:\\ada",
-    "a:b",
-    "nul\0",
-    "a\nb",
-    "\x1b[2J",
-    "\u202eada",
-    "%",
-    "%2F",
-    "/",
-    "a%",
-    "%x",
-    "%x2f20",
-    "/ ",
-    "%2F ",
-    "%324620",
-    "ada\udcff",
-    "\ud800",
-    "\ud800\udc00",
-    "\U00010000",
-    "con",
-    "CON",
-    "nul",
-    "aux.txt",
-    "Com1",
-    "lpt9.x.y",
-    "com¹",
-    "con .x",
-    "a*b",
-    "a?b",
-    'a"b',
-    "a<b>",
-    "a|b",
-    "~",
-    "x" * 300,
-    "x" * 301,
-    "é" * 120,
-    "é" * 121,
-    "\u200b" * 40,
-    " " * 300,
-    "文" * 90,
-]
+    "", ".", "..", "...", " ", " ada", "ada ", "ada.", ".ada", "a/b", "a\\b", "/etc/passwd", "../../etc/passwd",
+    "C:\\ada", "a:b", "nul\0", "a\nb", "\x1b[2J", "\u202eada", "%", "%2F", "/", "a%", "%x", "%x2f20", "/ ", "%2F ",
+    "%324620", "ada\udcff", "\ud800", "\ud800\udc00", "\U00010000", "con", "CON", "nul", "aux.txt", "Com1", "lpt9.x.y",
+    "com¹", "con .x", "a*b", "a?b", 'a"b', "a<b>", "a|b", "~", "x" * 300, "x" * 301, "é" * 120, "é" * 121,
+    "\u200b" * 40, " " * 300, "文" * 90,
+]  # fmt: skip
+ORDINARY = [
+    "ada", "Ada Lovelace", "lovelace_a-1", "o'brien", "a.b@c.org", "Zoë", "محمد", "王小明", "con-rad", "nullify",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["ada", "Ada Lovelace", "lovelace_a-1", "o'brien", "a.b@c.org", "Zoë", "محمد", "王小明", "con-rad", "nullify"],
-)
-def test_an_ordinary_name_is_its_own_file_name(name: str) -> None:
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_name_is_its_own_file_name(name: str) -> None:
     assert file_stem(name) == name
 
 
@@ -103,49 +68,37 @@ def is_safe(stem: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", NASTY)
-def test_a_nasty_name_becomes_the_name_of_a_file(name: str, tmp_path: Path) -> None:
-    stem = file_stem(name)
-    assert is_safe(stem)
-    (tmp_path / f"{stem}.json").write_text("{}")
-    assert [path.name for path in tmp_path.iterdir()] == [f"{stem}.json"]
-
-
-@given(ANY_TEXT | st.text(st.sampled_from("%x2f/ .a\udcffcon1")))
-def test_any_name_becomes_the_name_of_a_file(name: str) -> None:
-    assert is_safe(file_stem(name))
-
-
-def test_nasty_names_and_their_stems_have_stems_of_their_own() -> None:
+def test_nasty_names_become_names_of_files_of_their_own(tmp_path: Path) -> None:
     names = {*NASTY, *map(file_stem, NASTY)}
-    assert len({file_stem(name) for name in names}) == len(names)
+    stems = {file_stem(name) for name in names}
+    assert len(stems) == len(names)
+    assert [stem for stem in stems if not is_safe(stem)] == []
+    for stem in stems:
+        (tmp_path / f"{stem}.json").write_text("{}")
+    assert len(list(tmp_path.iterdir())) == len(names)
 
 
-@given(*[ANY_TEXT | st.text(st.sampled_from("%x2f0/ .a"), max_size=8)] * 2)
+@given(*[ANY_TEXT | st.text(st.sampled_from("%x2f0/ .a\udcffcon1"), max_size=8)] * 2)
 @example("/ ", "%324620")
 @example(" a", "%2061")
 @example("\ud800\udc00", "\U00010000")
-def test_no_two_names_share_a_stem(one: str, other: str) -> None:
-    assert (file_stem(one) == file_stem(other)) == (one == other)
+def test_no_two_names_share_a_stem(name: str, other: str) -> None:
+    assert is_safe(file_stem(name))
+    assert (file_stem(name) == file_stem(other)) == (name == other)
 
 
 @given(ANY_TEXT)
 @example("x" * 300)
 @example(" ada")
-def test_a_student_named_like_another_s_stem_gets_another_one(name: str) -> None:
+def test_student_named_like_anothers_stem_gets_another(name: str) -> None:
     stem = file_stem(name)
     assert stem == name or file_stem(stem) != stem
-
-
-def test_names_that_differ_in_case_alone_differ_in_case_alone() -> None:
-    assert file_stem("Ada") != file_stem("ada")
-    assert file_stem("Ada").lower() == file_stem("ada")
 
 
 # Writing
 
 
-def test_writing_keeps_the_text_as_it_is_and_replaces_what_was_there(tmp_path: Path) -> None:
+def test_writing_keeps_text_and_replaces_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "new" / "feedback" / "page.html"
     write_atomically(path, "old\n")
     write_atomically(path, "a\nb\r\nc\u2028é")
@@ -154,19 +107,18 @@ def test_writing_keeps_the_text_as_it_is_and_replaces_what_was_there(tmp_path: P
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
-def test_what_is_private_is_written_into_folders_of_its_owner_and_what_is_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_private_file_and_its_new_folders_are_their_owners(tmp_path: Path) -> None:
     path = tmp_path / "new" / "below" / "grades.csv"
     write_atomically(path, "x", mode=PRIVATE)
-    assert [stat.S_IMODE(one.stat().st_mode) for one in (path.parents[1], path.parent, path)] == [0o700, 0o700, 0o600]
-    for one, mode in ((path.parent, 0o750), (path, 0o640)):
-        one.chmod(mode)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path.parents[1], path.parent, path)] == [0o700, 0o700, 0o600]
+    path.parent.chmod(0o750)
+    path.chmod(0o640)
     write_atomically(path, "y", mode=PRIVATE)
     write_atomically(path, "z")
-    assert [stat.S_IMODE(one.stat().st_mode) for one in (path.parent, path)] == [0o750, 0o640]
-    assert path.read_text() == "z"
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path.parent, path)] == [0o750, 0o640]  # they keep theirs
 
 
-def test_a_target_that_cannot_be_replaced_leaves_no_other_file(tmp_path: Path) -> None:
+def test_target_that_cannot_be_replaced_leaves_no_other_file(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     (path / "inside").mkdir(parents=True)
     with pytest.raises(OSError):  # noqa: PT011  the message is the platform's
@@ -174,23 +126,18 @@ def test_a_target_that_cannot_be_replaced_leaves_no_other_file(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_until_all_is_written_a_reader_sees_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "grades.csv"
-    path.write_text("old")
-    with replacing(path) as stream:
-        stream.write("new" * 10_000)
-        stream.flush()
-        assert path.read_text() == "old"
-    assert path.read_text() == "new" * 10_000
-
-
-def test_a_writer_that_breaks_off_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+def test_reader_sees_the_old_file_until_all_is_written(tmp_path: Path) -> None:
     path = tmp_path / "grades.csv"
     path.write_text("old")
     with pytest.raises(UnicodeEncodeError), replacing(path) as stream:
         stream.writelines(["half of the new", "\udcff"])
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+    with replacing(path) as stream:
+        stream.write("new" * 10_000)
+        stream.flush()
+        assert path.read_text() == "old"
+    assert path.read_text() == "new" * 10_000
 
 
 @pytest.mark.parametrize(
@@ -201,39 +148,28 @@ def test_a_writer_that_breaks_off_leaves_the_old_file_and_no_other(tmp_path: Pat
         (("",), ""),
     ],
 )
-def test_what_cannot_be_written_is_one_sentence_with_what_to_do(
-    tmp_path: Path, more: tuple[str, ...], advice: str
-) -> None:
+def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, more: tuple[str, ...], advice: str) -> None:
     (tmp_path / "file").touch()
     path = tmp_path / "file" / "below" / "grades.csv"
     with pytest.raises(UsageError) as refused, writing(path, *more):
         write_atomically(path, "text")
     assert str(refused.value) == f"{path} cannot be written: Not a directory.{advice}"
-
-
-def test_a_fault_without_a_number_is_told_by_its_text() -> None:
     with pytest.raises(UsageError, match=r"^grades cannot be written: the disk is gone\."), writing(Path("grades")):
         raise OSError("the disk is gone")
 
 
-def test_whole_files_are_written_in_one_way() -> None:
+def test_whole_files_are_written_in_one_way_and_wording() -> None:
+    def calls(module: str) -> set[str]:
+        called = (node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call))
+        return {each.attr for each in called if isinstance(each, ast.Attribute)}
+
     modules = [name for name in module_names() if package_of(name) in WRITERS]
     assert modules
-    assert [name for name in modules if {"write_text", "write_bytes"} & called_in(name)] == []
-
-
-def called_in(module: str) -> set[str]:
-    """The methods that a module calls."""
-    calls = (node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call))
-    return {called.attr for called in calls if isinstance(called, ast.Attribute)}
-
-
-def test_what_cannot_be_written_has_one_wording() -> None:
-    says = [name for name in module_names() if "cannot be written:" in source(name)]
-    assert says == ["vocabulary.files"]
-
-
-# What somebody else wrote
+    assert [name for name in modules if {"write_text", "write_bytes"} & calls(name)] == []
+    assert [name for name in module_names() if "cannot be written:" in source(name)] == ["vocabulary.files"]
+    assert [name for name in module_names() if {"reader", "DictReader", "Sniffer"} & calls(name)] == [
+        "vocabulary.files"
+    ]  # of CSV
 
 
 @pytest.mark.parametrize(
@@ -260,8 +196,97 @@ def test_what_somebody_else_wrote_is_not_replaced(tmp_path: Path, there: str | N
 
 
 @pytest.mark.parametrize("record", ["", "[]", "[1]", "{", '{"out.csv": 3}', "7"])
-def test_a_spoilt_record_makes_nothing_the_kits(tmp_path: Path, record: str) -> None:
+def test_spoilt_record_makes_nothing_the_kits(tmp_path: Path, record: str) -> None:
     (tmp_path / RECORD).write_text(record)
     (tmp_path / "out.csv").write_text("mine")
     with pytest.raises(UsageError):
         write_own(tmp_path, {"out.csv": "ours"})
+
+
+# CSV
+
+
+@pytest.mark.parametrize(
+    ("mark", "newline", "bom"), list(itertools.product((",", ";", "\t"), ("\n", "\r\n"), (False, True)))
+)
+def test_cells_are_the_same_however_a_spreadsheet_writes(tmp_path: Path, mark: str, newline: str, bom: bool) -> None:
+    lines = [["Student", "points"], ["Zoë", '"1,5"'], [], ['"a;b\tc, d"', " 2 "], ["", ""]]
+    path = tmp_path / "t.csv"
+    path.write_bytes(("\ufeff" * bom + "".join(mark.join(cells) + newline for cells in lines)).encode())
+    rows = read_rows(path, ("points", "student"))
+    assert [row.cells for row in rows] == [
+        {"points": "1,5", "student": "Zoë"},
+        {"points": "2", "student": "a;b\tc, d"},
+    ]
+    assert [row.place for row in rows] == [f"{path}, line 2", f"{path}, line 4"]
+    table = read_table(path)
+    assert (table.header, table.lines) == (("Student", "points"), (2, 4, 5))
+    assert (table.delimiter, table.newline, table.bom) == (mark, newline, bom)
+    assert table.rows == (("Zoë", "1,5"), ("a;b\tc, d", " 2 "), ("", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "lines"),
+    [
+        ('"a, b, c";d\n1;2\n', (("1", "2"),), (2,)),  # a delimiter inside quotes is none
+        ('a,b\n"one\ntwo\nthree",1\n\nfour,2\n', (("one\ntwo\nthree", "1"), ("four", "2")), (2, 6)),
+        ("a,b\n1\n1,2,\n", (("1", ""), ("1", "2")), (2, 3)),  # platforms write shorter rows
+    ],
+)
+def test_table_has_whole_rows_and_their_lines(
+    tmp_path: Path, text: str, rows: tuple[tuple[str, ...], ...], lines: tuple[int, ...]
+) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    table = read_table(tmp_path / "t.csv")
+    assert (table.rows, table.lines) == (rows, lines)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", " is empty: its first line should name the columns."),
+        (b"\xef\xbb\xbf\n\n", " is empty: its first line should name the columns."),
+        (b"a,b\n1,2\n1,2,3\n", ", line 3: 3 cells, but the first line names 2 columns."),
+        (b'a,b\n1,"2\n', ", line 2: this is not CSV (unexpected end of data)."),
+        (b'a,b\n\n1,"2"3\n', ", line 3: this is not CSV (',' expected after '\"')."),
+        ("a,b\n1,Zoë\n".encode("latin-1"), ", line 2: this is not UTF-8. Save the file as UTF-8."),
+        ("a\tb".encode("utf-16") + b"x", ", line 1: this is not UTF-8. Save the file as UTF-8."),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_line(tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    for refused in (lambda: read_table(path), lambda: read_rows(path, ("a", "b"))):
+        with pytest.raises(UsageError) as caught:
+            refused()
+        assert str(caught.value) == f"{path}{message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,c\n1,2\n", ", line 1: the columns should be a,b; found: a, c."),
+        ("a,b,c\n1,2,3\n", ", line 1: the columns should be a,b; found: a, b, c."),
+        ("a,b,b\n1,2,3\n", ", line 1: the columns should be a,b; found: a, b, b."),
+        ("a,b\n1,2\n3\n", ", line 3: 1 cells, but the first line names 2 columns."),
+        ("a,b\n3,5,\n", ", line 2: 3 cells, but the first line names 2 columns."),
+    ],
+)
+def test_cells_that_could_be_in_the_wrong_column_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_rows(path, ("a", "b"))
+    assert str(caught.value) == f"{path}{message}"
+
+
+def test_missing_or_too_large_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    for refused in (lambda: read_table(path), lambda: read_rows(path, ("a",)), lambda: read_text(path)):
+        path.unlink(missing_ok=True)
+        with pytest.raises(UsageError, match=r"t\.csv cannot be read \(No such file or directory\): check the path\."):
+            refused()
+        with path.open("wb") as stream:
+            stream.truncate(MAX_BYTES + 1)
+        with pytest.raises(UsageError, match=r"t\.csv is larger than 32 MiB: is it the right file\?"):
+            refused()

@@ -1,7 +1,11 @@
-"""Times as files write them: read within bounds, or refused in a sentence, whatever stands there."""
+"""Times: read within bounds, or refused in a sentence; limits on code that may not end."""
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -9,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.vocabulary.times import FIRST_YEAR, LAST_YEAR, moment, moment_or_none
+from autograder.vocabulary import times
+from autograder.vocabulary.times import FIRST_YEAR, LAST_YEAR, OutOfTimeError, moment, moment_or_none, time_limit
 
 NOON = datetime(2027, 3, 2, 12, 0, tzinfo=UTC)
 
@@ -26,16 +31,13 @@ NOON = datetime(2027, 3, 2, 12, 0, tzinfo=UTC)
         "2027-03-02 12:00:00",
     ],
 )
-def test_one_moment_is_read_however_it_is_written(text: str) -> None:
+def test_moment_is_read_however_it_is_written(text: str) -> None:
     assert moment(text, UTC).replace(microsecond=0) == NOON
 
 
-def test_a_moment_keeps_its_microseconds() -> None:
+def test_moment_keeps_its_parts_and_may_lack_a_zone() -> None:
     assert moment("2027-03-02 12:00:00.948203777 UTC").microsecond == 948203
     assert moment("2027-03-02 12:00:00.5 UTC").microsecond == 500_000
-
-
-def test_a_moment_without_a_zone_is_given_that_of_the_course_or_none() -> None:
     assert moment("2027-03-02 13:00", ZoneInfo("Europe/Berlin")) == NOON
     assert moment("2027-03-02 13:00").tzinfo is None
     assert moment("2027-03-02") == datetime(2027, 3, 2)
@@ -60,17 +62,95 @@ def test_a_moment_without_a_zone_is_given_that_of_the_course_or_none() -> None:
         "",
     ],
 )
-def test_what_is_no_moment_or_lies_at_the_edge_of_the_calendar_is_refused_in_a_sentence(text: str) -> None:
+def test_no_moment_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no time|lies in the year"):
         moment(text, UTC)
     assert moment_or_none(text) is None
 
 
 @given(st.text(max_size=60) | st.from_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)? ?([+-]\d\d:?\d\d|[A-Z]{1,4})?"))
-def test_every_moment_that_is_read_can_be_reckoned_with(text: str) -> None:
-    found = moment_or_none(text)
-    if found is not None:
-        assert found.tzinfo is not None
-        in_utc = found.astimezone(UTC)
+def test_every_moment_read_can_be_reckoned_with(text: str) -> None:
+    when = moment_or_none(text)
+    if when is not None:
+        assert when.tzinfo is not None
+        in_utc = when.astimezone(UTC)
         assert FIRST_YEAR - 1 <= in_utc.year <= LAST_YEAR + 1
         assert (in_utc + timedelta(days=3660)) - in_utc == timedelta(days=3660)
+
+
+# Limits on time
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+@pytest.fixture
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock on the wall decide nothing: others may have the processor while a test runs."""
+    monkeypatch.setattr(times, "MOST_WAITED", 10_000)
+
+
+@pytest.mark.usefixtures("busy_machine")
+def test_working_code_is_interrupted_as_often_as_it_catches_that() -> None:
+    caught: list[BaseException] = []
+
+    def catch_all_twice() -> None:
+        for _ in range(2):
+            try:
+                spin()
+            except BaseException as error:
+                caught.append(error)
+        with contextlib.suppress(Exception):  # it is none
+            spin()
+
+    message = r"^the loop has not ended after 0\.1 s of processor time$"
+    with pytest.raises(OutOfTimeError, match=message), time_limit(0.1, "the loop"):
+        catch_all_twice()
+    assert [type(error) for error in caught] == [OutOfTimeError] * 2
+
+
+def test_waiting_code_is_interrupted_later() -> None:
+    began = time.monotonic()
+    with pytest.raises(OutOfTimeError, match=r"^this has not ended after 0\.6 s$"), time_limit(0.2):
+        time.sleep(60)
+    assert 0.6 <= time.monotonic() - began < 30
+
+
+def test_code_that_ends_leaves_timer_and_handler_as_they_were() -> None:
+    handler = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    timer = signal.setitimer(signal.ITIMER_REAL, 1000, 7)
+    try:
+        with time_limit(60):
+            assert signal.getitimer(signal.ITIMER_REAL)[1] == pytest.approx(times.TICK, rel=0.1)
+        assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
+        assert signal.getitimer(signal.ITIMER_REAL) == (pytest.approx(1000, abs=100), pytest.approx(7, rel=0.01))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, handler)
+
+
+@pytest.mark.usefixtures("busy_machine")
+def test_outer_limit_holds_after_the_inner() -> None:
+    def nested() -> None:
+        with time_limit(60, "inner"):
+            pass
+        spin()
+
+    with pytest.raises(OutOfTimeError, match="outer has"), time_limit(0.2, "outer"):
+        nested()
+
+
+def test_outside_the_main_thread_there_is_no_limit() -> None:
+    ended = []
+
+    def work() -> None:
+        with time_limit(0.01):
+            time.sleep(0.2)
+        ended.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert ended == [True]

@@ -1,3 +1,5 @@
+"""A report as text: what a student reads in a terminal and in Markdown, and what no text in it can do there."""
+
 from __future__ import annotations
 
 import re
@@ -23,10 +25,9 @@ deltas   float32[batch=3 trial=5]
   … 4 more"""
 
 
-def item(
-    name: str = "deltas-normalized", points: float | None = 0.0, verdict: Verdict = "failed", **more: Any
-) -> ItemResult:
-    settings: dict[str, Any] = {
+def item(points: float | None = 0.0, verdict: Verdict = "failed", **more: Any) -> ItemResult:
+    fields: dict[str, Any] = {
+        "item": "deltas-normalized",
         "function": "compute_deltas",
         "title": "a prompt whose responses all earn the same reward",
         "max_points": 6.0,
@@ -37,29 +38,25 @@ def item(
         "cases": (),
         **more,
     }
-    return ItemResult(item=name, points=points, verdict=verdict, **settings)
+    return ItemResult(points=points, verdict=verdict, **fields)
 
 
-def passed(name: str = "deltas-max", points: float = 4.0, **more: Any) -> ItemResult:
-    return item(name, points, "passed", **{"max_points": points, "message": "", "hint": "", **more})
+def passed(points: float = 4.0, **more: Any) -> ItemResult:
+    return item(points, "passed", **{"item": "deltas-max", "max_points": points, "message": "", "hint": "", **more})
 
 
-def not_graded(name: str = "loop-seed", **more: Any) -> ItemResult:
-    return item(name, None, "not_graded", **{"message": "A worker could not be started.", "hint": "", **more})
+def not_graded(**more: Any) -> ItemResult:
+    return item(None, "not_graded", **{"item": "seed", "message": "No worker could be started.", "hint": "", **more})
 
 
 def report(*items: ItemResult) -> Report:
     return Report("ada", "policy_gradient", SubmissionInfo("ada/policy_gradient.py", "00"), "ff", (), items)
 
 
-def not_reached(name: str) -> ItemResult:
-    return item(name, verdict="raised", message=f"{NOT_REACHED}: m.py could not be imported.", hint="")
-
-
 # One item
 
 
-def test_a_failure_is_headline_message_hint_and_the_command_that_runs_it_again() -> None:
+def test_failure_is_headline_message_hint_and_command() -> None:
     head, *rest, again = item_lines(item())
     start = "FAIL  deltas-normalized  a prompt whose responses all earn the same reward"
     assert head == start.ljust(WIDTH - 5) + "0 / 6"
@@ -74,93 +71,46 @@ def test_a_failure_is_headline_message_hint_and_the_command_that_runs_it_again()
   Every response to that prompt earned the same reward. What is its standard deviation?"""
     )
     assert re.fullmatch(r"  Again: .*autograder check --item deltas-normalized", again)
+    assert len(item_lines(item(message="one line", hint=""))) == 3
 
 
-def test_a_pass_is_one_line() -> None:
-    (line,) = item_lines(passed())
-    assert line.startswith("PASS  deltas-max  a prompt")
-    assert line.endswith(" 4 / 4")
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_each_verdict_has_its_word_and_is_rerun_if_useful(verdict: Verdict) -> None:
+    head, *rest = item_lines(item(None if verdict == "not_graded" else 0.0, verdict, message="m", hint=""))
+    word = {"passed": "PASS  ", "missing": "TODO  ", "not_graded": "ERR   "}.get(verdict, "FAIL  ")
+    assert head.startswith(f"{word}deltas-normalized  a prompt")
+    assert head.endswith(" ? / 6" if verdict == "not_graded" else " 0 / 6")
+    assert rest[:1] == ([] if verdict == "passed" else ["  m"])
+    assert ("check --item" in "".join(rest)) == (verdict not in ("passed", "missing", "not_graded"))
 
 
-def test_what_was_not_graded_costs_nothing_and_is_not_worth_running_again() -> None:
-    head, message = item_lines(not_graded())
-    assert head.startswith("ERR   loop-seed  a prompt")
-    assert head.endswith(" ? / 6")
-    assert message == "  A worker could not be started."
-
-
-UNFAILED = ("passed", "missing", "not_graded")
-
-
-@pytest.mark.parametrize("verdict", [verdict for verdict in VERDICTS if verdict not in UNFAILED])
-def test_every_other_verdict_is_a_failure_that_can_be_run_again(verdict: Verdict) -> None:
-    lines = item_lines(item(verdict=verdict))
-    assert lines[0].startswith("FAIL  ")
-    assert "check --item deltas-normalized" in lines[-1]
-
-
-def test_what_is_not_implemented_yet_is_still_to_do_and_takes_two_lines() -> None:
-    lines = item_lines(item(verdict="missing", message="compute_deltas is not implemented yet.", hint=""))
-    assert lines[0].startswith("TODO  deltas-normalized")
-    assert lines[1:] == ["  compute_deltas is not implemented yet."]
-
-
-def test_a_long_hint_is_wrapped_at_the_width_of_a_page() -> None:
+def test_long_hint_is_wrapped() -> None:
     lines = item_lines(item(message="wrong", hint="a hint that goes on " * 20))
     assert len(lines) > 5
     assert max(len(line) for line in lines) <= WIDTH
 
 
-def test_without_a_hint_no_line_stands_for_it() -> None:
-    assert len(item_lines(item(message="one line", hint=""))) == 3
-
-
 @pytest.mark.parametrize("points", [0.0, 2.5, 100.0, 33.33])
-def test_points_end_where_the_line_ends_whatever_their_width(points: float) -> None:
-    lines = {len(item_lines(given)[0]) for given in (item(points=points), passed(points=points), not_graded())}
+def test_points_end_where_the_line_ends(points: float) -> None:
+    lines = {len(item_lines(each)[0]) for each in (item(points), passed(points), not_graded(title="x" * WIDTH))}
     assert lines == {WIDTH}
 
 
-def test_what_one_cause_kept_from_being_reached_does_not_push_the_cause_out_of_sight() -> None:
-    names = [f"loop-{place}" for place in range(30)]
-    cause = "m.py could not be imported.\nLine 3 of your file:\n  def f("
-    whole = replace(report(*map(not_reached, names)), cause=cause)
-    assert report_text(whole).splitlines() == [
-        *cause.splitlines(), "", "No item was reached.", "",
-        "  compute_deltas             0 / 180", "  total                      0 / 180",
-    ]  # fmt: skip
-    part = report_text(replace(report(item(), *map(not_reached, names[:2])), cause=cause))
-    assert "FAIL  deltas-normalized" in part
-    assert "\nNot reached: loop-0, loop-1.\n" in part
-    assert part.count("Again: ") == 1
-
-
 @pytest.mark.parametrize("width", [60, WIDTH])
-def test_of_what_is_wrong_a_student_reads_the_whole_title_however_narrow_the_terminal(width: int) -> None:
+def test_title_of_a_failure_is_whole_in_any_terminal(width: int) -> None:
     title = "sample once per epoch, inner steps on the same responses, every setting passed on to what is called"
     wrong, right = item(title=title), passed(title=title)
     first, second, *_ = report_text(report(wrong, right), width=width).splitlines()
     assert first.endswith(" 0 / 6")
     assert len(first) == width
     assert second.startswith("      ")
-    found = " ".join(report_text(report(wrong), width=width).replace(" 0 / 6", "").split())
-    assert title in found
+    assert title in " ".join(report_text(report(wrong), width=width).replace(" 0 / 6", "").split())
     assert "…" in item_lines(right, width=width)[0]
-
-
-def test_a_long_title_leaves_a_gap_before_the_points() -> None:
-    head = item_lines(item(title="x" * WIDTH, points=33.33, max_points=100.0))[0]
-    assert re.search(r"x… 33\.33 / 100$", head)
-    assert len(head) == WIDTH
-
-
-@pytest.mark.parametrize("break_", ["\n", "\r\n"])
-def test_every_line_of_a_message_is_indented(break_: str) -> None:
-    assert item_lines(item(message=f"one{break_}  two", hint=""))[1:3] == ["  one", "    two"]
+    assert re.search(r"x… 33\.33 / 100$", item_lines(item(33.33, title="x" * WIDTH, max_points=100.0))[0])
 
 
 @given(ANY_TEXT, ANY_TEXT)
-def test_no_message_or_hint_can_move_the_cursor_or_begin_a_line(message: str, hint: str) -> None:
+def test_no_message_or_hint_moves_the_cursor_or_begins_a_line(message: str, hint: str) -> None:
     head, *rest = item_lines(item(message=message, hint=hint))
     assert all(line.startswith("  ") for line in rest)
     text = "\n".join([head, *rest])
@@ -173,25 +123,7 @@ def test_no_message_or_hint_can_move_the_cursor_or_begin_a_line(message: str, hi
 # A whole report
 
 
-def test_points_are_summed_by_function_in_the_order_of_the_items_and_in_total() -> None:
-    items = (item(points=2.5), passed("kl-values", 3.0, function="compute_kl_penalty"), passed(points=1.25))
-    assert totals(report(*items)) == [
-        "  compute_deltas          3.75 / 7.25",
-        "  compute_kl_penalty           3 / 3",
-        "  total                   6.75 / 10.25",
-    ]
-
-
-def test_a_sum_with_a_hole_in_it_is_no_sum() -> None:
-    lines = totals(report(passed(), not_graded(function="run_policy_gradient")))
-    assert [line.split(maxsplit=1) for line in lines] == [
-        ["compute_deltas", "4 / 4"],
-        ["run_policy_gradient", "not graded / 6"],
-        ["total", "not graded / 10"],
-    ]
-
-
-def test_a_report_is_notes_items_and_sums() -> None:
+def test_report_is_notes_items_and_sums() -> None:
     text = report_text(report(passed(), item(message="wrong", hint="")), ["the notebook\x1b[2J counts"])
     lines = text.splitlines()
     assert lines[0] == "Note: the notebook\\x1b[2J counts"
@@ -199,19 +131,38 @@ def test_a_report_is_notes_items_and_sums() -> None:
     assert lines[3] == "  wrong"
     assert lines[5] == ""
     assert lines[6:] == totals(report(passed(), item()))
-
-
-def test_a_report_without_items_has_a_sum_of_0() -> None:
     assert report_text(report()).strip() == "total                        0 / 0"
 
 
+def test_items_that_one_cause_lost_share_a_line() -> None:
+    lost = [
+        item(0.0, "raised", item=f"loop-{number}", message=f"{NOT_REACHED}: m.py could not be imported.", hint="")
+        for number in range(30)
+    ]
+    cause = "m.py could not be imported.\nLine 3 of your file:\n  def f("
+    whole = replace(report(*lost), cause=cause)
+    assert report_text(whole).splitlines() == [
+        *cause.splitlines(), "", "No item was reached.", "",
+        "  compute_deltas             0 / 180", "  total                      0 / 180",
+    ]  # fmt: skip
+    part = report_text(replace(report(item(), *lost[:2]), cause=cause))
+    assert "FAIL  deltas-normalized" in part
+    assert "\nNot reached: loop-0, loop-1.\n" in part
+    assert part.count("Again: ") == 1
+
+
+def test_points_are_summed_by_function_and_in_total() -> None:
+    items = (item(2.5), passed(3.0, function="compute_kl_penalty"), passed(1.25))
+    assert totals(report(*items)) == [
+        "  compute_deltas          3.75 / 7.25",
+        "  compute_kl_penalty           3 / 3",
+        "  total                   6.75 / 10.25",
+    ]
+    with_hole = totals(report(passed(), not_graded(function="run_policy_gradient")))
+    assert [line.split(maxsplit=1)[1] for line in with_hole] == ["4 / 4", "not graded / 6", "not graded / 10"]
+
+
 # Markdown
-
-
-def test_markdown_of_an_item_is_its_message_as_it_stands_and_the_hint() -> None:
-    lines = item_markdown(item(points=2.5, hint="Why?")).splitlines()
-    assert lines == ["```text", *MESSAGE.splitlines(), "```", "", "Why?"]
-    assert item_markdown(passed()) == ""
 
 
 def fenced(markdown: str) -> list[str]:
@@ -222,17 +173,14 @@ def fenced(markdown: str) -> list[str]:
     return lines[start:end]
 
 
+def test_markdown_is_message_and_hint() -> None:
+    lines = item_markdown(item(2.5, hint="Why?")).splitlines()
+    assert lines == ["```text", *MESSAGE.splitlines(), "```", "", "Why?"]
+    assert item_markdown(passed()) == ""
+
+
 @pytest.mark.parametrize(
-    "message",
-    [
-        "```\n# out of the fence",
-        "````\n<script>",
-        "`````\n# out",
-        "   ```   \n| a | b |",
-        "a\n``````\n```\nb",
-        "~~~\n# not a fence here",
-        "\r\n```\r\nout",
-    ],
+    "message", ["```\n# out", "````\n<script>", "   ```   \n| a |", "a\n``````\n```\nb", "~~~\n#", "\r\n```\r\nout"]
 )
 def test_no_message_ends_its_fence(message: str) -> None:
     markdown = item_markdown(item(message=message, hint=""))
@@ -257,12 +205,12 @@ def test_no_arrangement_of_backticks_ends_the_fence(message: str) -> None:
         ("two\nlines", r"two\\nlines"),
     ],
 )
-def test_a_hint_means_in_markdown_what_it_says(text: str, shown: str) -> None:
+def test_hint_means_in_markdown_what_it_says(text: str, shown: str) -> None:
     assert item_markdown(item(message="m", hint=text)).splitlines() == ["```text", "m", "```", "", shown]
 
 
 @given(ANY_TEXT, ANY_TEXT)
-def test_markdown_of_any_text_can_be_written_and_hides_nothing(message: str, hint: str) -> None:
+def test_markdown_of_any_text_hides_nothing(message: str, hint: str) -> None:
     markdown = item_markdown(item(message=message, hint=hint))
     assert {character for character in markdown if unicodedata.category(character) in INVISIBLE} <= {"\n"}
     assert not re.search(r"(?<!\\)[<>|]", markdown.split("\n")[-2])
