@@ -19,12 +19,9 @@ from autograder.cli.options import (
     RosterOption,
     course,
 )
+from autograder.course.live_decisions import LiveFolder, answers_of
 from autograder.course.overview import course_lines, folders_of, is_course, read_course, students_of, write_course
 from autograder.course.results import settle
-from autograder.course.serving.answers import answers_of
-from autograder.course.serving.desk import Desk
-from autograder.course.serving.server import LiveServer
-from autograder.course.serving.site import Site
 from autograder.course.similarity import LEAST, compare_class, similarity_page
 from autograder.gradebook.class_statistics import SMALLEST_CLASS
 from autograder.gradebook.decisions import login_name
@@ -172,33 +169,37 @@ def serve(
     assignment: AssignmentOption = None,
 ) -> None:
     """Show the pages live in a browser of this machine, and take overrides and comments, until Ctrl-C."""
-    desks = _desks(grades, assignment, name.strip() or login_name())
+    from autograder.course.live_view import LiveServer  # the only verb that needs a web server
+
+    folders = _live_folders(grades, assignment, name.strip() or login_name())
     if submissions:
-        desk = desks.get("")
-        if desk is None:
+        folder = folders.get("")
+        if folder is None:
             raise UsageError(f"{grades} holds several assignments: give --submissions for the folder of one.")
-        people, chosen, functions = read_roster(roster) if roster else None, desk.assignment, desk.assignment.functions
+        people, chosen, functions = (
+            read_roster(roster) if roster else None,
+            folder.assignment,
+            folder.assignment.functions,
+        )
         asked = (submissions, chosen.module, people, deadline)
         with gathered(*asked, out=grades, class_zip=class_zip, layout=layout, functions=functions) as class_:
-            desk.answers = answers_of(chosen, class_.candidates, [question.id for question in desk.questions])
-    site = Site(grades, desks)
+            folder.answers = answers_of(chosen, class_.candidates, [question.id for question in folder.questions])
     try:
-        server = LiveServer(site.answer, port)
+        server = LiveServer(grades, folders, port)
     except OSError as error:
         raise UsageError(f"Port {port} cannot be used ({error.strerror}): give another --port, or none.") from None
-    with server:
-        print(f"{visible(str(grades))} at {server.gate.address}")
-        print("Whoever has this address can read and change the grades. Ctrl-C ends it.", flush=True)
-        server.serve_forever()
+    print(f"{visible(str(grades))} at {server.address}")
+    print("Whoever has this address can read and change the grades. Ctrl-C ends it.", flush=True)
+    server.serve_forever()
 
 
-def _desks(grades: Path, assignment: str | None, who: str) -> Mapping[str, Desk]:
+def _live_folders(grades: Path, assignment: str | None, who: str) -> Mapping[str, LiveFolder]:
     if not grades.is_dir():
         raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
     folders = {path.name: path for path in folders_of(grades)} if is_course(grades) else {"": grades}
     named = assignment if "" in folders else None
     return {
-        name: Desk(folder, find_assignment(course(), named or stored_reports(folder)[0].assignment), who)
+        name: LiveFolder(folder, find_assignment(course(), named or stored_reports(folder)[0].assignment), who)
         for name, folder in folders.items()
     }
 

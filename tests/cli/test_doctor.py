@@ -42,7 +42,7 @@ def test_everything_that_grading_needs_is_here(
         code = ended.code
     found = rows(capsys.readouterr().out)
     packages = ["torch", "einops", "numpy", "safetensors", "nbformat", "matplotlib", "tqdm", "typer", "rich", "jinja2"]
-    packages += ["pydantic", "pygments"]
+    packages += ["pydantic", "tornado", "pygments"]
     assert not code
     assert list(found) == [*packages, "machine", "sandbox", *LAYERS, *AROUND, "fixtures", "handout"]
     of_this_machine = {*LAYERS, *AROUND, "handout"}  # what it lacks of these is a warning

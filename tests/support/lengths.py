@@ -12,7 +12,7 @@ LONGEST = (  # by processor time, in short first: a file begun last would keep a
     "test_sandbox", "test_new", "test_terms", "test_without_torch", "test_namespaces", "test_main",
     "test_similarity", "test_isolation", "test_scripts", "test_submission",
     "test_batch", "test_bundles", "test_machines", "test_student_pages", "test_postponed",
-    "test_every_assignment", "test_contract", "test_serving_browser", "test_cli_exports",
+    "test_every_assignment", "test_contract", "test_live_browser", "test_cli_exports",
     "test_export_nbgrader", "test_exam_mutants", "test_cluster", "test_generator", "test_honest", "test_live",
     "test_reasons", "test_golden", "test_interpreter", "test_cases", "test_frames", "test_pages", "test_unearned",
     "test_clues", "test_practice_study", "test_hidden_cases", "test_source_notebook", "test_check", "test_release",

@@ -21,10 +21,8 @@ from sample_reports import index_page, item, report, write_report
 from typer.testing import CliRunner
 
 from autograder.cli.main import app
-from autograder.course.serving.answers import Answer
-from autograder.course.serving.desk import Desk
-from autograder.course.serving.server import LiveServer
-from autograder.course.serving.site import Site
+from autograder.course.live_decisions import Answer, LiveFolder
+from autograder.course.live_view import LiveServer
 from autograder.course.similarity import Pair, Similarity, similarity_page
 from autograder.grading.assignments import find_assignment
 from autograder.pages.student_page import feedback_page
@@ -100,16 +98,15 @@ def served(tmp_path: Path, windows: Windows) -> Iterator[tuple[str, Path]]:
         put(folder, graded(name))
     write_atomically(folder / "index.html", index_page([graded("ada"), graded("bela")], {}))
     answers = {"ada": {QUESTION: Answer(HOSTILE, (), "00")}}
-    server = LiveServer(Site(folder, {"": Desk(folder, ASSIGNMENT, "anna", answers)}).answer)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    server = LiveServer(folder, {"": LiveFolder(folder, ASSIGNMENT, "anna", answers)})
+    thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield server.gate.address, folder
+        yield server.address, folder
         windows.close()
     finally:
         server.shutdown()
         thread.join()
-        server.server_close()
 
 
 def rows(folder: Path) -> list[list[str]]:

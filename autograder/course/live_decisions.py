@@ -1,4 +1,4 @@
-"""A folder of grades as staff sit before it: what is there now, and what they decide.
+"""Show and decide grades in a folder of grades: what the live view reads there, and what staff decide in its forms.
 
 The journal in that folder is the truth. A decision is a row at its end, then what `autograder gradebook` does is done.
 While a run is writing into the folder the row alone is written: the run applies it at its end, and if not, this does.
@@ -9,19 +9,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autograder.authoring.handout.notebook import read_extras
+from autograder.authoring.handout.notebook import is_answer, read_extras, released, words_in
+from autograder.authoring.handout.release import notebook_of
 from autograder.course.results import settle
-from autograder.course.serving.answers import Answer
 from autograder.gradebook.decisions import JOURNAL, LIVE, decisions_of, line_of
 from autograder.gradebook.final_grades import final_of
 from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.rules import Rules, read_rules
 from autograder.grading.items import Assignment
+from autograder.submissions.reading import read_limited, written_cells_limited
+from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Row, alone, file_stem, writing
 from autograder.vocabulary.report import Report, read_report
@@ -29,33 +30,8 @@ from autograder.vocabulary.text import number, visible
 
 MAX_COMMENT = 2000
 IN_A_PARAGRAPH = re.compile(r"(?<=\S)\n(?![ ]*(?:[-*] |\||\d+\. )|\n| {4})[ ]*")
-OF_THE_CLASS = ("index.html", "run.json", "grades.csv", JOURNAL)
+CLASS_FILES = ("index.html", "run.json", "grades.csv", JOURNAL)
 History = dict[tuple[str, str], tuple[Row, ...]]  # report and item → the journal's rows, the oldest first
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What points can be given for: an item, a question, or "" for the whole grade.
-
-    points    as the grader gave them
-    history   the rows of the journal about it, the oldest first
-    """
-
-    item: str
-    points: float | None
-    most: float
-    history: tuple[Row, ...] = ()
-
-    @property
-    def decided(self) -> Row | None:
-        """The decision that counts."""
-        last = self.history[-1] if self.history else None
-        return last if last and (last["points"] or last["comment"]) else None
-
-    @property
-    def seen(self) -> str:
-        """The line of the last row."""
-        return line_of(self.history[-1]) if self.history else ""
 
 
 class LargeChange(UsageError):  # noqa: N818 (a question, not a fault)
@@ -72,9 +48,67 @@ class Question:
     points: float
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a student wrote below a question.
+
+    pictures   pasted into it, each as the address of its data
+    sha256     of the submission that it was read from
+    """
+
+    text: str
+    pictures: tuple[str, ...]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What points can be given for: an item, a question, or "" for the whole grade.
+
+    history   the rows of the journal about it, the oldest first
+    """
+
+    item: str
+    most: float
+    history: tuple[Row, ...] = ()
+
+    @property
+    def decided(self) -> Row | None:
+        """The decision that counts."""
+        last = self.history[-1] if self.history else None
+        return last if last and (last["points"] or last["comment"]) else None
+
+    @property
+    def seen(self) -> str:
+        """The line of the last row."""
+        return line_of(self.history[-1]) if self.history else ""
+
+
+def answers_of(
+    assignment: Assignment, candidates: Iterable[Candidate], questions: Iterable[str]
+) -> dict[str, Mapping[str, Answer]]:
+    """Student → question → answer, of those who answered; a cell left as it was handed out is no answer.
+
+    They are read from the submissions, text and pasted pictures alone.
+    """
+    asked, template = set(questions), released(notebook_of(assignment))
+    answers: dict[str, Mapping[str, Answer]] = {}
+    for candidate in candidates:
+        sha256 = read_limited(candidate, assignment.module, assignment.untouched_source()).sha256
+        words = words_in(written_cells_limited(candidate, assignment.module, assignment.functions), template)
+        given = {}
+        for name, text in words.written.items():
+            if name in asked and (is_answer(text) or name in words.pictures):
+                bundles = words.pictures.get(name, {}).values()
+                pictures = [f"data:{kind};base64,{data}" for bundle in bundles for kind, data in bundle.items()]
+                given[name] = Answer(text.strip(), tuple(pictures), sha256)
+        answers[candidate.student] = given
+    return answers
+
+
 @dataclass
-class Desk:
-    """One folder of grades. Decisions are made one after another; reading needs no turn.
+class LiveFolder:
+    """One folder of grades, as it is now.
 
     who       who decides
     answers   student → question → what was answered, where submissions were given
@@ -87,15 +121,11 @@ class Desk:
 
     def __post_init__(self) -> None:
         """Read the questions of the assignment's notebook."""
-        self._turn = threading.Lock()
-        self._waits = False  # a row is written, and what it does to the grades is not
-        extras = read_extras(self.assignment).questions
+        self._is_pending = False  # a row is written, and what it does to the grades is not
         self.questions = [
             Question(str(one["id"]), unwrapped(one["question"]), unwrapped(one["guide"]), float(one["points"]))
-            for one in extras
+            for one in read_extras(self.assignment).questions
         ]
-
-    # Reading
 
     def reports(self) -> list[Report]:
         """Everybody's report so far; nobody's before the first is there. UsageError where one cannot be read."""
@@ -111,41 +141,44 @@ class Desk:
 
     def history(self) -> History:
         """The rows of the journal by report and item, the oldest first. UsageError where it cannot be used."""
-        decisions = decisions_of(self.folder, self.assignment)
-        decisions.merged()
-        found: History = {}
+        rules = self._rules()
+        decisions = rules.decisions or decisions_of(self.folder, self.assignment)
+        history: History = {}
         for row in (*decisions.rows(), *decisions.new):
             key = row["student"], row["item"]
-            found[key] = (*found.get(key, ()), row)
-        return found
+            history[key] = (*history.get(key, ()), row)
+        return history
 
     def choices(self, report: Report) -> list[Choice]:
         """What points can be given for in this report: its items, the questions, the whole."""
         stem, history = file_stem(report.student), self.history()
-        items = [Choice(item.item, item.points, item.max_points) for item in report.items]
-        asked = [Choice(one.id, None, one.points) for one in self.questions]
-        whole = Choice("", report.points, final_of(report, self._rules()).most)
-        return [replace(one, history=history.get((stem, one.item), ())) for one in (*items, *asked, whole)]
+        most = {item.item: item.max_points for item in report.items}
+        most |= {question.id: question.points for question in self.questions}
+        most |= {"": final_of(report, self._rules()).most}
+        return [Choice(item, points, history.get((stem, item), ())) for item, points in most.items()]
 
     def is_grading(self) -> bool:
         """Whether a run is writing into the folder."""
-        with self._turn:
-            try:
-                with alone(self.folder):
-                    return False
-            except (UsageError, OSError):
-                return True
+        try:
+            with alone(self.folder):
+                return False
+        except (UsageError, OSError):
+            return True
 
     def version(self, stem: str = "") -> str:
         """Another text whenever what a page shows may have changed: one student's, or everybody's."""
-        self._apply_what_waits()
+        if self._is_pending:
+            with contextlib.suppress(UsageError, OSError):
+                self._is_pending = not self._apply()
         if stem:
             paths = [self.folder / "feedback" / f"{stem}.html", self.folder / JOURNAL]
         else:
-            paths = [*(self.folder / name for name in OF_THE_CLASS), *sorted((self.folder / "reports").glob("*.json"))]
-        return hashlib.sha256(repr([_mark(path) for path in paths]).encode()).hexdigest()[:16]
-
-    # Deciding
+            paths = [*(self.folder / name for name in CLASS_FILES), *sorted((self.folder / "reports").glob("*.json"))]
+        marks = []
+        for path in paths:
+            with contextlib.suppress(OSError):
+                marks.append((path.name, path.stat().st_mtime_ns, path.stat().st_size))
+        return hashlib.sha256(repr(marks).encode()).hexdigest()[:16]
 
     def decide(self, form: Mapping[str, str]) -> None:
         """Add the row that a form says to the journal, and do what follows from it; UsageError where it cannot be.
@@ -166,20 +199,20 @@ class Desk:
         report = self.report_of(fields["report"])
         if report is None:
             raise UsageError(f"{visible(fields['report'], 80)} has no report here.")
-        own = {"student": fields["report"], "points": points, "comment": comment, "who": self.who}
-        with self._turn:
-            known, before = decisions_of(self.folder, self.assignment), self._rules()
-            decisions = replace(known, new=[*known.new, Row(LIVE, fields | own)])
-            after = replace(before, overrides=decisions.merged()[1])
-            after.check_students((), self.folder)
-            question = _question(report, fields["item"], before, after)
-            if question and fields["sure"] != question:
-                raise LargeChange(question)
-            with writing(decisions.path, ""):
-                decisions.keep()
-            self._waits = True
-            with writing(self.folder, ""):
-                self._waits = not self._apply()
+        cells = {"student": fields["report"], "points": points, "comment": comment, "who": self.who}
+        before = self._rules()
+        known = before.decisions or decisions_of(self.folder, self.assignment)
+        decisions = replace(known, new=[*known.new, Row(LIVE, fields | cells)])
+        after = replace(before, overrides=decisions.merged()[1])
+        after.check_students((), self.folder)
+        question = _question(report, fields["item"], before, after)
+        if question and fields["sure"] != question:
+            raise LargeChange(question)
+        with writing(decisions.path, ""):
+            decisions.keep()
+        self._is_pending = True
+        with writing(self.folder, ""):
+            self._is_pending = not self._apply()
 
     def _rules(self) -> Rules:
         return read_rules(self.folder, self.assignment, None, (), None) or Rules()
@@ -196,11 +229,10 @@ class Desk:
             settle(self.folder, self.reports(), self.assignment, rules)
             return True
 
-    def _apply_what_waits(self) -> None:
-        if not self._waits:
-            return
-        with self._turn, contextlib.suppress(UsageError, OSError):
-            self._waits = self._waits and not self._apply()
+
+def unwrapped(text: str) -> str:
+    """A text without the line breaks that its source has for the width of a page alone."""
+    return text.strip() if "```" in text else IN_A_PARAGRAPH.sub(" ", text.strip())
 
 
 def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
@@ -209,10 +241,11 @@ def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
 
     "" where there is nothing to ask. The first points for an answer in words change nothing that was there.
     """
-    was, now, whole = _points(report, before), _points(report, after), final_of(report, after).most
+    was, whole_before = _points(report, before)
+    now, whole = _points(report, after)
+    if whole_before != whole:
+        return f"Every grade is then out of {number(whole)}, not {number(whole_before)}. Save again if you mean it."
     most = {each.item: each.max_points for each in report.items} | before.questions | after.questions | {"": whole}
-    if (before_it := final_of(report, before).most) != whole:
-        return f"Every grade is then out of {number(whole)}, not {number(before_it)}. Save again if you mean it."
     changes = {name: (was.get(name), now.get(name) or 0.0) for name in dict.fromkeys((item, ""))}
     moved = {name: 0.0 if had is None else abs(has - had) for name, (had, has) in changes.items()}
     large = moved[""] > whole / 10 or moved[item] > max(most[item] / 2, whole / 20)
@@ -225,22 +258,8 @@ def _question(report: Report, item: str, before: Rules, after: Rules) -> str:
     return f"This is a large change: {', '.join(shown)}. Save again if you mean it."
 
 
-def _points(report: Report, rules: Rules) -> dict[str, float | None]:
-    """The points of items and of the whole, "", as people have decided; None where there are none."""
+def _points(report: Report, rules: Rules) -> tuple[dict[str, float | None], float]:
+    """The points of items and of the whole, "", as people have decided, None where there are none; the maximum."""
     final = final_of(report, rules)
-    decided = {one.item: one.after for one in final.adjustments if one.rule in ("override", "question")}
-    return {one.item: one.points for one in report.items} | decided | {"": final.points}
-
-
-def unwrapped(text: str) -> str:
-    """A text without the line breaks that its source has for the width of a page alone."""
-    return text.strip() if "```" in text else IN_A_PARAGRAPH.sub(" ", text.strip())
-
-
-def _mark(path: Path) -> tuple[str, int, int] | None:
-    """What changes whenever a file is written; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return path.name, found.st_mtime_ns, found.st_size
+    decided = {change.item: change.after for change in final.adjustments if change.rule in ("override", "question")}
+    return {item.item: item.points for item in report.items} | decided | {"": final.points}, final.most

@@ -1,0 +1,422 @@
+"""Serve a folder of grades to a browser of this machine: the pages that lie on disk, live, with forms to decide in.
+
+    index.html  grades.csv  feedback/<student>.html     as they lie on disk
+    questions/<question>                                the answers in words, beside the guide
+    version                                             what a page asks, to know whether it has changed
+    decide                                              where forms go
+
+Of a course, the same below the folder of each assignment. Nothing else of the folder can be asked for. To add a screen,
+write a handler and its address into `ADDRESSES`.
+
+**Who may ask**: whoever holds the token in the address, from this machine, by a page of this server's own. A page
+elsewhere can make a browser send requests here, under a name of its own that leads to 127.0.0.1. So a request must name
+this server as its host, begin its path with the token, and, where it writes, come from a page of this server. The token
+is a part of the path and no cookie: browsers send a cookie of 127.0.0.1 to every port there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import html
+import re
+import secrets
+import sys
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler
+
+import autograder.pages
+from autograder.course.live_decisions import Choice, LargeChange, LiveFolder
+from autograder.pages.class_page import Background, ClassPage
+from autograder.pages.html import page_template, render_page
+from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.files import file_stem, open_regular
+from autograder.vocabulary.text import visible
+
+MAX_BODY = 64 * 1024  # bytes of what a form sends
+SECONDS_TO_SEND = 30
+NO_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'"
+HEADERS = {
+    "Server": "autograder",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # a form has to say where it comes from; no other place learns the token
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+NO_PAGE = "There is no such page."
+WHOLE = "the-whole-grade"  # the anchor of its form
+TEMPLATES = Path(autograder.pages.__file__).parent / "templates"
+META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+NO_REFERRER = '<meta name="referrer" content="no-referrer">'
+# A link that skips to the main matter stays the first thing there is.
+BODY = re.compile(r'<body[^>]*>\n?(?:<a class="skip"[^>]*>[^<]*</a>\n?)?')
+
+
+class LiveServer:
+    """Listens on a port of 127.0.0.1; `address` is where a browser begins."""
+
+    def __init__(self, course: Path, folders: Mapping[str, LiveFolder], port: int = 0) -> None:
+        """Bind the port, 0 for any that is free; raises OSError where it is taken.
+
+        folders   by the names that they have in `course`, or the only one by ""
+        """
+        (self._socket,) = bind_sockets(port, "127.0.0.1")
+        self.port, self.token, self.course = self._socket.getsockname()[1], secrets.token_urlsafe(24), course
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._ended = asyncio.Event()
+        handlers: list[Any] = [] if "" in folders else [(r"/[^/]*/?(?:index\.html)?", CoursePage, {"server": self})]
+        for name, folder in folders.items():
+            below = f"{urllib.parse.quote(name, safe='')}/" if name else ""
+            given = {"server": self, "grades": folder, "root": f"/{self.token}/{below}"}
+            for address, handler in ADDRESSES.items():
+                handlers.append((f"/[^/]*/{re.escape(below)}{address}", handler, given))
+        self._application = Application(
+            handlers,
+            default_handler_class=NoPage,
+            default_handler_args={"server": self},
+            log_function=lambda handler: None,  # an address holds the token
+        )
+
+    @property
+    def address(self) -> str:
+        """Where a browser begins."""
+        return f"http://127.0.0.1:{self.port}/{self.token}/"
+
+    def serve_forever(self) -> None:
+        """Answer requests, one after another, until Ctrl-C or `shutdown`."""
+        with self._runner:
+            self._runner.run(self._serve())
+
+    def shutdown(self) -> None:
+        """End `serve_forever`, which runs in another thread."""
+        self._runner.get_loop().call_soon_threadsafe(self._ended.set)
+
+    async def _serve(self) -> None:
+        limits = {"body_timeout": SECONDS_TO_SEND, "idle_connection_timeout": SECONDS_TO_SEND}
+        server = HTTPServer(self._application, max_body_size=MAX_BODY, **limits)
+        server.add_socket(self._socket)
+        try:
+            await self._ended.wait()
+        finally:
+            server.stop()
+            await server.close_all_connections()
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What to tell at a form: what was done, what was wrong and with what, or what is asked first.
+
+    at       the anchor of the form
+    fields   what was typed into it
+    """
+
+    text: str = ""
+    at: str = ""
+    wrong: bool = False
+    asks: bool = False
+    fields: Mapping[str, str] | None = None
+
+
+class Page(RequestHandler):
+    """What all pages have in common: who is let in, the headers, and how a page becomes live."""
+
+    def initialize(self, server: LiveServer, grades: LiveFolder | None = None, root: str = "") -> None:
+        """Take the folder whose page this is, and the address below which its pages lie."""
+        self.server, self.root = server, root
+        if grades is not None:
+            self.grades = grades
+
+    def prepare(self) -> None:
+        """Refuse a request that is not for this server's own pages, or not by them."""
+        headers, port = self.request.headers, self.server.port
+        hosts = headers.get_list("Host")
+        if hosts not in ([f"127.0.0.1:{port}"], [f"localhost:{port}"]):
+            raise HTTPError(421, "This server answers to its own address alone.")
+        token = self.request.path.split("/")[1] if self.request.path.startswith("/") else ""
+        if not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            raise HTTPError(404, "There is nothing here: take the address that `autograder serve` printed.")
+        if self.request.method not in ("GET", "HEAD"):
+            is_ours = headers.get_list("Origin") == [f"http://{hosts[0]}"]
+            if not is_ours or headers.get_list("Sec-Fetch-Site") not in ([], ["same-origin"]):
+                raise HTTPError(403, "Only a page of this server may write here.")
+            if headers.get("Content-Type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+                raise HTTPError(415, "This is no form.")
+
+    def set_default_headers(self) -> None:
+        """Give every reply the headers that keep other pages out."""
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
+        self.allow(NO_POLICY)
+
+    def allow(self, policy: str) -> None:
+        """Say what the page may do."""
+        self.set_header("Content-Security-Policy", f"{policy}; frame-ancestors 'none'")
+
+    def compute_etag(self) -> None:
+        """Nothing is kept by the browser."""
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """A sentence, for whoever is not answered."""
+        error = kwargs["exc_info"][1] if "exc_info" in kwargs else None
+        sentence = error.log_message if isinstance(error, HTTPError) else None
+        if isinstance(error, KitError):  # reports or decisions that cannot be read
+            self.set_status(503)
+            sentence = visible(str(error))
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(f"{sentence or self._reason}\n")
+
+    def log_exception(self, typ: Any, value: BaseException | None, tb: Any) -> None:
+        """Say in one line, without the address, what could not be answered through a fault of ours."""
+        if not isinstance(value, HTTPError | KitError):
+            print(f"autograder: a request could not be answered ({type(value).__name__}).", file=sys.stderr)
+
+    def show(self, page: str, bar: Markup, panel: str = "", status: int = 200) -> None:
+        """Send the page with `bar` at its top and `panel`, which is markup, where its matter begins.
+
+        The page as it lies on disk stays as it is. What is sent has one script and one style more, which its policy
+        names by their hashes, and may ask this server and send forms to this server alone.
+        """
+        script, style = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("live.js", "live.css"))
+        declared = META.search(page)
+        policy = _amended(html.unescape(declared[1]) if declared else NO_POLICY, script, style)
+        page = META.sub(lambda _: f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">', page, 1)
+        page = page.replace(NO_REFERRER, NO_REFERRER.replace("no-referrer", "same-origin"), 1)
+        page = page.replace("</head>", f"<style>{style}</style>\n</head>", 1)
+        page = BODY.sub(lambda body: f"{body[0]}{bar}", page, 1)
+        page = page.replace("<main>\n", f"<main>\n{panel}", 1)
+        before, end, after = page.rpartition("</body>")
+        self.set_status(status)
+        self.allow(policy)
+        self.finish(f"{before}<script>{script}</script>\n{end}{after}")
+
+    def bar(self, version: str = "", stem: str = "", said: str = "") -> Markup:
+        """What stands above a page; one with a version asks whether there is another."""
+        poll = f"{self.root}version" + (f"?student={_quoted(stem)}" if stem else "")
+        known = {"title": self.grades.assignment.title, "questions": self.grades.questions} if self.root else {}
+        return _rendered("live.html", root=self.root, version=version, poll=poll, said=said, **known)
+
+    def show_student(self, stem: str, said: Notice) -> None:
+        """Show a student's page with a form at each item; those on the whole grade and the questions stand above."""
+        grades = self.grades
+        report = grades.report_of(_stem(stem))
+        if report is None:
+            raise HTTPError(404, NO_PAGE)
+        version = "" if said.fields else grades.version(stem)
+        page = _file(grades.folder / "feedback" / f"{stem}.html").decode()
+        choices = grades.choices(report)
+        anchors = {f"decide-{choice.item}" if choice.item else WHOLE: choice for choice in choices}
+        trouble = said.text if said.wrong and said.at not in anchors else ""
+        above, action = [], f"{self.root}decide"
+        for anchor, choice in anchors.items():
+            form = _rendered("override.html", one=choice, anchor=anchor, action=action, report=stem, said=said)
+            with_form = _with_form(page, choice.item, form)
+            page = with_form or page
+            if with_form is None:
+                above.append(form)
+        decided = [choice for choice in choices if choice.item and choice.decided]
+        panel = _rendered("marking.html", forms=above, decided=decided, trouble=trouble)
+        self.show(page, self.bar(version, stem), panel, 400 if said.wrong else 200)
+
+    def show_question(self, name: str, said: Notice) -> None:
+        """Show the answers of the class to a question in words, each with a form."""
+        grades = self.grades
+        question = next((question for question in grades.questions if question.id == name), None)
+        if question is None:
+            raise HTTPError(404, NO_PAGE)
+        history, rows = grades.history(), []
+        for report in grades.reports():
+            stem = file_stem(report.student)
+            choice = Choice(question.id, question.points, history.get((stem, question.id), ()))
+            answer = grades.answers.get(report.student, {}).get(question.id)
+            rows.append(
+                {
+                    "student": report.student,
+                    "report": stem,
+                    "choice": choice,
+                    "page": f"{_quoted(stem)}.html",
+                    "anchor": f"answer-{_quoted(stem)}",
+                    "answer": answer,
+                    "other": answer is not None and answer.sha256 != report.submission.sha256,
+                    "points": choice.decided["points"] if choice.decided else "",
+                }
+            )
+        page = render_page(
+            "questions.html",
+            title=grades.assignment.title,
+            module=grades.assignment.name,
+            question=question,
+            rows=rows,
+            marked=sum(row["points"] != "" for row in rows),
+            first_open=next((row["anchor"] for row in rows if row["points"] == ""), ""),
+            has_answers=bool(grades.answers),
+            action=f"{self.root}decide",
+            feedback=f"{self.root}feedback/",
+            said=said,
+        )
+        self.show(page, self.bar(), status=400 if said.wrong else 200)
+
+
+class NoPage(Page):
+    """Whatever else is asked for."""
+
+    def prepare(self) -> None:
+        """Let nobody know more than those who are let in."""
+        super().prepare()
+        raise HTTPError(404, NO_PAGE)
+
+
+class CoursePage(Page):
+    """The page of a course, as it lies on disk."""
+
+    def get(self) -> None:
+        """Show it."""
+        self.show(_file(self.server.course / "index.html").decode(), self.bar())
+
+
+class ClassView(Page):
+    """The page of the class: as it lies on disk, or of the reports so far while a run is going on."""
+
+    def get(self) -> None:
+        """Show it."""
+        grades = self.grades
+        version, grading = grades.version(), grades.is_grading()
+        if not grading and (grades.folder / "index.html").is_file():
+            page = _file(grades.folder / "index.html").decode()
+        else:
+            class_page, reports = ClassPage(), grades.reports()
+            for report in reports:
+                class_page.add(report)
+            run, background = {"assignment": grades.assignment.name}, Background(title=grades.assignment.title)
+            page = "".join(class_page.html(reports, run, background=background))
+        self.show(page, self.bar(version, "", "Grading goes on: this is what there is so far." if grading else ""))
+
+
+class GradebookFile(Page):
+    """The gradebook, to be saved."""
+
+    def get(self) -> None:
+        """Send it."""
+        self.set_header("Content-Type", "text/csv; charset=utf-8")
+        self.finish(_file(self.grades.folder / "grades.csv"))
+
+
+class Version(Page):
+    """What an open page asks every other second."""
+
+    def get(self) -> None:
+        """Say whether the page has changed, and whether a run is going on."""
+        stem = _stem(self.get_query_argument("student", ""))
+        self.finish({"version": self.grades.version(stem), "grading": self.grades.is_grading()})
+
+
+class StudentView(Page):
+    """A student's page."""
+
+    def get(self, stem: str) -> None:
+        """Show it; the query says at which form something was saved."""
+        self.show_student(stem, Notice("Saved.", self.get_query_argument("saved", "")))
+
+
+class QuestionView(Page):
+    """The answers to a question in words."""
+
+    def get(self, name: str) -> None:
+        """Show it."""
+        self.show_question(name, Notice())
+
+
+class Decide(Page):
+    """Where forms go."""
+
+    def post(self) -> None:
+        """Take a form; back to the page that it stands on. `report` is the name of the report's file."""
+        fields = {name: self.get_body_argument(name, strip=False) for name in self.request.body_arguments}
+        stem, item = _stem(fields.get("report", "")), fields.get("item", "")
+        on_question = fields.get("back") == "question"
+        anchor = f"answer-{_quoted(stem)}" if on_question else f"decide-{item}" if item else WHOLE
+        try:
+            self.grades.decide(fields)
+        except KitError as error:
+            asks = isinstance(error, LargeChange)
+            said = Notice(visible(str(error)), anchor, not asks, asks, fields)
+            return self.show_question(item, said) if on_question else self.show_student(stem, said)
+        if on_question:
+            place = f"questions/{_quoted(item)}#{anchor}"
+        else:
+            place = f"feedback/{_quoted(stem)}.html?saved={_quoted(anchor)}#{_quoted(anchor)}"
+        return self.redirect(f"{self.root}{place}", status=303)
+
+
+ADDRESSES = {
+    r"(?:index\.html)?": ClassView,
+    r"grades\.csv": GradebookFile,
+    r"version": Version,
+    r"feedback/([^/]+)\.html": StudentView,
+    r"questions/([^/]+)": QuestionView,
+    r"decide": Decide,
+}
+
+
+def _amended(policy: str, script: str, style: str) -> str:
+    """A page's policy, and beyond it this script, this style, and requests and forms to this server."""
+
+    def with_hash(name: str, text: str) -> list[str]:
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        return [*(source for source in rules.get(name, []) if source != "'none'"), f"'sha256-{digest}'"]
+
+    rules = {name: sources for name, *sources in (rule.split() for rule in policy.split(";") if rule.strip())}
+    rules["script-src"] = with_hash("script-src", script)
+    if "'unsafe-inline'" not in rules.get("style-src", []):
+        rules["style-src"] = with_hash("style-src", style)
+    rules["connect-src"] = rules["form-action"] = ["'self'"]
+    return "; ".join(" ".join([name, *sources]) for name, sources in rules.items())
+
+
+def _with_form(page: str, item: str, form: Markup) -> str | None:
+    """The page with the form where the item ends: its card, its line in a list, the cell that names it; None without.
+
+    No text of a student holds a tag.
+    """
+    begin = re.search(rf'<(article|li|span)\b[^>]* id="item-{re.escape(item)}">', page) if item else None
+    if begin is None:
+        return None
+    end = page.index("</td>" if begin[1] == "span" else f"</{begin[1]}>", begin.end())
+    return f"{page[:end]}{form}{page[end:]}"
+
+
+def _rendered(template: str, **context: object) -> Markup:
+    return Markup(page_template(template).render(**context))  # autoescaped as every template is
+
+
+def _quoted(name: str) -> str:
+    return urllib.parse.quote(name, safe="")
+
+
+def _stem(stem: str) -> str:
+    """The name of a student's files as it came; 404 where it would be a path, or has what no name of ours has."""
+    if any(mark in stem for mark in "/\\\0") or stem in (".", "..") or not stem.isprintable():
+        raise HTTPError(404, NO_PAGE)
+    return stem
+
+
+def _file(path: Path) -> bytes:
+    """The bytes of a regular file in a folder that is no link; 404 where there is none."""
+    try:
+        if path.parent.is_symlink() and path.parent.name == "feedback":
+            raise HTTPError(404, NO_PAGE)
+        with open_regular(path) as stream:
+            return stream.read()
+    except (OSError, ValueError):
+        raise HTTPError(404, NO_PAGE) from None

@@ -1,0 +1,512 @@
+"""The live view: the pages of a folder of grades over http, decisions into the journal, and nobody else let in."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import html
+import http.client
+import json
+import os
+import re
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from lengths import in_short
+from places import KIT
+from sample_reports import NASTY_NAMES, item, report, write_report
+
+from autograder.course.live_decisions import Answer, LiveFolder
+from autograder.course.live_view import MAX_BODY, LiveServer
+from autograder.gradebook.decisions import JOURNAL, Decisions, line_of
+from autograder.gradebook.grades_folder import read_grades
+from autograder.grading.assignments import find_assignment
+from autograder.pages.student_page import feedback_page
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import alone, file_stem, write_atomically
+from autograder.vocabulary.report import Report
+from autograder.vocabulary.text import number
+
+ASSIGNMENT = find_assignment(KIT, "policy_gradient")
+ITEM, WORTH = ASSIGNMENT.items[0].id, ASSIGNMENT.items[0].points
+LARGEST = max(ASSIGNMENT.items, key=lambda item: item.points).id
+QUESTION = "question-spread"
+
+
+def graded(student: str, points: float = 1.0) -> Report:
+    """A report on every item of the assignment; of the first, these points."""
+    rest = [item(one.id, one.points, one.points) for one in ASSIGNMENT.items[1:]]
+    return report(student, item(ITEM, points, WORTH, "passed" if points == WORTH else "failed"), *rest)
+
+
+@dataclass
+class Reply:
+    status: int
+    text: str
+    headers: dict[str, str]
+
+
+@dataclass
+class Browser:
+    """Asks a server as a browser does: its own page's origin where it writes, and no redirect followed."""
+
+    server: LiveServer
+    grades: LiveFolder
+
+    @property
+    def folder(self) -> Path:
+        return self.grades.folder
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / JOURNAL
+
+    def ask(
+        self, path: str, fields: dict[str, str] | bytes | None = None, *, whole: str = "", **headers: str | None
+    ) -> Reply:
+        """The reply to GET, or to POST where there are fields; `whole` is a path that is not below the token."""
+        body = urllib.parse.urlencode(fields).encode() if isinstance(fields, dict) else fields
+        sent: dict[str, str | None] = {"Host": f"127.0.0.1:{self.server.port}"}
+        if body is not None:
+            sent |= {"Origin": f"http://127.0.0.1:{self.server.port}", "Content-Length": str(len(body))}
+            sent |= {"Content-Type": "application/x-www-form-urlencoded"}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        try:
+            method = "GET" if body is None else "POST"
+            connection.putrequest(method, whole or f"/{self.server.token}/{path}", skip_host=True)
+            for name, value in sent.items():
+                if value is not None:
+                    connection.putheader(name, value)
+            connection.endheaders(body)
+            reply = connection.getresponse()
+            return Reply(reply.status, reply.read().decode(), dict(reply.getheaders()))
+        finally:
+            connection.close()
+
+    def decide(
+        self, student: str, comment: str = "as agreed", points: str = "", item: str = ITEM, **more: str
+    ) -> Reply:
+        """What the form at an item sends, by somebody who has seen what was decided before."""
+        seen = self.grades.history().get((file_stem(student), item), ())
+        fields = {"report": file_stem(student), "item": item, "points": points, "comment": comment}
+        fields |= {"seen": line_of(seen[-1]) if seen else "", **more}
+        reply = self.ask("decide", fields)
+        if "sure" not in more and (asked := re.search('name="sure" value="([^"]*)"', reply.text)):
+            return self.ask("decide", {**fields, "sure": html.unescape(asked[1])})
+        return reply
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The journal without its header and its times."""
+        with self.journal.open(encoding="utf-8", newline="") as stream:
+            return [row[1:] for row in csv.reader(stream)][1:]
+
+    def stored(self, student: str) -> dict[str, float]:
+        return dict(json.loads((self.folder / "reports" / f"{student}.json").read_bytes()))
+
+
+Serving = Callable[..., Browser]
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    """A function that serves these reports."""
+    running: list[tuple[LiveServer, threading.Thread]] = []
+
+    def begin(*reports: Report, answers: dict[str, dict[str, Answer]] | None = None) -> Browser:
+        folder = tmp_path / "grades"
+        for one in reports:
+            write_report(one, folder / "reports" / f"{file_stem(one.student)}.json")
+            write_atomically(folder / "feedback" / f"{file_stem(one.student)}.html", feedback_page(one))
+        grades = LiveFolder(folder, ASSIGNMENT, "anna", answers or {})
+        server = LiveServer(folder, {"": grades})
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        running.append((server, thread))
+        return Browser(server, grades)
+
+    yield begin
+    for server, thread in running:
+        server.shutdown()
+        thread.join()
+
+
+# The same pages, live
+
+
+def test_student_page_is_served_with_forms_and_kept_on_disk(serving: Serving) -> None:
+    browser = serving(graded("o'brien, sean"))
+    path = browser.folder / "feedback" / "o'brien, sean.html"
+    before = path.read_bytes()
+    reply = browser.ask(f"feedback/{urllib.parse.quote(path.name)}")
+    assert reply.status == 200
+    without = re.sub(r'<details class="override.*?</details>', "", reply.text, flags=re.DOTALL)
+    main = before.decode().partition("<main>")[2].partition("</main>")[0]
+    assert re.sub(r"\s+", "", main) in re.sub(r"\s+", "", without)
+    assert path.read_bytes() == before
+
+
+def test_headers_allow_this_server_and_hashed_scripts_alone(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    headers = browser.ask("feedback/ada.html").headers
+    policy = {rule.split()[0]: rule for rule in headers["Content-Security-Policy"].split("; ")}
+    assert "'unsafe-inline'" not in policy["script-src"]
+    assert "'sha256-" in policy["script-src"]
+    assert policy["connect-src"] == "connect-src 'self'"
+    assert policy["form-action"] == "form-action 'self'"
+    assert policy["frame-ancestors"] == "frame-ancestors 'none'"
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Server"] == "autograder"
+    assert "Set-Cookie" not in headers
+
+
+def test_gradebook_is_served_and_nothing_else_of_the_folder(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    (browser.folder / "grades.csv").write_text("student\nada\n")
+    (browser.folder / "secret.txt").write_text("x")
+    assert browser.ask("grades.csv").text == "student\nada\n"
+    assert {browser.ask(path).status for path in ("secret.txt", "reports/ada.json", JOURNAL, "feedback")} == {404}
+
+
+def test_unreadable_report_is_told_in_a_sentence(serving: Serving, capsys: pytest.CaptureFixture[str]) -> None:
+    browser = serving(graded("ada"))
+    (browser.folder / "reports" / "ada.json").write_text("{")
+    reply = browser.ask("")
+    assert (reply.status, "is no report, or is damaged" in reply.text) == (503, True)
+    assert capsys.readouterr().err == ""
+
+
+# Deciding
+
+
+def test_points_and_a_reason_become_a_row_and_a_final_grade(serving: Serving) -> None:
+    browser = serving(graded("ada"), graded("bela"))
+    reply = browser.decide("ada", "half: the copy is right", "2,5")
+    place = f"/{browser.server.token}/feedback/ada.html?saved=decide-{ITEM}#decide-{ITEM}"
+    assert (reply.status, reply.headers["Location"]) == (303, place)
+    assert browser.rows == [["anna", "ada", ITEM, "2,5", "half: the copy is right"]]
+    assert browser.stored("ada")["final"] == browser.stored("ada")["points"] + 1.5
+    page = browser.ask(f"feedback/ada.html?saved=decide-{ITEM}").text
+    assert "1 → 2.5: half: the copy is right" in page
+    assert "Saved." in page
+
+
+def test_journal_is_only_added_to_and_its_history_shown(serving: Serving) -> None:
+    browser = serving(graded("ada"), graded("bela"))
+    typed = (
+        f'\ufeffcomment;student;item;points;who;when\r\n"2 ""marks""";bela;;90;by hand;\r\nfirst;ada;{ITEM};1;me;\r\n'
+    )
+    browser.journal.write_bytes(typed.encode())
+    assert browser.decide("ada", "second", "2").status == 303
+    assert browser.decide("ada", remove="1").status == 303
+    kept = browser.journal.read_bytes().decode()
+    assert kept.startswith(typed)
+    assert [line.rpartition(";")[0] for line in kept.removeprefix(typed).splitlines()] == [
+        f"second;ada;{ITEM};2;anna",
+        f";ada;{ITEM};;anna",
+    ]
+    assert [row.student for row in Decisions(browser.folder, ASSIGNMENT).merged()[1]] == ["bela"]
+    form = browser.ask("feedback/ada.html").text.partition(f'id="decide-{ITEM}"')[2].partition("</ol>")[0]
+    assert re.findall(r"<strong>(.*?)</strong>", form) == ["1 points", "2 points", "taken back"]
+
+
+def test_decision_made_meanwhile_is_shown_and_not_replaced(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    browser.decide("ada", "by bela", "2")
+    reply = browser.decide("ada", "by cleo", "1.5", seen="")
+    assert (reply.status, len(browser.rows)) == (400, 1)
+    assert f"ada, {ITEM} has 2 points by anna on 20" in reply.text
+    assert "by cleo</textarea>" in reply.text
+    assert browser.decide("ada", "by bela", "2", seen="").status == 303  # the same form, sent twice
+    assert len(browser.rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "points", "asked"),
+    [
+        ("", "3", "the whole grade 98 → 3 of 100"),
+        ("", "88.1", ""),
+        ("", "", ""),
+        (ITEM, "0", ""),
+        (ITEM, "3", ""),
+        (LARGEST, "1", ""),
+        (LARGEST, "0", f"{LARGEST} 6 → 0 of 6, the whole grade 98 → 92 of 100"),
+        (QUESTION, "5", "Every grade is then out of 1"),
+    ],
+)
+def test_large_change_is_asked_from_what_to_what(serving: Serving, item: str, points: str, asked: str) -> None:
+    browser = serving(graded("ada"))
+    reply = browser.decide("ada", "typed", points, item, sure="")
+    assert (reply.status, asked in reply.text) == (200 if asked else 303, True)
+    assert browser.journal.exists() == (not asked)
+    if asked:
+        assert "typed</textarea>" in reply.text
+        assert browser.decide("ada", "typed", points, item).status == 303
+        assert "Save again if you mean it" in browser.decide("ada", item=item, remove="1", sure="").text
+        assert browser.decide("ada", item=item, remove="1").status == 303
+        assert Decisions(browser.folder, ASSIGNMENT).merged()[1] == []
+
+
+def test_full_disk_leaves_the_journal_as_it_was(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = serving(graded("ada"))
+    browser.decide("ada", "first", "2")
+    before = browser.journal.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    reply = browser.decide("ada", "second", "1")
+    assert (reply.status, browser.journal.read_bytes()) == (400, before)
+    assert "decisions.csv cannot be written: No space left on device" in reply.text
+    assert not list(browser.folder.glob(".writing-*"))
+
+
+def test_answer_in_words_is_marked_beside_its_guide(serving: Serving) -> None:
+    words = Answer("Both are <b>standard</b> deviations.", ("data:image/png;base64,AAAA",), "00")
+    browser = serving(graded("ada", WORTH), graded("bela"), answers={"ada": {QUESTION: words}})
+    page = browser.ask(f"questions/{QUESTION}").text
+    assert "Both are &lt;b&gt;standard&lt;/b&gt; deviations." in page
+    assert 'src="data:image/png;base64,AAAA"' in page
+    assert "5.323 and 1.155 are standard deviations" in page
+    assert "0 of 2 marked" in page
+    reply = browser.decide("ada", "no word of the gradient", "3", QUESTION, back="question")
+    assert reply.headers["Location"].endswith(f"/questions/{QUESTION}#answer-ada")
+    assert "1 of 2 marked" in browser.ask(f"questions/{QUESTION}").text
+    stored, page = browser.stored("ada"), browser.ask("feedback/ada.html").text
+    assert stored["final"] == stored["points"] + 3
+    assert stored["final_max"] == stored["max_points"] + 5
+    assert f"{QUESTION} 3 of 5 on top: no word of the gradient" in page
+    assert f"of {number(stored['max_points'] + 5)} points, the final grade" in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"points": "7000"}, "7000 points, but"),
+        ({"points": "=1"}, "is no number of points"),
+        ({"comment": " "}, "a change without a reason"),
+        ({"comment": "x" * 2001}, "longer than 2,000 characters"),
+        ({"item": "nothing"}, "there is no item"),
+    ],
+)
+def test_wrong_form_is_refused_with_a_sentence(serving: Serving, fields: dict[str, str], sentence: str) -> None:
+    browser = serving(graded("ada"))
+    reply = browser.decide("ada", **{"comment": "typed <i>", **fields})
+    assert reply.status == 400
+    assert sentence in reply.text
+    assert 'role="alert"' in reply.text
+    assert ("typed &lt;i&gt;" in reply.text) == ({"comment", "item"}.isdisjoint(fields))  # it stays in the form
+    assert not browser.journal.exists()
+
+
+def test_points_beyond_what_the_policy_allows_leave_no_row(serving: Serving) -> None:
+    """Such a row was written, and then stopped every page and every run."""
+    browser = serving(graded("ada"))
+    (browser.folder / "policy.toml").write_text(f"[items.{ITEM}]\npoints = 1\n")
+    assert f"{WORTH:g} points, but {ITEM} has 1" in browser.decide("ada", points=f"{WORTH:g}").text
+    assert not browser.journal.exists()
+
+
+@pytest.mark.parametrize("comment", ["=cmd|' /C calc'!A0", "+1", "@SUM(A1)", "'=1", "-2"])
+def test_comment_is_no_formula_in_the_journal(serving: Serving, comment: str) -> None:
+    browser = serving(graded("ada"))
+    assert browser.decide("ada", comment).status == 303
+    assert browser.rows[0][4] == f"'{comment}"
+    (row,) = Decisions(browser.folder, ASSIGNMENT).merged()[1]
+    assert row.comment == comment
+
+
+def test_comment_is_one_line_whatever_was_typed(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    browser.decide("ada", 'one\r\nada,,100,"hacked"\nthree\u202e,"')
+    assert browser.rows == [["anna", "ada", ITEM, "", 'one ada,,100,"hacked" three\\u202e,"']]
+    assert len(browser.journal.read_text().splitlines()) == 2
+
+
+ALIKE = (
+    *("eve", "eve\u200b", "e\u0301ve", "\u00e9ve", "еve", "eve\\u200b", "eve ", "\u202eeve"),
+    *("a(b", "a%28b", "0\u0000"),
+)
+SCRIPTS = ("می\u200cخواهم رضا", "สมชาย ใจดี", "İpek", "हिन्दी", "李小龍", "김철수", "Ελένη", "דנה", "Հայկ", "ქეთი", "አበበ")
+
+
+@pytest.mark.parametrize(
+    ("page", "names"), in_short([("student", ALIKE), ("question", SCRIPTS), ("student", (*SCRIPTS, *NASTY_NAMES))], 2)
+)
+def test_form_reaches_its_own_student_however_names_look(serving: Serving, page: str, names: Sequence[str]) -> None:
+    browser = serving(*map(graded, names))
+    item = QUESTION if page == "question" else ITEM
+    for place, name in enumerate(names):
+        at = f"questions/{QUESTION}" if page == "question" else f"feedback/{urllib.parse.quote(file_stem(name))}.html"
+        keys = re.findall('name="report" value="(.*?)"', browser.ask(at).text)
+        (key,) = {html.unescape(text) for text in keys} & {file_stem(name)}
+        fields = {"report": key, "item": item, "points": "1.5", "comment": f"of {place}", "back": page}
+        reply = browser.ask("decide", fields)
+        if asked := re.search('name="sure" value="(.*?)"', reply.text):  # the first marks of all for a question
+            reply = browser.ask("decide", {**fields, "sure": html.unescape(asked[1])})
+        assert reply.status == 303
+    decided = Decisions(browser.folder, ASSIGNMENT).merged()[1]
+    expected = {file_stem(name): f"of {place}" for place, name in enumerate(names)}
+    assert {override.student: override.comment for override in decided} == expected
+    reports = {one.student: one for one in read_grades(browser.folder)}
+    for place, name in enumerate(names):
+        assert f"of {place}" in reports[name].final.reasons  # type: ignore[attr-defined]
+
+
+def test_row_of_nobody_is_refused(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    assert browser.ask("decide", {"report": "../reports/ada", "item": ITEM, "comment": "x"}).status == 404
+    assert browser.decide("x" * 300).status == 404
+    assert browser.decide("mallory").status == 404
+    assert not browser.journal.exists()
+
+
+def test_decisions_that_come_at_once_are_all_kept(serving: Serving) -> None:
+    students = [f"student-{place}" for place in range(6)]
+    browser = serving(*map(graded, students))
+    threads = [threading.Thread(target=browser.decide, args=(student, f"for {student}")) for student in students]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(row[4] for row in browser.rows) == sorted(f"for {student}" for student in students)
+
+
+def test_decision_during_a_run_is_kept_and_counts_at_its_end(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    with alone(browser.folder):
+        assert browser.decide("ada", "meanwhile", "2").status == 303
+        assert "final" not in browser.stored("ada")
+        assert json.loads(browser.ask("version").text)["grading"]
+    browser.ask("version")  # as the open page does every other second
+    assert browser.stored("ada")["final"] > 0
+
+
+# Who is not let in
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/wrong/", "/wrong/feedback/ada.html", "/%00/", "//", "/index.html", "/?token=x"]
+)
+def test_without_the_token_there_is_nothing(serving: Serving, path: str) -> None:
+    browser = serving(graded("ada"))
+    reply = browser.ask("", whole=path)
+    assert reply.status == 404
+    assert "ada" not in reply.text
+    assert browser.server.token not in reply.text
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "", None, "[::1]:{port}"]
+)
+def test_another_name_for_this_machine_is_refused(serving: Serving, host: str | None) -> None:
+    browser = serving(graded("ada"))
+    reply = browser.ask("feedback/ada.html", Host=host and host.format(port=browser.server.port))
+    assert reply.status in (400, 421)
+    assert "form" not in reply.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": None},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "https://127.0.0.1:{port}"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Sec_Fetch_Site": "none"},
+    ],
+)
+def test_page_of_another_origin_writes_nothing(serving: Serving, headers: dict[str, str | None]) -> None:
+    browser = serving(graded("ada"))
+    filled = {name: value and value.format(port=browser.server.port) for name, value in headers.items()}
+    reply = browser.ask("decide", {"report": "ada", "item": ITEM, "points": "1", "comment": "x"}, **filled)
+    assert reply.status == 403
+    assert not browser.journal.exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.html",
+        "feedback/../../secret.html",
+        "feedback/..%2f..%2fsecret.html",
+        "feedback/%2e%2e/%2e%2e/secret.html",
+        "feedback/..%5c..%5csecret.html",
+        "feedback/%252e%252e%252fsecret.html",
+        "feedback/ada.html%00.html",
+        "feedback//ada.html",
+        "feedback/%ff.html",
+        "feedback/link.html",
+        "feedback/folder.html",
+        "linked/ada.html",
+        "version?student=../../secret",
+        "questions/..",
+        "questions/%2e%2e%2fdecide",
+    ],
+)
+def test_no_path_leads_out_of_the_folder(serving: Serving, path: str) -> None:
+    browser = serving(graded("ada"), graded("link"))
+    secret = browser.folder.parent / "secret.html"
+    secret.write_text("<body>the secret</body>")
+    link = browser.folder / "feedback" / "link.html"
+    link.unlink()
+    link.symlink_to(secret)
+    (browser.folder / "feedback" / "folder.html").mkdir()
+    (browser.folder / "linked").symlink_to(browser.folder / "feedback")
+    reply = browser.ask(path)
+    assert reply.status in (400, 404)
+    assert "the secret" not in reply.text
+
+
+def test_linked_folder_of_pages_is_not_followed(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    moved = (browser.folder / "feedback").rename(browser.folder.parent / "elsewhere")
+    (browser.folder / "feedback").symlink_to(moved)
+    assert browser.ask("feedback/ada.html").status == 404
+
+
+def test_body_that_is_no_small_form_is_refused(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    assert browser.ask("decide", b"", Content_Length="9" * 11).status == 400
+    assert browser.ask("decide", b"", Content_Length="-1").status == 400
+    assert browser.ask("decide", b"", Content_Length=f"{MAX_BODY + 1}").status == 400  # before a byte is read
+    assert browser.ask("decide", b"{}", Content_Type="application/json").status == 415
+    multipart = b'--x\r\nContent-Disposition: form-data; name="report"\r\n\r\nada\r\n--x--\r\n'
+    assert browser.ask("decide", multipart, Content_Type="multipart/form-data; boundary=x").status == 415
+    assert browser.ask("decide", b"report=%ff").status == 400
+    assert not browser.journal.exists()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_pages_take_no_forms(serving: Serving, method: str) -> None:
+    browser = serving(graded("ada"))
+    connection = http.client.HTTPConnection("127.0.0.1", browser.server.port, timeout=60)
+    form = {"Origin": f"http://127.0.0.1:{browser.server.port}", "Content-Type": "application/x-www-form-urlencoded"}
+    connection.request(method, f"/{browser.server.token}/feedback/ada.html", "report=ada&comment=x", form)
+    assert connection.getresponse().status == 405
+    connection.close()
+
+
+def test_server_listens_on_this_machine_with_its_own_token(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    other = LiveServer(browser.folder, {"": browser.grades})
+    assert other._socket.getsockname()[0] == "127.0.0.1"
+    other._socket.close()
+    assert other.token != browser.server.token
+    assert len(other.token) >= 32
+
+
+def test_lock_of_a_folder_is_held_by_one_run(tmp_path: Path) -> None:
+    with alone(tmp_path), pytest.raises(UsageError, match="Another run is writing"), alone(tmp_path):
+        pass
