@@ -10,8 +10,11 @@ import argparse
 import itertools
 import sys
 import time
+from pathlib import Path
 
-from hostile import TARGETS, attempt, shown
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+
+from hostile import TARGETS, attempt
 
 
 def main() -> int:
@@ -30,7 +33,7 @@ def main() -> int:
             kind = (target, became.partition(":")[0], became.rpartition(" at ")[2])
             if became not in ("read", "refused") and kind not in found:
                 found[kind] = number
-                print(f"{target} {number}: {shown(became)}", flush=True)
+                print(f"{target} {number}: {became.encode('unicode_escape').decode()}", flush=True)
         if time.monotonic() > deadline:
             break
     print(f"{tried:,} tries, {len(found)} kinds of finding")

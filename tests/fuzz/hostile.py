@@ -2,12 +2,11 @@
 
     frames          what a worker says
     stored          tensors of fixtures, reports
-    handed in       modules, notebooks, a student's zip
-    class zips      what a platform packs
-    trees           folders as platforms keep them, whole or a part
+    handed-in       modules, notebooks, a student's zip
+    trees           folders as platforms keep them, whole or a part, as a folder or a zip
     words           answers in a broken notebook beside a module
-    platform files  rosters, overrides, policies, gradebooks, worksheets, folders of downloads
-    time stamps     in files and in text
+    platform-files  rosters, overrides, policies, gradebooks, worksheets
+    time-stamps     in files and in text
 
 A `KitError` is a refusal with a reason: expected. Anything else that is raised is a finding.
 """
@@ -19,18 +18,16 @@ import functools
 import io
 import json
 import random
-import re
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import safetensors.numpy
-from mutations import ODD_TEXTS, spoilt_bytes, spoilt_text, spoilt_value
+from hand_ins import MODULE, notebook, zipped
+from mutations import spoilt_bytes, spoilt_text, spoilt_value
 
 from autograder.gradebook.decisions import decisions_of
 from autograder.gradebook.roster import read_roster
@@ -55,7 +52,6 @@ from autograder.vocabulary.report import CaseResult, ItemResult, Report, Submiss
 from autograder.vocabulary.times import moment_or_none
 
 KIT = Path(__file__).resolve().parents[2]
-MODULE = "policy_gradient"
 OBSERVED = {
     "op": "observed",
     "returned": {
@@ -68,21 +64,10 @@ OBSERVED = {
 }
 RAISED = {"op": "raised", "types": ["ValueError", "Exception"], "message": "no", "line": 12, "code": "x = 1"}
 TENSORS = safetensors.numpy.save({"loss": np.array(1.5, np.float32), "deltas": np.arange(6).reshape(2, 3)})
-NOTEBOOK = {
-    "cells": [
-        {"cell_type": "markdown", "metadata": {"nbgrader": {"grade": True, "grade_id": "a"}}, "source": ["# words"]},
-        {
-            "cell_type": "code",
-            "metadata": {},
-            "execution_count": 1,
-            "outputs": [],
-            "source": "def compute_deltas(x): ...",
-        },
-    ],
-    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-    "nbformat": 4,
-    "nbformat_minor": 5,
-}
+NOTEBOOK = json.loads(notebook(
+    {"cell_type": "markdown", "metadata": {"nbgrader": {"grade": True, "grade_id": "a"}}, "source": ["# words"]},
+    "def compute_deltas(x): ...",
+))  # fmt: skip
 POLICY = """[late]
 per_day = 10
 free_days = 2
@@ -117,43 +102,41 @@ NAMES = (
     *("submissions", "checkout", "hw1", "1", "policy-gradient-ada", "classroom50-ada", "Policy_Gradient (1).ipynb"),
 )
 SUBMITTY = {"active_version": 1, "history": [{"version": 1, "time": "2027-03-01 22:10:11-0500", "who": "ada"}]}
+SETTINGS = json.dumps(SUBMITTY)
+IPYNB = json.dumps(NOTEBOOK)
 # Folders as platforms keep them: where a file lies, and what it holds.
 TREES: tuple[Mapping[str, str], ...] = (
     {
-        "submissions/ada/user_assignment_settings.json": json.dumps(SUBMITTY),
-        "submissions/ada/1/policy_gradient.py": "x = 1",
-        "submissions/ada/1/.submit.VCS_CHECKOUT": "",
-        "checkout/ada/1/work/policy_gradient.py": "x = 2",
-        "results/ada/1/results.json": "{}",
-    },
-    {
-        "submissions/hw1/ada/user_assignment_settings.json": json.dumps(SUBMITTY),
+        "submissions/hw1/ada/user_assignment_settings.json": SETTINGS,
+        "submissions/hw1/ada/1/policy_gradient.py": "x = 1",
         "submissions/hw1/ada/1/.submit.VCS_CHECKOUT": "{}",
-        "checkout/hw1/ada/1/policy_gradient.py": "x = 2",
+        "checkout/hw1/ada/1/work/policy_gradient.py": "x = 2",
         "checkout/hw1/bela/1/failed_to_clone_repository.txt": "no",
-        "submissions/hw2/ada/user_assignment_settings.json": json.dumps(SUBMITTY),
+        "submissions/hw2/ada/user_assignment_settings.json": SETTINGS,
     },
     {
         "ada - 2027-03-01 22:10:11/policy_gradient.py": "x = 1",
         'Group "a" - 2027-03-01 22:10:11/.cg-group-members': "ada\nbela\n",
-        'Group "a" - 2027-03-01 22:10:11/policy_gradient.ipynb': json.dumps(NOTEBOOK),
+        'Group "a" - 2027-03-01 22:10:11/policy_gradient.ipynb': IPYNB,
     },
     {
         "HW5_ada_attempt_2027-03-01-22-10-11.txt": "Name: Ada Lovelace (ada)\nAssignment: HW5\n",
         "HW5_ada_attempt_2027-03-01-22-10-11_policy_gradient.py": "x = 1",
-        "HW5_ada_attempt_2027-03-02-22-10-11_policy_gradient.ipynb": json.dumps(NOTEBOOK),
+        "HW5_ada_attempt_2027-03-02-22-10-11_policy_gradient.ipynb": IPYNB,
     },
     {
         "17-23 - Ada Lovelace - Mar 2, 2027 1128 PM/policy_gradient.py": "x = 1",
         "17-24 - Bela - Mar 2, 2027 1128 PM/work.zip": "PK",
         "index.html": "<p>",
     },
+    {"ada_17_23_policy_gradient.py": "x = 1", "bela_LATE_18_24_policy_gradient-1.py": "x = 2"},
+    {"Ada A_17_assignsubmission_file_/policy_gradient.py": "x = 1", "Bela_18_assignsubmission_file_/a.py": "x = 2"},
     {
         "submission_metadata.yml": "submission_17:\n  :submitters:\n  - :name: Ada\n    :sid: x\n",
         "submission_17/policy_gradient.py": "x = 1",
     },
     {
-        "submitted/ada/policy_gradient/policy_gradient.ipynb": json.dumps(NOTEBOOK),
+        "submitted/ada/policy_gradient/policy_gradient.ipynb": IPYNB,
         "submitted/ada/policy_gradient/timestamp.txt": "2027-03-12 23:59:00 UTC",
     },
     {"policy-gradient-ada/.git/HEAD": "ref: refs/heads/main", "policy-gradient-ada/policy_gradient.py": "x = 1"},
@@ -179,11 +162,14 @@ def report(student: str = "ada") -> Report:
 
 
 def read(candidate: Candidate, untouched: str = "") -> Submission:
-    """What is read within the limits, where no fault of the reader's own has ended it."""
-    found = read_limited(candidate, MODULE, untouched)
-    if re.search("the reader ended with", found.fault):
-        raise AssertionError(found.fault)
-    return found
+    """Read within the limits: one thing, in words that can be printed, and no fault of the reader's own."""
+    submission = read_limited(candidate, MODULE, untouched)
+    assert "the reader ended with" not in submission.fault, submission.fault
+    assert [bool(submission.source), bool(submission.problem), bool(submission.fault)].count(True) == 1
+    assert all(word.isprintable() for word in (submission.path, submission.problem, *submission.notes))
+    assert submission.problem == "" or (len(submission.problem) < 1000 and submission.problem.endswith("."))
+    submission.source.encode()  # text that a worker can be sent
+    return submission
 
 
 def a_frame(source: random.Random, _: Path) -> str:
@@ -241,23 +227,6 @@ def a_handed_in_file(source: random.Random, folder: Path) -> object:
     return [read(candidate) for candidate in find([folder / "submissions"], MODULE)]
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return packed.getvalue()
-
-
-def a_class_zip(source: random.Random, folder: Path) -> object:
-    names = [odd_name(source) for _ in range(source.randrange(1, 4))]
-    path = folder / "class.zip"
-    whole = zipped({name.replace("\ud800", "?"): b"x = 1" for name in names if name})
-    path.write_bytes(spoilt_bytes(source, whole) if source.random() < 0.7 else whole)
-    with gathered([path], MODULE, class_zip=True) as found:
-        return [read(candidate) for candidate in found.candidates]
-
-
 def odd_name(source: random.Random) -> str:
     name = source.choice(NAMES)
     return name if source.random() < 0.3 else spoilt_text(source, name).replace("\x00", "")[:200]
@@ -282,59 +251,34 @@ def a_platform_file(source: random.Random, folder: Path) -> object:
     return reading()
 
 
-def a_download(source: random.Random, folder: Path) -> object:
-    for _ in range(source.randrange(1, 5)):
-        name = odd_name(source).replace("/", "_").strip(".") or "x"
-        place = (
-            folder / "download" / name.encode("utf-8", "surrogateescape" if "\udc80" in name else "replace").decode()
-        )
-        with contextlib.suppress(OSError):
-            if source.random() < 0.5:
-                place.mkdir(parents=True)
-                (place / source.choice((f"{MODULE}.py", "timestamp.txt", "submission_metadata.yml"))).write_text(
-                    source.choice(ODD_TEXTS), errors="replace"
-                )
-            else:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text("x = 1")
-    (folder / "download").mkdir(exist_ok=True)
-    with gathered([folder / "download"], MODULE) as found:
-        return [read(candidate) for candidate in found.candidates]
-
-
 def a_tree(source: random.Random, folder: Path) -> object:
-    """A platform's folders: a name or a text in them spoilt, whole or a part of it given, as a folder or as a zip."""
+    """A platform's folders: names or texts in them spoilt, whole or a part, as a folder or as a zip."""
     files = dict(source.choice(TREES))
     for path, text in list(files.items()):
         if source.random() < 0.3:
             files[path] = spoilt_text(source, text)
-        if source.random() < 0.2:
+        if source.random() < 0.3:
             parts = path.split("/")
-            at = source.randrange(len(parts))
-            parts[at] = odd_name(source).replace("/", "_").strip(".") or "x"
+            parts[source.randrange(len(parts))] = odd_name(source).replace("/", "_").strip(".") or "x"
             files["/".join(parts)] = files.pop(path)
-    for path, text in files.items():
-        place = folder / "course" / path.encode("utf-8", "replace").decode()
-        with contextlib.suppress(OSError):  # a file where a folder is to be, or a name that is too long
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8", errors="replace")
-    top = folder / "course"
-    if source.random() < 0.3:
-        packed = folder / "class.zip"
-        packed.write_bytes(
-            zipped(
-                {
-                    name.encode("utf-8", "replace").decode(): text.encode("utf-8", "replace")
-                    for name, text in files.items()
-                }
-            )
-        )
-        top = packed
+    if source.random() < 0.5:
+        top = folder / "class.zip"
+        packed = zipped({printable(name): printable(text) for name, text in files.items()})
+        top.write_bytes(spoilt_bytes(source, packed) if source.random() < 0.3 else packed)
     else:
-        inner = [path for path in top.rglob("*") if path.is_dir() and ".git" not in path.parts]
-        top = source.choice([top, top, *inner])
+        for name, text in files.items():
+            path = folder / "course" / printable(name)
+            with contextlib.suppress(OSError):  # a file where a folder is to be, or a name that is too long
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8", errors="replace")
+        inner = [path for path in (folder / "course").rglob("*") if path.is_dir() and ".git" not in path.parts]
+        top = source.choice([folder / "course", folder / "course", *inner])
     with gathered([top], MODULE, class_zip=source.random() < 0.9) as found:
         return [read(candidate) for candidate in found.candidates]
+
+
+def printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def a_salvaged_notebook(source: random.Random, folder: Path) -> object:
@@ -371,9 +315,7 @@ TARGETS: dict[str, Target] = {
     "frames": a_frame,
     "stored": a_stored_file,
     "handed-in": a_handed_in_file,
-    "class-zips": a_class_zip,
     "platform-files": a_platform_file,
-    "downloads": a_download,
     "trees": a_tree,
     "words": a_salvaged_notebook,
     "time-stamps": a_time_stamp,
@@ -403,8 +345,3 @@ def place_of(error: BaseException) -> str:
             place = f"at {Path(name).name}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
-
-
-def shown(value: Any) -> str:
-    """The text with whatever a terminal would act on made visible."""
-    return str(value).encode("unicode_escape").decode()

@@ -125,7 +125,7 @@ def print_fifty_megabytes(notebook: Notebook) -> None:
         print_fifty_megabytes,
     ],
 )
-def test_right_answers_earn_all_points_whatever_stands_round_them(
+def test_right_answers_earn_all_points_whatever_surrounds_them(
     solved: Notebook, grade: Callable[[Path], Report], tmp_path: Path, edit: Edit
 ) -> None:
     notebook = copy.deepcopy(solved)
@@ -159,7 +159,7 @@ def replace_the_checker(notebook: Notebook) -> None:
 
 
 @pytest.mark.parametrize("edit", [forge_every_output, empty_every_test_cell, replace_the_checker])
-def test_a_notebook_without_answers_earns_nothing_by_forgery(
+def test_notebook_without_answers_earns_nothing_by_forgery(
     assignment: Assignment, grade: Callable[[Path], Report], tmp_path: Path, edit: Edit
 ) -> None:
     notebook = released(notebook_of(assignment))
@@ -171,7 +171,7 @@ def test_a_notebook_without_answers_earns_nothing_by_forgery(
 
 
 @pytest.mark.parametrize("kind", ["deleted", "null byte", "syntax error"])
-def test_one_answer_that_is_not_there_costs_no_other(
+def test_missing_answer_costs_no_other(
     solved: Notebook, grade: Callable[[Path], Report], tmp_path: Path, kind: str
 ) -> None:
     notebook = copy.deepcopy(solved)
@@ -201,7 +201,7 @@ def test_one_answer_that_is_not_there_costs_no_other(
         (lambda text: json.dumps({"cells": {}}), "it has no list of cells"),
     ],
 )
-def test_a_notebook_that_cannot_be_read_is_told_why(
+def test_notebook_that_cannot_be_read_is_told_why(
     solved: Notebook,
     grade: Callable[[Path], Report],
     tmp_path: Path,
@@ -217,7 +217,7 @@ def test_a_notebook_that_cannot_be_read_is_told_why(
     assert cells_in(text if isinstance(text, str) else "") == []
 
 
-def test_answers_in_words_are_capped_and_found_by_their_name(assignment: Assignment, solved: Notebook) -> None:
+def test_answers_in_words_are_capped_and_found_by_name(assignment: Assignment, solved: Notebook) -> None:
     notebook = copy.deepcopy(solved)
     cell(notebook, "question-spread")["source"] = ["The standard ", "deviation.\ud800"]
     cell(notebook, "question-loss-curves")["source"] = "x" * 1_000_000

@@ -7,38 +7,22 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hand_ins import MODULE, notebook, zipped
 
 from autograder.platforms.layouts import gathered
 from autograder.submissions.names import likeness, name_of
 from autograder.submissions.reading import read, written_cells
 from autograder.submissions.submission import Candidate, Submission
 
-MODULE = "policy_gradient"
 UNTOUCHED = "def f(x):\n    raise NotImplementedError\n\n\ndef g(x):\n    raise NotImplementedError\n"
 WORK = "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n"
 GIVEN = "def given(x):\n    return x\n"
 
 
-def notebook(*cells: str) -> str:
-    bare = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-    written = [{**bare, "id": f"c{at}", "source": cell} for at, cell in enumerate(cells)]
-    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": written})
-
-
 def content(name: str, text: str = WORK) -> bytes:
     if name.endswith(".zip"):
-        return zipped({f"{MODULE}.py": text.encode()})
+        return zipped({f"{MODULE}.py": text})
     return (notebook(text) if name.lower().endswith(".ipynb") else text).encode()
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    import io
-
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return stream.getvalue()
 
 
 # How each layout holds one student's files
@@ -78,52 +62,64 @@ HONEST = ("ada", {f"{MODULE}.py": WORK.encode()}), ("ben", {f"{MODULE}.py": WORK
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_lone_file_is_that_students_work_whatever_it_is_called(tmp_path: Path, layout: str, name: str) -> None:
-    one = graded(put(tmp_path, layout, *HONEST, ("eve", {name: content(name)})))["eve"]
-    assert one.problem == one.fault == ""
-    assert "def f(x):" in one.source
+def test_lone_file_is_the_work_whatever_its_name(tmp_path: Path, layout: str, name: str) -> None:
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: content(name)})))["eve"]
+    assert eve.problem == eve.fault == ""
+    assert "def f(x):" in eve.source
     renamed = not name.endswith(".zip") and not (layout == "canvas" and name == "policy_gradient-1.py")
-    assert any("was taken for policy_gradient." in note for note in one.notes) == (
+    assert any("was taken for policy_gradient." in note for note in eve.notes) == (
         renamed and not (layout == "moodle flat" and name == "policy_gradient-1.py")
     )
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_given_files_beside_it_are_not_taken_for_the_work(tmp_path: Path, layout: str) -> None:
-    files = {"sorting_task.py": GIVEN, "experiments.py": "from policy_gradient import f\n", "hw5 answers.ipynb": WORK}
-    folder = put(tmp_path, layout, *HONEST, ("eve", {name: content(name, text) for name, text in files.items()}))
-    one = graded(folder)["eve"]
-    assert one.path.endswith("hw5 answers.ipynb")
-    assert "def f(x):" in one.source
+HANDED_IN_TOGETHER = [
+    ({f"{MODULE}.py": WORK, "zz policy_gradient (1).py": "def f(x):\n    return 0\n"}, f"{MODULE}.py"),
+    (
+        {"sorting_task.py": GIVEN, "experiments.py": "from policy_gradient import f\n", "hw5 answers.ipynb": WORK},
+        "hw5 answers.ipynb",
+    ),
+    (
+        {"work.zip": {"hand in/Copy of policy_gradient.ipynb": WORK, "hand in/sorting_task.py": GIVEN}},
+        "work.zip/hand in/Copy of policy_gradient.ipynb",
+    ),
+]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_contracts_name_counts_before_all_others(tmp_path: Path, layout: str) -> None:
-    files = {f"{MODULE}.py": WORK.encode(), "zz policy_gradient (1).py": b"def f(x):\n    return 0\n"}
-    assert graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"].source == WORK
+@pytest.mark.parametrize(("files", "path"), HANDED_IN_TOGETHER)
+def test_file_with_the_work_counts_before_what_lies_beside(
+    tmp_path: Path, layout: str, files: dict[str, str | dict[str, str]], path: str
+) -> None:
+    data = {
+        name: content(name, text) if isinstance(text, str) else zipped({n: content(n, t) for n, t in text.items()})
+        for name, text in files.items()
+    }
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", data)))["eve"]
+    assert eve.path.endswith(path)
+    assert "def f(x):\n    return x" in eve.source
 
 
-def test_of_two_that_could_be_meant_the_platforms_newest_counts(tmp_path: Path) -> None:
+def test_newest_of_a_platform_counts(tmp_path: Path) -> None:
     files = {"first try.py": b"def f(x):\n    return 0\n", "answers.py": WORK.encode()}
-    one = graded(put(tmp_path, "canvas", *HONEST, ("eve", files)))["eve"]
-    assert one.source == WORK
+    eve = graded(put(tmp_path, "canvas", *HONEST, ("eve", files)))["eve"]
+    assert eve.source == WORK
 
 
 @pytest.mark.parametrize("layout", ["folder", "deep folder", "moodle folder", "nbgrader"])
-def test_two_that_could_be_meant_and_nothing_orders_are_nobodys_zero(tmp_path: Path, layout: str) -> None:
+def test_two_that_could_be_meant_are_nobodys_zero(tmp_path: Path, layout: str) -> None:
     files = {"one.py": b"def f(x):\n    return 0\n", "two.py": WORK.encode()}
-    one = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
-    assert one.problem == ""
-    assert "holds both" in one.fault
-    assert "one.py and" in one.fault
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
+    assert eve.problem == ""
+    assert "holds both" in eve.fault
+    assert "one.py and" in eve.fault
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_module_and_a_notebook_of_other_names_are_one_submission(tmp_path: Path, layout: str) -> None:
+def test_module_and_notebook_of_other_names_are_one_submission(tmp_path: Path, layout: str) -> None:
     files = {"Policy_Gradient.py": UNTOUCHED.encode(), "Copy of policy_gradient.ipynb": content("x.ipynb")}
-    one = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
-    assert "return x" in one.source
-    assert any("the module is as it was handed out" in note for note in one.notes)
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
+    assert "return x" in eve.source
+    assert any("the module is as it was handed out" in note for note in eve.notes)
 
 
 OTHER_SUFFIXES = (
@@ -135,76 +131,67 @@ OTHER_SUFFIXES = (
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", OTHER_SUFFIXES)
-def test_a_suffix_that_a_program_has_put_there_makes_no_zero(tmp_path: Path, layout: str, name: str) -> None:
+def test_suffix_put_there_by_a_program_makes_no_zero(tmp_path: Path, layout: str, name: str) -> None:
     is_notebook = ".ipynb" in name or name.endswith(".json")
     data = content("x.ipynb" if is_notebook else "x.zip" if "zip" in name else "x.py")
-    one = graded(put(tmp_path, layout, *HONEST, ("eve", {name: data})))["eve"]
-    assert one.problem == one.fault == ""
-    assert "def f(x):" in one.source
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: data})))["eve"]
+    assert eve.problem == eve.fault == ""
+    assert "def f(x):" in eve.source
     wanted = f"was taken for {MODULE}{'.ipynb' if is_notebook else '.py'}: hand it in under that name"
-    assert any(note.endswith(wanted) for note in one.notes) or "zip" in name
-
-
-def test_another_suffix_counts_before_a_given_file(tmp_path: Path) -> None:
-    files = {"policy_gradient.txt": WORK.encode(), "sorting_task.py": GIVEN.encode()}
-    assert graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"].source == WORK
+    assert any(note.endswith(wanted) for note in eve.notes) or "zip" in name
 
 
 @pytest.mark.parametrize("layout", [*LAYOUTS, "zip"])
 @pytest.mark.parametrize("name", ["Copy of policy_gradient.ipynb", "policy_gradient_final.py", "my answers.py"])
-def test_what_was_worked_at_counts_before_what_was_handed_out(tmp_path: Path, layout: str, name: str) -> None:
+def test_work_counts_before_what_was_handed_out(tmp_path: Path, layout: str, name: str) -> None:
     """The whole handout is handed in, as it was, and beside it the work under another name."""
     files = {f"{MODULE}.py": UNTOUCHED.encode(), "sorting_task.py": GIVEN.encode(), name: content(name)}
     if layout == "zip":
         layout, files = "folder", {"work.zip": zipped({f"hand in/{path}": data for path, data in files.items()})}
-    one = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
-    assert one.problem == one.fault == ""
-    assert "return x" in one.source
-    assert one.notes
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
+    assert eve.problem == eve.fault == ""
+    assert "return x" in eve.source
+    assert eve.notes
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_was_begun_under_the_right_name_counts_before_all_others(tmp_path: Path, layout: str) -> None:
+def test_work_begun_under_the_right_name_counts_first(tmp_path: Path, layout: str) -> None:
     begun = UNTOUCHED.replace("raise NotImplementedError", "return 7", 1)
     files = {f"{MODULE}.py": begun.encode(), "policy_gradient_final.py": WORK.encode()}
     assert graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"].source == begun
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_two_that_were_worked_at_beside_what_was_handed_out_are_nobodys_zero(tmp_path: Path, packed: bool) -> None:
+def test_two_works_beside_the_handout_are_nobodys_zero(tmp_path: Path, packed: bool) -> None:
     files = {f"{MODULE}.py": UNTOUCHED.encode(), "a.py": WORK.encode(), "b.py": b"def f(x):\n    return 0\n"}
-    one = graded(put(tmp_path, "folder", *HONEST, ("eve", {"w.zip": zipped(files)} if packed else files)))["eve"]
-    assert one.fault == f"eve{'/w.zip' if packed else ''} holds both a.py and b.py: keep the one that counts."
+    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", {"w.zip": zipped(files)} if packed else files)))["eve"]
+    assert eve.fault == f"eve{'/w.zip' if packed else ''} holds both a.py and b.py: keep the one that counts."
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_of_two_folders_the_one_that_was_worked_at_counts_and_one_of_two_that_are_the_same(
-    tmp_path: Path, packed: bool
-) -> None:
+def test_of_two_folders_the_one_with_work_counts(tmp_path: Path, packed: bool) -> None:
     handed = {f"handout/{MODULE}.py": UNTOUCHED.encode(), f"mine/{MODULE}.py": WORK.encode()}
     twice = {f"again/{MODULE}.py": WORK.encode(), f"mine/{MODULE}.py": WORK.encode()}
     for number, files in enumerate((handed, twice)):
         of_eve = {"w.zip": zipped(files)} if packed else files
-        one = graded(put(tmp_path / str(number), "folder", *HONEST, ("eve", of_eve)))["eve"]
-        assert (one.source, one.fault) == (WORK, "")
+        eve = graded(put(tmp_path / str(number), "folder", *HONEST, ("eve", of_eve)))["eve"]
+        assert (eve.source, eve.fault) == (WORK, "")
 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", [f"{MODULE}.py", "my answers.py", "my answers.ipynb"])
-def test_what_was_handed_out_below_is_nobodys_work_though_it_defines_the_same(
-    tmp_path: Path, packed: bool, name: str
-) -> None:
+def test_handout_below_is_nobodys_work(tmp_path: Path, packed: bool, name: str) -> None:
     """A handout has its cases with it, whose probes define some of what is graded."""
     text = UNTOUCHED if name == f"{MODULE}.py" else WORK
     files = {f"hw/{name}": content(name, text), "hw/fixtures/x/probes.py": b"def f(x):\n    return 0\n"}
     of_eve = {"w.zip": zipped(files)} if packed else files
-    one = graded(put(tmp_path, "folder", *HONEST, ("eve", of_eve)))["eve"]
-    assert one.fault == one.problem == ""
-    assert one.path.endswith(f"hw/{name}")
+    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", of_eve)))["eve"]
+    assert eve.fault == eve.problem == ""
+    assert eve.path.endswith(f"hw/{name}")
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_handout_without_the_work_is_no_work(tmp_path: Path, packed: bool) -> None:
+def test_handout_alone_is_no_work(tmp_path: Path, packed: bool) -> None:
     files = {f"hw/fixtures/{MODULE}/{name}.py": WORK.encode() for name in ("probes", "untouched")}
     found = []
     for number, handed in enumerate((files, {**files, f"hw/{MODULE}.txt": WORK.encode()})):
@@ -214,7 +201,7 @@ def test_a_handout_without_the_work_is_no_work(tmp_path: Path, packed: bool) -> 
     assert found[1].source == WORK
 
 
-def test_words_are_read_from_the_notebook_that_was_worked_at(tmp_path: Path) -> None:
+def test_words_are_read_from_the_notebook_with_work(tmp_path: Path) -> None:
     written = {"cell_type": "markdown", "id": "w", "metadata": {}, "source": "An answer."}
     work = json.loads(notebook(WORK))
     work["cells"].append(written)
@@ -224,10 +211,12 @@ def test_words_are_read_from_the_notebook_that_was_worked_at(tmp_path: Path) -> 
     assert [cell.source for cell in cells if cell.kind == "markdown"] == ["An answer."]
 
 
-def test_a_report_in_words_is_taken_for_no_module(tmp_path: Path) -> None:
+def test_report_in_words_is_no_module(tmp_path: Path) -> None:
     files = {"report.txt": b"I think that def is a keyword.\n", "data.json": b"{}"}
-    one = graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"]
-    assert one.problem == f"eve holds no {MODULE}.py or {MODULE}.ipynb: what was found is data.json, report.txt."
+    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"]
+    assert eve.problem == f"eve holds no {MODULE}.py or {MODULE}.ipynb: what was found is data.json, report.txt."
+    files = {"policy_gradient.txt": WORK.encode(), "sorting_task.py": GIVEN.encode()}
+    assert graded(put(tmp_path / "given", "folder", *HONEST, ("eve", files)))["eve"].source == WORK
     files = {"hw5.py": WORK.encode(), "old.txt": b"def f(x):\n    return 0\n"}
     assert graded(put(tmp_path / "two", "folder", *HONEST, ("eve", files)))["eve"].source == WORK
 
@@ -240,34 +229,19 @@ PACKED = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PACKED)
-def test_what_is_packed_otherwise_is_nobodys_zero_and_staff_are_told(tmp_path: Path, layout: str, name: str) -> None:
-    one = graded(put(tmp_path, layout, *HONEST, ("eve", {name: PACKED[name]})))["eve"]
-    assert one.problem == ""
-    assert "not unpacked here: unpack it by hand, and grade the folder." in one.fault
-    assert name in one.fault
+def test_other_archive_is_nobodys_zero(tmp_path: Path, layout: str, name: str) -> None:
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", {name: PACKED[name]})))["eve"]
+    assert eve.problem == ""
+    assert "not unpacked here: unpack it by hand, and grade the folder." in eve.fault
+    assert name in eve.fault
 
 
-def test_an_archive_in_a_zip_is_nobodys_zero_either(tmp_path: Path) -> None:
-    data = zipped({"hand in/work.7z": b"7z"})
-    one = graded(put(tmp_path, "folder", *HONEST, ("eve", {"work.zip": data})))["eve"]
-    assert one.fault == (
-        "eve/work.zip holds hand in/work.7z, which is not unpacked here: unpack it by hand, and grade the folder."
-    )
-
-
-def test_of_several_zips_the_one_that_holds_the_work_counts(tmp_path: Path) -> None:
+def test_of_several_zips_the_one_with_work_counts(tmp_path: Path) -> None:
     files = {"data.zip": zipped({"x.csv": b""}), "work.zip": content("work.zip")}
     assert graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"].source == WORK
     files["again.zip"] = content("work.zip")
-    one = graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"]
-    assert one.fault == "eve holds both again.zip and work.zip: keep the one that counts."
-
-
-def test_a_zip_with_a_renamed_notebook_in_it_is_read_too(tmp_path: Path) -> None:
-    inner = {"hand in/Copy of policy_gradient.ipynb": content("x.ipynb"), "hand in/sorting_task.py": GIVEN.encode()}
-    one = graded(put(tmp_path, "folder", *HONEST, ("eve", {"work.zip": zipped(inner)})))["eve"]
-    assert one.path.endswith("work.zip/hand in/Copy of policy_gradient.ipynb")
-    assert "def f(x):" in one.source
+    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"]
+    assert eve.fault == "eve holds both again.zip and work.zip: keep the one that counts."
 
 
 # Zips with names of other code pages
@@ -283,12 +257,12 @@ def test_a_zip_with_a_renamed_notebook_in_it_is_read_too(tmp_path: Path) -> None
         (b"plain.py", "plain.py"),
     ],
 )
-def test_a_name_without_a_flag_is_read_as_it_was_meant(raw: bytes, meant: str) -> None:
+def test_name_in_a_zip_without_flag_is_read_as_meant(raw: bytes, meant: str) -> None:
     member = zipfile.ZipInfo(raw.decode("cp437"))
     assert name_of(member) == meant
 
 
-def test_a_zip_of_windows_with_umlauts_is_graded_and_shown_as_it_was_meant(tmp_path: Path) -> None:
+def test_zip_of_windows_with_umlauts_is_graded(tmp_path: Path) -> None:
     placeholder = b"XXXXX/policy_gradient.py"
     raw = zipped({placeholder.decode(): WORK.encode()}).replace(
         placeholder, "Übung/policy_gradient.py".encode("cp1252")
@@ -369,18 +343,22 @@ for step in range(10**9):
 
 @pytest.mark.parametrize("script", [NBCONVERT, JUPYTEXT, COLAB], ids=["nbconvert", "jupytext", "colab"])
 @pytest.mark.parametrize("name", [f"{MODULE}.py", "policy_gradient (2).py", "notebook.py"])
-def test_a_notebook_saved_as_a_script_is_graded_for_its_definitions_alone(
-    tmp_path: Path, script: str, name: str
-) -> None:
-    one = graded(put(tmp_path, "folder", *HONEST, ("eve", {name: script.encode()})))["eve"]
-    assert one.problem == ""
+def test_notebook_saved_as_script_keeps_definitions_alone(tmp_path: Path, script: str, name: str) -> None:
+    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", {name: script.encode()})))["eve"]
+    assert eve.problem == ""
     scope: dict[str, object] = {}
-    exec(compile(one.source, "script", "exec"), scope)  # the tests' own code
+    exec(compile(eve.source, "script", "exec"), scope)  # the tests' own code
     assert scope["f"](2) == 2  # type: ignore[operator]
-    assert "score" not in one.source
+    assert "score" not in eve.source
 
 
-def test_a_module_with_cells_of_an_editor_stays_a_module(tmp_path: Path) -> None:
+def test_script_of_a_notebook_without_definitions_is_a_problem(tmp_path: Path) -> None:
+    script = NBCONVERT.replace(WORK, "")
+    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", {f"{MODULE}.py": script.encode()})))["eve"]
+    assert eve.problem == f"eve/{MODULE}.py defines no function to grade in its code cells."
+
+
+def test_module_with_cells_of_an_editor_stays_a_module(tmp_path: Path) -> None:
     text = f"# %%\nimport math\n\n# %%\n{WORK}"
     assert graded(put(tmp_path, "folder", *HONEST, ("eve", {f"{MODULE}.py": text.encode()})))["eve"].source == text
 
@@ -401,5 +379,5 @@ def test_a_module_with_cells_of_an_editor_stays_a_module(tmp_path: Path) -> None
         ("work.py", 0),
     ],
 )
-def test_names_are_alike_as_far_as_people_and_browsers_change_them(name: str, rank: int) -> None:
+def test_likeness_of_names(name: str, rank: int) -> None:
     assert likeness(name, MODULE) == rank

@@ -1,74 +1,359 @@
-"""Which definition of a graded function counts: cells are found by nbgrader's names, then by function."""
+"""Notebooks: what is kept of them, which definition counts, IPython's lines, and cells that cannot be read."""
 
 from __future__ import annotations
 
-import json
+import ast
+import sys
+import time
+import warnings
+from pathlib import Path
 
+import nbformat
 import pytest
+from hand_ins import HANDOUT, MODULE, PY, notebook, put, read_one
 
 from autograder.submissions.notebook import Text, notebook_text
+from autograder.submissions.submission import Submission
 
 STUB = "def f(x):\n    '''Return x.'''\n    raise NotImplementedError()"
 
 
-def cell(source: str, grade_id: str | None = None) -> dict[str, object]:
+def read_notebook(tmp_path: Path, *cells: object, untouched: str = "") -> Submission:
+    return read_one(put(tmp_path / "eve.ipynb", notebook(*cells)), untouched)
+
+
+def run(source: str) -> dict[str, object]:
+    """The names that a notebook's source defines; the tests' own code, so it may be run."""
+    scope: dict[str, object] = {}
+    exec(compile(source, "notebook", "exec", dont_inherit=True), scope)
+    return scope
+
+
+def functions_in(source: str) -> set[str]:
+    return {node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+
+
+# What is kept
+
+
+def test_definitions_are_kept_and_experiments_left_out(tmp_path: Path) -> None:
+    result = read_notebook(
+        tmp_path,
+        "import os\nimport torch\nfrom math import exp, log",
+        "EPS = 1e-5\nSCALE = 2 * EPS\nrun = print('trained')",
+        "def compute_loss(x):\n    return exp(x) + SCALE",
+        "torch.manual_seed(0)\nprint(compute_loss(1))\nrun\nos.remove('everything')\nassert False",
+        "if __name__ == '__main__':\n    raise SystemExit",
+    )
+    assert result.source == (
+        "# cell 1\n\n\nfrom math import exp, log\n\n"
+        "# cell 2\nEPS = 1e-5\nSCALE = 2 * EPS\n\n"
+        "# cell 3\ndef compute_loss(x):\n    return exp(x) + SCALE\n"
+    )
+    assert result.notes == ()
+
+
+def test_lines_keep_their_distance_from_the_heading_of_their_cell(tmp_path: Path) -> None:
+    cell = (
+        "print(1)\n\n# comment\nx = 0; print(2); y = (1,\n  2); z = 3\n"
+        "for i in y:\n    pass\ndef f():\n    return x, z\n"
+    )
+    result = read_notebook(tmp_path, "1", cell)
+    lines = result.source.split("\n")
+    heading = lines.index("# cell 2")
+    assert [lines[heading + at] for at in (4, 5, 8)] == ["x = 0", "z = 3", "def f():"]
+    assert result.place(heading + 1 + 8) == "Line 8 of cell 2 (text cells count)"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "a = 1\ndef f(x=a): return x",
+        "a = 1\n@(lambda g: g)\ndef f(): return a",
+        "a = 1\ndef f() -> 'a': return [a for _ in range(2)][0]",
+        "a: int = 0\na += 1\nf = lambda: a",
+        "def g(): return 1\nf = g",
+        "b = {}\nb['a'] = 1\ndef f(): return b['a']",
+        "class B: pass\nb = B()\nb.a = 1\ndef f(): return b.a",
+        "try:\n    import no_such_module as m\nexcept ImportError:\n    m = 1\ndef f(): return m",
+        "if True:\n    a = 1\nelse:\n    a = 2\ndef f(): return a",
+        "from contextlib import nullcontext\nwith nullcontext():\n    a = 1\ndef f(): return a",
+        "class A:\n    def get(self): return B().one\nclass B:\n    one = 1\ndef f(): return A().get()",
+        "def f():\n    global a\n    a = 1\n    return a",
+        "(a, b), *c = (1, 2), 3\ndef f(): return a",
+        "print('x'); a = 1; print('''y\n'''); f = lambda: a; print('z')",
+        "print(1); \\\n a = 1\ndef f(): return a",
+        "from math import *\ndef f(): return int(cos(0))",
+        "def f():\n    def inner(n): return 1 if n == 0 else inner(n - 1)\n    return inner(3)",
+        "from __future__ import annotations\ndef f(x: NoSuchName = 1): return x",
+        "async def g(): pass\ndef f(): return len([g])",
+        "all = {}\ndef add(g): all[1] = g; return g\n@add\ndef one(): return 1\ndef f(): return all[1]()",
+        "class A:\n    all = []\n    def __init_subclass__(cls): A.all.append(cls)\n"
+        "class B(A): pass\nclass C(B):\n    one = 1\ndef f(): return A.all[1].one",
+    ],
+)
+@pytest.mark.parametrize("graded", ["", "def f(): raise NotImplementedError"])
+def test_whatever_a_definition_needs_is_kept(tmp_path: Path, cell: str, graded: str) -> None:
+    for cells in ([cell], [cell] if "@" in cell else cell.split("\ndef f(")):
+        if len(cells) == 2:
+            cells[1] = f"def f({cells[1]}"
+        f = run(read_notebook(tmp_path, *cells, untouched=graded).source)["f"]
+        assert f() == 1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("cell", "gone"),
+    [
+        ("import torch\ntorch.flag = True\ntorch.manual_seed(0)\ndef compute_loss(x, d): return torch.ones(1)", "flag"),
+        (f"from {MODULE} import *\nfrom {MODULE} import compute_loss\ndef compute_deltas(r): return r", MODULE),
+        ("import seaborn\nh = train()\ndef plot(): h\ndef k(x): x\ndef compute_loss(x, d): return k(x)", "seaborn"),
+        ("class Timer(seaborn.Base): pass\n@seaborn.timed\ndef t(): pass\ndef compute_loss(x, d): pass", "seaborn"),
+    ],
+)
+def test_what_graded_functions_do_not_need_is_left_out(tmp_path: Path, cell: str, gone: str) -> None:
+    source = read_notebook(tmp_path, cell, untouched=HANDOUT).source
+    assert "def compute_" in source
+    assert gone not in source
+
+
+def test_future_annotations_move_to_the_top(tmp_path: Path) -> None:
+    cell = "from __future__ import annotations\ndef f(x: Y): return math.pi"
+    source = read_notebook(tmp_path, "import math", cell).source
+    assert source.startswith("from __future__ import annotations\n")
+    run(source)
+
+
+def test_loop_that_a_function_needs_is_noted(tmp_path: Path) -> None:
+    cell = "table = {}\nfor i in range(3):\n    table[i] = i\ndef f():\n    return table"
+    result = read_notebook(tmp_path, cell)
+    assert result.notes == ("cell 1: a loop that sets table was left out, since only definitions are graded",)
+
+
+def test_cells_are_counted_with_text_and_what_is_no_cell(tmp_path: Path) -> None:
+    good = {"cell_type": "code", "metadata": {}, "source": ["def f():\n", "    return 1"]}
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Title\n", "def f(:"]},
+        *(3, None, [], {"cell_type": []}, {**good, "source": {"a": 1}}, {**good, "source": [1, "x"]}),
+        good,
+        {"cell_type": "raw", "metadata": {}, "source": "def g(): pass"},
+    ]
+    result = read_notebook(tmp_path, *cells)
+    assert result.source == "# cell 8\ndef f():\n    return 1\n"
+
+
+def test_what_nbformat_writes_is_read_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = nbformat.v4.new_code_cell("def f():\n    return 1\n")
+    path = put(tmp_path / "eve.ipynb", nbformat.writes(nbformat.v4.new_notebook(cells=[cell])))
+    for package in ("nbformat", "IPython", "jupyter_core"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert "def f()" in read_one(path).source
+
+
+# Which definition counts
+
+
+def cell(source: str, grade_id: object = None) -> dict[str, object]:
     metadata = {} if grade_id is None else {"nbgrader": {"grade_id": grade_id, "solution": True}}
     return {"cell_type": "code", "execution_count": None, "outputs": [], "metadata": metadata, "source": source}
 
 
-def read(*cells: dict[str, object], graded: tuple[str, ...] = ("f",)) -> Text:
-    return notebook_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}), "m", graded)
+@pytest.mark.parametrize(
+    ("cells", "value", "note"),
+    [
+        (
+            [("def f(x): return 1", "f"), ("def f(x): return 2", None)],
+            1,
+            "cells 1 and 2 define f: that of cell 1 counts",
+        ),
+        ([(STUB, "f"), ("def f(x): return 2", None)], 2, ""),  # the answer cell was left alone
+        ([("def f(x): return 2", None), (STUB, "f")], 2, ""),
+        ([("def f(x): return 1", "f"), ("def f(x): return 2", "f")], 2, "that of cell 2 counts"),  # copied
+        ([("def f(x): return 1", None), ("def f(x): return 2", None)], 2, "that of cell 2 counts"),
+        *[([("def g(x): return 0", "f"), ("def f(x): return 1", name)], 1, "") for name in ("g", "", "no", "../../f")],
+        (
+            [("def f(x): return 1", None), ("first = f", None), ("def f(x): return first(x) + 1", "f")],
+            2,
+            "cell 3 counts",
+        ),
+        (
+            [("def h(): return 1", None), ("def h(): return 2", None), ("def f(x): return h()", "f")],
+            2,
+            "cells 1 and 2 define h: the last one counts",
+        ),
+        *[([("def f(x): return 1", strange)], 1, "") for strange in (["f"], {}, 3)],
+    ],
+)
+def test_definition_that_counts(cells: list[tuple[str, object]], value: int, note: str) -> None:
+    text = read_cells(*(cell(*each) for each in cells))
+    assert run(text.source)["f"](1) == value  # type: ignore[operator]
+    assert len(text.notes) == bool(note)
+    assert note in "".join(text.notes)
 
 
-def value(text: Text) -> object:
-    names: dict[str, object] = {}
-    exec(text.source, names)
-    return names["f"](1)  # type: ignore[operator]
+def read_cells(*cells: dict[str, object]) -> Text:
+    return notebook_text(notebook(*cells), "m", ("f",))
 
 
-def test_the_answer_cell_counts_before_an_experiment_below_it() -> None:
-    text = read(cell("def f(x): return 'answer'", "f"), cell("def f(x): return 'experiment'"))
-    assert value(text) == "answer"
-    assert text.notes == ("cells 1 and 2 define f: that of cell 1 counts",)
-
-
-def test_an_answer_in_a_cell_of_ones_own_counts_where_the_answer_cell_was_left_alone() -> None:
-    for cells in ([cell(STUB, "f"), cell("def f(x): return 2")], [cell("def f(x): return 2"), cell(STUB, "f")]):
-        text = read(*cells)
-        assert value(text) == 2
-        assert text.notes == ()
-
-
-def test_of_a_cell_copied_with_its_name_the_last_counts() -> None:
-    assert value(read(cell("def f(x): return 1", "f"), cell("def f(x): return 2", "f"))) == 2
-
-
-def test_without_names_the_last_counts() -> None:
-    assert value(read(cell("def f(x): return 1"), cell("def f(x): return 2"))) == 2
-
-
-@pytest.mark.parametrize("name", ["g", "", "no such cell", "../../f"])
-def test_a_cell_under_another_cells_name_is_found_by_its_function(name: str) -> None:
-    text = read(cell("def g(x): return 0", "f"), cell("def f(x): return 1", name), graded=("f", "g"))
-    assert value(text) == 1
-
-
-def test_an_answer_that_builds_on_an_earlier_one_still_finds_it() -> None:
-    text = read(cell("def f(x): return 1"), cell("first = f"), cell("def f(x): return first(x) + 1", "f"))
-    assert value(text) == 2
-
-
-def test_helpers_defined_twice_are_noted_and_the_last_counts() -> None:
-    text = read(cell("def h(): return 1"), cell("def h(): return 2"), cell("def f(x): return h()", "f"))
-    assert value(text) == 2
-    assert text.notes == ("cells 1 and 2 define h: the last one counts",)
-
-
-@pytest.mark.parametrize("metadata", [None, [], {"nbgrader": 3}, {"nbgrader": {"grade_id": ["f"]}}, {"nbgrader": None}])
-def test_metadata_of_any_shape_costs_nothing(metadata: object) -> None:
-    assert value(read({**cell("def f(x): return 1"), "metadata": metadata})) == 1
-
-
-def test_what_only_raises_for_want_of_an_answer_is_still_read_where_there_is_nothing_else() -> None:
+def test_stub_is_read_where_there_is_nothing_else() -> None:
     with pytest.raises(NotImplementedError):
-        value(read(cell(STUB, "f")))
+        run(read_cells(cell(STUB, "f")).source)["f"](1)  # type: ignore[operator]
+    for metadata in (None, [], {"nbgrader": 3}, {"nbgrader": None}):
+        assert read_cells({**cell(STUB), "metadata": metadata}).source
+
+
+# IPython
+
+
+IPYTHON_LINES = (
+    "%matplotlib inline", "%time f()", "!pip install it's", "!ls (", "?f", "f?", "f.__doc__??", "files = !ls",
+    "x = %time f()", "a, b = !ls", "  ", "pip install torch", "!echo '''", '%run x.py """', "!echo :) [", "%env A={",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", IPYTHON_LINES)
+def test_ipython_lines_are_blanked_and_lines_keep_their_numbers(tmp_path: Path, line: str) -> None:
+    result = read_notebook(tmp_path, f"{line}\ndef f():\n    return 1\n{line}\ny = 2\ndef g():\n    return y")
+    assert result.notes == ()
+    assert result.source.split("\n")[1:4] == ["", "def f():", "    return 1"]
+    assert run(result.source)["g"]() == 2  # type: ignore[operator]
+
+
+def test_percent_signs_in_strings_and_brackets_are_left_alone(tmp_path: Path) -> None:
+    cell = (
+        "%load_ext x\n"
+        'def f(a, b):\n    """\n%not magic\n!nor this\nor this?\n    """\n'
+        "    c = (a\n% b)\n    d = a \\\n% b\n    e = '''\n%x ' \"\n'''\n    return [c,\nd % 7, e]\n"
+        "!ls \\\n  -l \\\n  -a\nZ = 3\nif Z:\n    !echo no\n    W = Z\ntry:\n    !pip install x\nfinally:\n    pass\n"
+        "def g():\n    return W"
+    )
+    result = read_notebook(tmp_path, cell)
+    assert result.notes == ()
+    scope = run(result.source)
+    assert scope["f"](17, 10) == [7, 0, "\n%x ' \"\n"]  # type: ignore[operator]
+    assert scope["g"]() == 3  # type: ignore[operator]
+    assert "%not magic\n!nor this\nor this?" in result.source
+
+
+@pytest.mark.parametrize(
+    "magic",
+    [
+        "%%time", "%%timeit -n 1", "%%capture out", f"%%writefile {PY}", f"%%writefile -a {PY}",
+        f"%%file  '/content/hw 5/{PY}' ", f'%%writefile "hw\\{PY}"',
+    ],
+)  # fmt: skip
+def test_timed_cell_and_the_modules_own_are_read(tmp_path: Path, magic: str) -> None:
+    result = read_notebook(tmp_path, f"\n{magic}\ndef f():\n    return 1")
+    assert result.notes == ()
+    assert result.source == "# cell 1\n\n\ndef f():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    "magic", ["%%bash", "%%writefile config.py", "%%writefile", "%%", "%%html", f"%%writefile a{' ' * 120_000}b"]
+)
+def test_cell_of_another_language_is_left_out(tmp_path: Path, magic: str) -> None:
+    start = time.process_time()
+    result = read_notebook(tmp_path, f"{magic}\ndef f():\n    return 1", "def g():\n    return 1")
+    assert result.notes == (f"cell 1 was left out: it is a {magic.split(' ')[0]} cell, not Python",)
+    assert functions_in(result.source) == {"g"}
+    assert result.unread_cells == ()
+    assert time.process_time() - start < 3
+
+
+def test_indented_cell_is_read_as_jupyter_reads_it(tmp_path: Path) -> None:
+    assert functions_in(read_notebook(tmp_path, "    def f():\n        return 1\n    x = 2").source) == {"f"}
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("cell", "line", "note"),
+    [
+        ("x = 1\n\ndef h(:\n    pass", 3, "it has a syntax error on its line 3"),
+        ("%matplotlib inline\n\nx = $", 3, "it has a syntax error on its line 3"),
+        ("return 1", 1, "it has a syntax error on its line 1"),
+        ("def f(a, a): pass", 1, "it has a syntax error on its line 1"),
+        ("<<<<<<< HEAD\nx = 1\n=======", 1, "it has a syntax error on its line 1"),
+        ("x = " + "(" * 9_000, 1, "it has a syntax error on its line 1"),
+        ("x = 1\0", 0, "it holds a null byte"),
+        ("x = '\ud800'", 0, "Python cannot parse it"),
+        ("x = " + "-" * 9_000 + "1", 0, "Python cannot parse it"),
+    ],
+)
+def test_cell_that_cannot_be_read_costs_no_other(tmp_path: Path, cell: str, line: int, note: str) -> None:
+    result = read_notebook(tmp_path, "def f(): return 1", cell, "def g(): return 2")
+    assert result.notes == (f"cell 2 was left out: {note}",)
+    assert functions_in(result.source) == {"f", "g"}
+    [unread] = result.unread_cells
+    assert (unread.number, unread.line, unread.code, unread.note) == (2, line, cell, result.notes[0])
+    assert result.unread == {name: unread.note for name in ("h", "f") if f"def {name}(" in cell}
+
+
+def test_warning_about_a_students_string_is_not_the_graders(tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = read_notebook(tmp_path, "def f(x):\n    return x is '\\d'")
+    assert "def f(x)" in result.source
+    assert caught == []
+
+
+def test_notebook_without_functions_is_a_problem_that_keeps_its_notes(tmp_path: Path) -> None:
+    result = read_notebook(tmp_path, "x = 1", "def compute_loss(:", untouched=HANDOUT)
+    reason = "cell 2 was left out: it has a syntax error on its line 1"
+    assert result.problem == f"eve.ipynb defines no function to grade in cells that can be read: {reason}."
+    assert result.notes == (reason,)
+    assert [cell.number for cell in result.unread_cells] == [2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(): pass", "is not a notebook: its JSON is broken at line 1."),
+        ("", "is not a notebook: its JSON is broken at line 1."),
+        ("1" * 5_000, "is not a notebook: its JSON is broken."),
+        ('"' + '\\"' * 1_100_000, "is not a notebook"),
+        *[(text, "is not a notebook: it has no list of cells.") for text in (
+            "[]", "{}", "null", '{"cells": 3, "worksheets": "x"}', '{"worksheets": [{"cells": []}]}',
+        )],
+        ('{"cells": [3, null, {"cell_type": "code"}, {"source": 5}]}', "defines no function to grade"),
+        ('{"cells": [\n<<<<<<< HEAD\n=======\n>>>>>>> theirs\n]}', "holds a merge conflict at line 2"),
+        ("[" * 100_000, "is not a notebook: its JSON is nested too deeply."),
+        ('{"cells":' * 100_000, "is not a notebook: its JSON is nested too deeply."),
+        (notebook("def f(): pass") + "\0", "is not a text file: it holds a null byte"),
+        (notebook(*["x = 1"] * 5_001), "is too large: more than 5000 cells and 128 KiB of code"),
+        (notebook("x = 1\n" * 50_000), "is too large"),
+        (" " * (64 * 2**20 + 1), "is larger than 64 MiB."),
+    ],
+)  # fmt: skip
+def test_what_is_not_a_notebook_is_a_problem(tmp_path: Path, text: str, message: str) -> None:
+    start = time.process_time()
+    assert f"eve.ipynb {message}" in read_one(put(tmp_path / "eve.ipynb", text)).problem
+    assert time.process_time() - start < 3
+
+
+def test_outputs_metadata_and_kernels_are_never_looked_at(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stream = {"output_type": "stream", "name": "stdout"}
+    printed = [{**stream, "text": "100 / 100\x1b[2J"}, {**stream, "text": "0.123, [1, 2] " * 3_500_000}]
+    answer = {
+        "cell_type": "code",
+        "id": "same",
+        "metadata": {"nbgrader": {"points": 100}},
+        "outputs": [*printed, 3, {"output_type": 1}],
+        "source": "def f():\n    return 1",
+    }
+    kernel = {"kernelspec": {"name": "evil", "argv": ["rm", "-rf", "/"]}, "language_info": {"name": "bash"}}
+    path = put(tmp_path / "eve.ipynb", notebook(answer, {**answer, "outputs": []}, metadata=kernel, extra=[1]))
+    assert path.stat().st_size > 45_000_000
+    start = time.process_time()
+    assert "return 1" in read_one(path).source
+    assert time.process_time() - start < 3
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_hundred_broken_cells_make_twenty_notes(tmp_path: Path) -> None:
+    notes = read_notebook(tmp_path, "def f(): pass", *["x ="] * 100).notes
+    assert len(notes) == 21
+    assert notes[-1] == "80 more notes are left out here"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import os
 import re
@@ -11,11 +10,11 @@ import resource
 import signal
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hand_ins import IPYNB, MODULE, PY, notebook, zipped
 from places import KIT
 
 from autograder.grading.assignments import find_assignments
@@ -23,8 +22,6 @@ from autograder.submissions import reading
 from autograder.submissions.finding import find
 from autograder.submissions.submission import MIB, Candidate, Submission
 
-MODULE = "policy_gradient"
-PY, IPYNB = f"{MODULE}.py", f"{MODULE}.ipynb"
 HANDOUT = "def f(x, a=1):\n    raise NotImplementedError()\n"
 WORK = "def f(x, a=2):\n    return x\n"
 
@@ -51,18 +48,6 @@ def read(folder: Path, files: Mapping[str, str | bytes]) -> Submission:
     return reading.read_limited(Candidate("eve", folder, "eve"), MODULE, HANDOUT)
 
 
-def notebook(code: str) -> str:
-    return json.dumps({"cells": [{"cell_type": "code", "source": code, "metadata": {}, "outputs": []}]})
-
-
-def zipped(members: Mapping[str, str | bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
-
-
 def test_submissions_are_read_as_without_limits() -> None:
     for assignment in find_assignments(KIT):
         untouched = assignment.untouched_source()
@@ -78,9 +63,9 @@ def test_every_field_of_a_submission_comes_back(tmp_path: Path) -> None:
     whole["cells"] += [{"cell_type": "code", "source": "x = '\ud800'"}, {"cell_type": "code", "source": "def g(:"}]
     candidate = Candidate("eve\ud800", tmp_path / "w.ipynb", "w.ipynb", notes=("late",))
     (tmp_path / "w.ipynb").write_text(json.dumps(whole))
-    found = reading.read_limited(candidate, MODULE, HANDOUT)
-    assert found == reading.read(candidate, MODULE, HANDOUT)
-    assert all(getattr(found, field.name) for field in dataclasses.fields(found) if field.name in (
+    result = reading.read_limited(candidate, MODULE, HANDOUT)
+    assert result == reading.read(candidate, MODULE, HANDOUT)
+    assert all(getattr(result, field.name) for field in dataclasses.fields(result) if field.name in (
         "student", "source", "notes", "cells", "unread", "unread_cells", "functions",
     ))  # fmt: skip
 
@@ -118,24 +103,24 @@ ATTACKS: Mapping[str, tuple[Callable[[], Mapping[str, str | bytes]], str]] = {
 
 @pytest.mark.parametrize("name", ATTACKS)
 @pytest.mark.usefixtures("within_a_second")
-def test_what_exceeds_the_limits_is_the_students_problem(tmp_path: Path, name: str) -> None:
+def test_exceeding_the_limits_is_the_students_problem(tmp_path: Path, name: str) -> None:
     make, says = ATTACKS[name]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = read(tmp_path / "eve", make())
-    assert re.search(says, found.problem)
-    assert (found.source, found.fault) == ("", "")
+    result = read(tmp_path / "eve", make())
+    assert re.search(says, result.problem)
+    assert (result.source, result.fault) == ("", "")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 700_000  # what it took to make the attack
     assert read(tmp_path / "ada", {PY: WORK}).source == WORK
 
 
-def test_more_memory_than_allowed_is_the_students_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_memory_is_the_students_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MEMORY", 100 * MIB)
-    found = read(tmp_path, {IPYNB: json.dumps({"cells": [], "x": ["x"] * 8_000_000})})
-    assert found.problem.startswith("eve takes more than 100 MiB of memory to read: hand in policy_gradient.py")
+    result = read(tmp_path, {IPYNB: json.dumps({"cells": [], "x": ["x"] * 8_000_000})})
+    assert result.problem.startswith("eve takes more than 100 MiB of memory to read: hand in policy_gradient.py")
 
 
 @pytest.mark.long
-def test_a_notebook_of_sixty_megabytes_of_outputs_is_read(tmp_path: Path) -> None:
+def test_sixty_megabytes_of_outputs_are_read(tmp_path: Path) -> None:
     whole = json.loads(notebook(WORK))
     lines = [f"epoch {number} loss 0.{number:06}\n" for number in range(10**6)]
     images = [{"output_type": "display_data", "data": {"image/png": "A" * 10**6}}] * 25
@@ -147,8 +132,8 @@ def test_a_notebook_of_sixty_megabytes_of_outputs_is_read(tmp_path: Path) -> Non
 
 def test_no_process_to_read_in_is_nobodys_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
-    found = read(tmp_path, {PY: WORK})
-    assert (found.problem, found.fault) == (
+    result = read(tmp_path, {PY: WORK})
+    assert (result.problem, result.fault) == (
         "",
         "eve could not be read (No such file or directory): see to it and grade it again.",
     )
@@ -161,26 +146,26 @@ import resource
 from pathlib import Path
 from autograder.submissions import reading
 resource.setrlimit(resource.RLIMIT_AS, (reading.MEMORY // 2, reading.MEMORY // 2))
-found = reading.read_limited(reading.Candidate("eve", Path({str(tmp_path)!r}), "eve"), {MODULE!r})
-print([found.problem, found.fault])
+result = reading.read_limited(reading.Candidate("eve", Path({str(tmp_path)!r}), "eve"), {MODULE!r})
+print([result.problem, result.fault])
 """
     done = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("['', 'eve could not be read (less than 1024 MiB of memory are allowed here)")
 
 
-def test_a_reader_that_somebody_ends_is_nobodys_zero(tmp_path: Path) -> None:
+def test_killed_reader_is_nobodys_zero(tmp_path: Path) -> None:
     assert read(tmp_path, {PY: WORK}).source == WORK
     [reader] = reading.idle
     os.kill(reader.pid, signal.SIGKILL)
-    found = read(tmp_path, {})
-    assert (found.problem, found.fault) == (
+    result = read(tmp_path, {})
+    assert (result.problem, result.fault) == (
         "",
         "eve could not be read (the reader ended with SIGKILL): see to it and grade it again.",
     )
     assert read(tmp_path, {}).source == WORK
 
 
-def test_a_reader_ends_with_whoever_asked_it(tmp_path: Path) -> None:
+def test_reader_ends_with_its_parent(tmp_path: Path) -> None:
     (tmp_path / PY).write_text(WORK)
     asking = f"""
 from pathlib import Path

@@ -1,0 +1,210 @@
+"""Finding: who handed in what, from the names in a folder alone."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hand_ins import ANSWER, IPYNB, MODULE, PY, notebook, put, read_one, zipped
+
+from autograder.submissions.finding import find
+from autograder.submissions.reading import read
+from autograder.submissions.submission import Candidate
+from autograder.vocabulary.errors import UsageError
+
+
+def test_folder_may_mix_folders_zips_and_files(tmp_path: Path) -> None:
+    put(tmp_path / "zoe" / PY)
+    put(tmp_path / "ada.py")
+    put(tmp_path / "eve.ipynb", notebook(ANSWER))
+    put(tmp_path / "bob.zip", zipped({PY: ANSWER}))
+    for stray in ("README.txt", "roster.csv", ".DS_Store", ".hidden.py", "__pycache__/a.py", "__MACOSX/b.py"):
+        put(tmp_path / stray)
+    put(tmp_path / ".ipynb_checkpoints" / "c.ipynb")
+    candidates = find([tmp_path], MODULE)
+    assert [(each.student, each.shown) for each in candidates] == [
+        ("ada", "ada.py"),
+        ("bob", "bob.zip"),
+        ("eve", "eve.ipynb"),
+        ("zoe", "zoe"),
+    ]
+    assert [read(each, MODULE).path for each in candidates] == ["ada.py", f"bob.zip/{PY}", "eve.ipynb", f"zoe/{PY}"]
+    assert find([tmp_path, tmp_path, tmp_path / "zoe"], MODULE) == candidates
+
+
+def test_folder_with_the_module_is_one_students(tmp_path: Path) -> None:
+    put(tmp_path / "ada" / PY)
+    put(tmp_path / "ada" / "sorting_task.py", "x = 1\n")
+    assert find([tmp_path / "ada"], MODULE) == [Candidate("ada", tmp_path / "ada", "ada")]
+
+
+def test_student_is_named_for_stem_or_nearest_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path / "ada.py")
+    put(tmp_path / "eve" / MODULE / PY)
+    put(tmp_path / "bob" / f"{MODULE}.zip", zipped({PY: ANSWER}))
+    candidates = find([tmp_path / "ada.py", tmp_path / "eve" / MODULE / PY, tmp_path / "bob"], MODULE)
+    assert [(each.student, each.shown) for each in candidates] == [
+        ("ada", "ada.py"),
+        ("bob", f"bob/{MODULE}.zip"),
+        ("eve", f"eve/{MODULE}/{PY}"),
+    ]
+    for path in (tmp_path / "eve", tmp_path / "eve" / MODULE):
+        assert [each.student for each in find([path], MODULE)] == ["eve"]
+        assert read_one(path).path == f"eve/{MODULE}/{PY}"
+    monkeypatch.chdir(tmp_path / "eve" / MODULE)
+    assert find([Path()], MODULE)[0].student == find([Path(PY)], MODULE)[0].student == "eve"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path / "nowhere", "There is no file or folder"),
+        (lambda path: put(path / "x.py") / "below", "There is no file or folder"),
+        (lambda path: path, "is empty"),
+        (lambda path: put(path / "only" / "roster.csv").parent, "holds no submission"),
+        (lambda path: put(path / "roster.csv"), "cannot be graded: give a folder"),
+        (lambda path: Path(f"{path}/a\0b"), "cannot be opened"),
+        (lambda path: path / ("x" * 300), "cannot be opened"),
+    ],
+)
+def test_path_that_cannot_be_graded_gets_one_sentence(
+    tmp_path: Path, make: Callable[[Path], Path], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        find([make(tmp_path)], MODULE)
+    assert str(caught.value).count("\n") == 0
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    "files", [(f"ada/{PY}", "ada.zip"), ("Jose\u0301.py", "Jos\u00e9.zip"), (f"monday/ada/{PY}", f"friday/ada/{PY}")]
+)
+def test_student_who_handed_in_twice_is_named_with_both_paths(tmp_path: Path, files: tuple[str, str]) -> None:
+    for name in files:
+        put(tmp_path / name)
+    folders = [tmp_path / name for name in ("monday", "friday")] if "/ada/" in files[1] else [tmp_path]
+    with pytest.raises(UsageError, match="handed in twice") as caught:
+        find(folders, MODULE)
+    assert all(str(tmp_path / name).removesuffix(f"/{PY}") in str(caught.value) for name in files)
+
+
+def test_names_in_any_script_are_kept(tmp_path: Path) -> None:
+    names = ["Åsa Öberg", "Анна", "王小明", "फ़ातिमा"]
+    for name in names:
+        put(tmp_path / name / PY)
+    candidates = find([tmp_path], MODULE)
+    assert [each.student for each in candidates] == sorted(names)
+    assert all(read(each, MODULE).source == ANSWER for each in candidates)
+
+
+def test_name_that_is_not_text_becomes_escapes(tmp_path: Path) -> None:
+    try:
+        put(Path(os.fsdecode(os.fsencode(tmp_path) + b"/ad\xffa/")) / PY)
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    result = read_one(tmp_path)
+    assert (result.student, result.path, result.source) == ("ad\\xffa", f"ad\\xffa/{PY}", ANSWER)
+
+
+def test_no_name_breaks_a_line_or_moves_a_cursor(tmp_path: Path) -> None:
+    for name in ("a\nb", "\x1b[31mred", "\u202egnp.exe", "$(touch x); rm -rf *", "=1+1", "x" * 255):
+        (tmp_path / name).mkdir()
+    candidates = find([tmp_path], MODULE)
+    assert len(candidates) == 6
+    for candidate in candidates:
+        result = read(candidate, MODULE)
+        assert result.problem.isprintable()
+        assert result.path.isprintable()
+        assert not result.fault
+
+
+def test_ten_thousand_entries_are_found_and_none_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path / "ada" / PY)
+    put(tmp_path / "bob.zip", b"PK")
+    start = time.process_time()
+    for number in range(10_000):
+        (tmp_path / f"s{number}").mkdir()
+    making = time.process_time() - start
+    monkeypatch.setattr(os, "open", lambda *_: pytest.fail("a file was opened"))
+    assert len(find([tmp_path], MODULE)) == 10_002
+    assert time.process_time() - start < 20 * making
+
+
+# What may not be looked at
+
+
+@pytest.mark.parametrize("name", ["ada", "ada.py", "ada.zip", f"ada/{PY}", f"ada/{MODULE}"])
+def test_link_in_a_class_is_not_followed(tmp_path: Path, name: str) -> None:
+    put(tmp_path / "secret" / PY, "SECRET = 1\n")
+    (tmp_path / "class" / name).parent.mkdir(parents=True)
+    (tmp_path / "class" / name).symlink_to(tmp_path / "secret" / (PY if "." in name else ""))
+    result = read_one(tmp_path / "class")
+    assert result.student == "ada"
+    assert result.problem.endswith(f"{name} is a symbolic link; hand in the file itself.")
+
+
+def test_path_given_may_be_a_link(tmp_path: Path) -> None:
+    put(tmp_path / "real" / PY)
+    (tmp_path / "ada").symlink_to(tmp_path / "real")
+    (tmp_path / "eve.py").symlink_to(tmp_path / "real" / PY)
+    for name, shown in (("ada", f"ada/{PY}"), ("eve.py", "eve.py")):
+        result = read_one(tmp_path / name)
+        assert (result.student, result.path, result.source) == (name[:3], shown, ANSWER)
+
+
+def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
+    (tmp_path / "ada").mkdir()
+    os.mkfifo(tmp_path / "ada" / PY)
+    os.mkfifo(tmp_path / "eve.zip")
+    (tmp_path / "zoe" / PY).mkdir(parents=True)
+    (tmp_path / "ben").mkdir()
+    (tmp_path / "ben" / PY).symlink_to(tmp_path / "ben" / PY)
+    problems = [read(candidate, MODULE).problem for candidate in find([tmp_path], MODULE)]  # a pipe would be awaited
+    regular, link = (f"is {what}; hand in the file itself." for what in ("not a regular file", "a symbolic link"))
+    assert problems == [
+        f"ada/{PY} {regular}", f"ben/{PY} {link}", f"eve.zip {regular}", f"zoe/{PY} {regular}",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "I/O error")])
+def test_what_the_grader_cannot_read_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    def fail(*_: object) -> int:
+        raise error
+
+    put(tmp_path / "ada" / PY)
+    monkeypatch.setattr(os, "open", fail)
+    result = read_one(tmp_path)
+    assert result.fault == f"ada could not be read ({error.strerror}): see to it and grade it again."
+    if isinstance(error, PermissionError):
+        monkeypatch.setattr(os, "scandir", fail)
+        with pytest.raises(UsageError, match="may not be read by this user: change its permissions"):
+            find([tmp_path], MODULE)
+
+
+def test_submission_that_vanishes_is_a_fault(tmp_path: Path) -> None:
+    put(tmp_path / "ada.py")
+    [candidate] = find([tmp_path], MODULE)
+    candidate.path.unlink()
+    assert "No such file" in read(candidate, MODULE).fault
+
+
+def test_nothing_of_a_submission_is_run_or_written(tmp_path: Path) -> None:
+    code = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef f(x=open({str(tmp_path / 'ran')!r}, 'w')): return x\n"
+    put(tmp_path / "class" / "ada.py", code)
+    put(tmp_path / "class" / "eve.ipynb", notebook(code))
+    put(tmp_path / "class" / "bob.zip", zipped({f"work/{PY}": code, "../escaped": "x", "work/other": "y"}))
+    for candidate in find([tmp_path / "class"], MODULE):
+        assert read(candidate, MODULE, "def f(x): raise NotImplementedError\n").source
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["ada.py", "bob.zip", "class", "eve.ipynb"]
+
+
+def test_empty_folder_is_still_a_candidate(tmp_path: Path) -> None:
+    (tmp_path / "ada").mkdir()
+    result = read_one(tmp_path)
+    assert result.student == "ada"
+    assert result.problem == f"ada holds no {PY} or {IPYNB}: what was found is nothing."
