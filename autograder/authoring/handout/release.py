@@ -1,7 +1,7 @@
 """Solution → handout: stubs, given files, public cases and the checker, as a folder and a zip. Nothing for staff eyes.
 
 What a student receives is put together from a list, never by leaving things out of a copy; then it is searched for the
-solution's lines and for hidden cases, and refused if one is found.
+solution's lines and for hidden cases, and refused if one is found. Read `handout_files` first.
 """
 
 from __future__ import annotations
@@ -13,17 +13,25 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.fixtures.stored_set import Variants
-from autograder.authoring.handout.notebook import BEGIN, END, Notebook, read_extras, released, source_notebook, to_bytes
+from autograder.authoring.handout.notebook import (
+    BEGIN,
+    END,
+    EXTRAS,
+    Notebook,
+    read_extras,
+    released,
+    source_notebook,
+    to_bytes,
+)
 from autograder.authoring.marks import without_marks
 from autograder.checking.handout import with_records, write_handout
-from autograder.grading.cases import Case
 from autograder.grading.counterexamples.rows import FILE as ROWS
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.items import PACKAGES, UNTOUCHED, Assignment
@@ -32,53 +40,26 @@ from autograder.vocabulary.files import ENGINE, file_stem, write_atomically
 from autograder.vocabulary.text import number
 
 DISTRIBUTION = "policy-gradient-autograder"
+OPTIONAL = ("experiments.py",)
+STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
 STUDENT_REQUIREMENTS = (
     "torch", "einops", "numpy", "matplotlib", "safetensors", "tqdm", "pytest", "pytest-timeout",
 )  # fmt: skip
-
-ENGINES = {"numpy"}  # of what an assignment may do without, what the engine cannot
-
+ENGINE_NEEDS = {"numpy"}  # of what an assignment may do without, what the engine cannot
 # What a student may have instead of the exact version that grading uses; each end is tried with every handout.
 RANGES = {"torch": "torch>=2.6"}
 RANGE_NOTE = "# Grading uses {}. With another version, an item that a seed decides may differ here and not there.\n"
-
-
-def student_requirements(packages: Iterable[str] = PACKAGES) -> str:
-    """What a student's machine needs for an assignment in these packages.
-
-    Of torch whatever installs there, with a word on what grading uses.
-    """
-    exact = requirements(needed_with(packages)).splitlines(keepends=True)
-    found = [RANGES.get(_name_of(line), line.rstrip("\n")) + "\n" for line in exact]
-    pinned = [line.rstrip("\n") for line in exact if _name_of(line) in RANGES]
-    return (RANGE_NOTE.format(", ".join(pinned)) if pinned else "") + "".join(found)
-
-
-def needed_with(packages: Iterable[str]) -> tuple[str, ...]:
-    """What checking and grading need for an assignment in these packages: the engine's own are always among them."""
-    left_out = {*PACKAGES} - {*packages} - ENGINES
-    return tuple(name for name in STUDENT_REQUIREMENTS if name not in left_out)
-
-
-def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
-    """The packages of these names, with the versions that the installed kit asks for."""
-    wanted = (entry.partition(";")[0].strip() for entry in installed_requirements())
-    by_name = {_name_of(entry): entry for entry in wanted}
-    return "".join(f"{by_name[name]}\n" for name in names)
-
-
-def _name_of(entry: str) -> str:
-    return re.split(r"[^A-Za-z0-9._-]", entry, maxsplit=1)[0]
-
-
-def installed_requirements() -> list[str]:
-    """The requirements of the installed kit, extras included: `torch==2.13.0`, `pytest>=9.0; extra == "test"`."""
-    try:
-        return importlib.metadata.requires(DISTRIBUTION) or []
-    except importlib.metadata.PackageNotFoundError:
-        raise ReleaseError("The kit is not installed here: python -m pip install -e . in its folder.") from None
-
-
+GIT_ATTRIBUTES = ".gitattributes"
+ATTRIBUTES = """\
+# Text with the line ends that it was made with, on every system; pictures and tensors byte for byte.
+* text=auto eol=lf
+*.safetensors binary
+*.png binary
+*.zip binary
+"""
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
+LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
+NOT_INDEPENDENT = "NOT_INDEPENDENT"  # of oracle.py: the functions whose expected values are the solution's own
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 HIDDEN = re.compile(r"^[ \t]*hidden[ \t]*=[ \t]*\[[^\]]*\][^\n]*\n?", re.MULTILINE)  # no case's name holds a bracket
 INSTALL_TORCH = """\
@@ -144,207 +125,6 @@ def test_item(checker: Checker, item: str) -> None:
         pytest.fail("\\n".join(item_lines(result)), pytrace=False)
 '''
 
-
-def with_points(text: str, assignment: Assignment) -> str:
-    """The assignment text with the table of items between its two comments."""
-    before, begin, rest = text.partition(POINTS_BEGIN)
-    _, end, after = rest.partition(POINTS_END)
-    if not begin or not end:
-        raise ReleaseError(f"The solution's README.md lacks {POINTS_BEGIN} and {POINTS_END} for its table of points.")
-    return f"{before}{begin}\n{points_table(assignment)}{end}{after}"
-
-
-def points_table(assignment: Assignment) -> str:
-    """The items as a Markdown table, by function, with sums."""
-    lines = ["| item | what is checked | points |", "|---|---|---:|"]
-    for function in assignment.functions:
-        items = [item for item in assignment.items if item.function == function]
-        lines.append(f"| **`{function}`** | | **{number(sum(item.points for item in items))}** |")
-        lines += [f"| `{item.id}` | {item.title} | {number(item.points)} |" for item in items]
-    lines.append(f"| **all** | | **{number(assignment.max_points)}** |")
-    return "\n".join(lines) + "\n"
-
-
-def with_installation(readme: str, assignment: Assignment) -> str:
-    """The assignment's text with this before its first section."""
-    title, heading, rest = readme.partition("## ")
-    return (
-        title
-        + INSTALLATION.format(name=assignment.name, torch=INSTALL_TORCH if assignment.needs_torch else "")
-        + heading
-        + rest
-    )
-
-
-def without_hidden(items: str) -> str:
-    """`items.toml` as students get it: without its entries `hidden = […]`, on one line or several.
-
-    Another layout, which this cannot mask, is a fault that authors are told of.
-    """
-    return HIDDEN.sub("", items)
-
-
-def stub(source: str, assignment: Assignment) -> str:
-    """The module with each answer replaced by `raise NotImplementedError("<function>")`.
-
-    Raises ReleaseError where markers are not in pairs, stand outside a function, or leave a graded function whole.
-    """
-    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
-    kept: list[str] = []
-    replaced: set[str] = set()
-    inside = False
-    for position, line in enumerate(source.splitlines(keepends=True), start=1):
-        marker = line.strip()
-        if marker in (BEGIN, END) and inside == (marker == BEGIN):
-            raise ReleaseError(f"Line {position} of {assignment.module}.py: {marker!r} has no partner.")
-        if marker == BEGIN:
-            name = _function_at(functions, position, assignment.module)
-            replaced.add(name)
-            kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{name}")\n')
-        if not inside and marker != BEGIN:
-            kept.append(line)
-        inside = marker == BEGIN or (inside and marker != END)
-    if inside:
-        raise ReleaseError(f"{assignment.module}.py ends inside an answer: {END!r} is missing.")
-    if whole := [name for name in assignment.functions if name not in replaced]:
-        raise ReleaseError(f"No answer is marked in {', '.join(whole)}: put {BEGIN!r} and {END!r} around it.")
-    return without_marks("".join(kept))
-
-
-def _function_at(functions: Iterable[ast.FunctionDef], line: int, module: str) -> str:
-    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or 0)]
-    if not around:
-        raise ReleaseError(f"Line {line} of {module}.py: an answer stands outside every function.")
-    return max(around, key=lambda node: node.lineno).name
-
-
-NOT_INDEPENDENT = "NOT_INDEPENDENT"
-
-
-def not_independent(assignment: Assignment) -> tuple[str, ...]:
-    """The graded functions that the oracle lists, in the order of the items; none where there is no such list."""
-    listed = {name for path in _oracle_files(assignment.folder) for name in _listed(path)}
-    return tuple(name for name in assignment.functions if name in listed)
-
-
-def refuse_release(assignment: Assignment) -> None:
-    """Raise ReleaseError where an oracle is the solution itself, or a sentence of the contract is a draft."""
-    if names := not_independent(assignment):
-        raise ReleaseError(
-            f"The oracle of {', '.join(names)} is the solution itself: a mistake in the solution would be graded as "
-            f"right. Write {_them(names)} in fixtures/{assignment.name}/oracle.py, as loops and closed forms, and take "
-            f"{_them(names)} off {NOT_INDEPENDENT}. Until then `autograder release --draft` makes a handout for staff."
-        )
-    contract = read_contract(assignment)
-    if contract and (drafts := contract.drafts):
-        others = f" ({len(drafts) - 1} more are like it)" if drafts[1:] else ""
-        raise ReleaseError(
-            f"{contract.place(drafts[0])} has neither mistakes nor a reason why it is not graded{others}. Name one of "
-            "mistakes.py that violates it, or write the reason in place of the list. Until then `autograder release "
-            "--draft` makes a handout for staff."
-        )
-
-
-def _them(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
-
-
-def _oracle_files(folder: Path) -> list[Path]:
-    return [path for path in (folder / "oracle.py", *sorted((folder / "oracle").glob("*.py"))) if path.is_file()]
-
-
-def _listed(path: Path) -> list[str]:
-    """The names in a literal set, tuple or list of that name; of anything else every text in it."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError):
-        return []
-    assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
-    found: list[str] = []
-    for node in assigned:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if (
-            any(isinstance(target, ast.Name) and target.id == NOT_INDEPENDENT for target in targets)
-            and node.value is not None
-        ):
-            texts = (one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant))
-            found += [text for text in texts if isinstance(text, str)]
-    return found
-
-
-LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may stand anywhere
-
-
-def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, guides: str = "") -> None:
-    """Raise ReleaseError where a file holds a line of an answer or of a guide, or name or numbers of a hidden case."""
-    answers = answer_lines(solution) | {line for line in map(str.strip, guides.splitlines()) if len(line) >= LONG_LINE}
-    hidden = [case for case in fixtures.cases if case.visibility == "hidden"]
-    secret = secret_arrays(fixtures)
-    for name, data in files.items():
-        lines = (line.strip() for line in _shown_text(name, data).splitlines())
-        if found := next((line for line in lines if line in answers), ""):
-            raise ReleaseError(f"The handout's {name} would hold a line of the solution: {found!r}.")
-        if leaked := next((case.id for case in hidden if _holds_name(case, data)), ""):
-            raise ReleaseError(f"The handout's {name} would name the hidden case {leaked}.")
-        if any(array in data for array in secret):
-            raise ReleaseError(f"The handout's {name} would hold numbers of a hidden case.")
-
-
-def _shown_text(name: str, data: bytes) -> str:
-    """The text that a file shows: of a notebook that of its cells, without JSON's quotes around each line."""
-    text = data.decode("utf-8", "replace")
-    if not name.endswith(".ipynb"):
-        return text
-    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
-
-
-def _holds_name(case: Case, data: bytes) -> bool:
-    name = case.id.encode()
-    return name in data and re.search(rb"(?<![\w-])" + re.escape(name) + rb"(?![\w-])", data) is not None
-
-
-def answer_lines(solution: str) -> set[str]:
-    """The lines that stand in an answer and nowhere else in the solution, without their margins."""
-    inside = False
-    lines: set[str] = set()
-    outside: set[str] = set()
-    for line in without_marks(solution).splitlines():
-        marker = line.strip()
-        inside = marker == BEGIN or (inside and marker != END)
-        (lines if inside else outside).add(marker)
-    return {line for line in lines - outside if len(line) >= LONG_LINE and line != BEGIN}
-
-
-def secret_arrays(fixtures: Fixtures) -> set[bytes]:
-    """The bytes of every array of four or more different floats that hidden cases hold and public ones do not.
-
-    Arrays of whole numbers, or of fewer different ones, are left out: those of two runs may well be the same.
-    """
-    public, hidden = (
-        {
-            np.ascontiguousarray(array).tobytes()
-            for case in fixtures.cases
-            if case.visibility == visibility
-            for array in (*case.inputs.values(), *(e.array for e in case.expected if e.array is not None))
-            if array.dtype.kind == "f" and (array != np.round(array)).any() and np.unique(array).size >= 4
-        }
-        for visibility in ("public", "hidden")
-    )
-    return hidden - public
-
-
-OPTIONAL = ("experiments.py",)
-STUDENT_PACKAGES = ("vocabulary", "sandbox", "submissions", "grading", "checking")
-GIT_ATTRIBUTES = ".gitattributes"
-ATTRIBUTES = """\
-# Text with the line ends that it was made with, on every system; pictures and tensors byte for byte.
-* text=auto eol=lf
-*.safetensors binary
-*.png binary
-*.zip binary
-"""
-ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows: the same handout gives the same bytes
-
 Files = dict[str, bytes]
 
 
@@ -358,24 +138,42 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
     stubs = stub(solution, assignment)
     test_name = f"test_{assignment.module}.py"
     own_tests = assignment.solution / test_name
+    readme = with_points(_text(assignment.solution / "README.md"), assignment)
+    title, heading, rest = readme.partition("## ")
+    torch = INSTALL_TORCH if assignment.needs_torch else ""
+    listed = _listed_files(assignment)
     texts = {
         f"{assignment.module}.py": stubs,
-        **{f"{name}.py": text for name, text in assignment.given_sources().items()},
-        "README.md": _text(assignment.solution / "README.md"),
+        "README.md": title + INSTALLATION.format(name=assignment.name, torch=torch) + heading + rest,
         **{name: _text(assignment.solution / name) for name in OPTIONAL if (assignment.solution / name).is_file()},
         test_name: _text(own_tests) if own_tests.is_file() else TEST_FILE,
         "requirements.txt": student_requirements(assignment.packages),
         GIT_ATTRIBUTES: ATTRIBUTES,
         **student_engine(),
     }
-    texts["README.md"] = with_installation(with_points(texts["README.md"], assignment), assignment)
     files = {name: text.encode() for name, text in texts.items()}
-    files |= {name: _data(assignment.solution / name) for name in assignment.also}
     files[f"{assignment.module}.ipynb"] = to_bytes(released(notebook_of(assignment)))
     fixtures = read_fixtures(assignment, folder=folder)
     files |= _public_fixtures(assignment, fixtures, stubs, folder)
+    if twice := sorted(files.keys() & listed.keys()):
+        raise ReleaseError(f"items.toml hands out {twice[0]!r}, a file that `release` makes itself.")
+    files |= listed
     refuse_leaks(files, solution, fixtures, read_extras(assignment).guides)
     return with_records(files)
+
+
+def _listed_files(assignment: Assignment) -> Files:
+    """The files of the solution's folder that `given` and `also` of items.toml name; ReleaseError for any other."""
+    home = assignment.solution.resolve()
+    names = [*(f"{name}.py" for name in assignment.given), *assignment.also]
+    for name in names:
+        path = (home / name).resolve()  # of a link, where it leads
+        if not path.is_relative_to(home) or path.relative_to(home).as_posix() != name or name == EXTRAS:
+            where = f"solution/{assignment.name}/"
+            raise ReleaseError(
+                f"items.toml hands out {name!r}: `given` and `also` name students' files in {where} alone."
+            )
+    return {name: _data(home / name) for name in names}
 
 
 def student_engine() -> dict[str, str]:
@@ -402,37 +200,58 @@ def write_source_notebook(assignment: Assignment) -> Path:
     return path
 
 
-def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
-    """The files as a zip that unpacks into `folder`, or flat where that is ""; the same files give the same bytes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in sorted(files.items()):
-            member = zipfile.ZipInfo(f"{folder}/{name}" if folder else name, ZIP_TIME)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            member.create_system = 3
-            member.external_attr = (0o100755 if data.startswith(b"#!") else 0o644) << 16
-            archive.writestr(member, data)
-    return buffer.getvalue()
+def stub(source: str, assignment: Assignment) -> str:
+    """The module with each answer replaced by `raise NotImplementedError("<function>")`.
+
+    Raises ReleaseError where markers are not in pairs, stand outside a function, or leave a graded function whole.
+    """
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    replaced: set[str] = set()
+    kept: list[str] = []
+    inside = False
+    for position, line in enumerate(source.splitlines(keepends=True), start=1):
+        marker = line.strip()
+        if marker in (BEGIN, END) and inside == (marker == BEGIN):
+            raise ReleaseError(f"Line {position} of {assignment.module}.py: {marker!r} has no partner.")
+        if marker == BEGIN:
+            around = [node for node in functions if node.lineno <= position <= (node.end_lineno or 0)]
+            if not around:
+                where = f"Line {position} of {assignment.module}.py"
+                raise ReleaseError(f"{where}: an answer stands outside every function.")
+            name = max(around, key=lambda node: node.lineno).name
+            replaced.add(name)
+            kept.append(f'{line[: -len(line.lstrip())]}raise NotImplementedError("{name}")\n')
+        elif not inside:
+            kept.append(line)
+        inside = marker == BEGIN or (inside and marker != END)
+    if inside:
+        raise ReleaseError(f"{assignment.module}.py ends inside an answer: {END!r} is missing.")
+    if whole := [name for name in assignment.functions if name not in replaced]:
+        raise ReleaseError(f"No answer is marked in {', '.join(whole)}: put {BEGIN!r} and {END!r} around it.")
+    return without_marks("".join(kept))
 
 
-def student_zips(variants: Variants, students: Iterable[str]) -> Files:
-    """`<student>.zip` for each of them, with the public cases of the student's own variant."""
-    folders = {f"{file_stem(student)}.zip": variants.folder_of(student) for student in students}
-    name = variants.assignment.name
-    zips = {folder: zip_bytes(handout_files(variants.assignment, folder), name) for folder in set(folders.values())}
-    return {student: zips[folder] for student, folder in folders.items()}
+def with_points(text: str, assignment: Assignment) -> str:
+    """The assignment text with the table of items, by function and with sums, between its two comments."""
+    before, begin, rest = text.partition(POINTS_BEGIN)
+    _, end, after = rest.partition(POINTS_END)
+    if not begin or not end:
+        raise ReleaseError(f"The solution's README.md lacks {POINTS_BEGIN} and {POINTS_END} for its table of points.")
+    lines = ["| item | what is checked | points |", "|---|---|---:|"]
+    for function in assignment.functions:
+        items = [item for item in assignment.items if item.function == function]
+        lines.append(f"| **`{function}`** | | **{number(sum(item.points for item in items))}** |")
+        lines += [f"| `{item.id}` | {item.title} | {number(item.points)} |" for item in items]
+    lines.append(f"| **all** | | **{number(assignment.max_points)}** |")
+    return "\n".join([f"{before}{begin}", *lines, f"{end}{after}"])
 
 
-def finish_release(assignment: Assignment) -> None:
-    """Complete a handout of which nbgrader made the notebook, which must be the one that `release` makes."""
-    files = handout_files(assignment)
-    name = f"{assignment.module}.ipynb"
-    if (assignment.handout / name).read_bytes() != files[name]:
-        raise ReleaseError(
-            f"nbgrader made another {name} than `autograder release` does: its source notebook is not current. "
-            "Run `autograder release`, which renews it."
-        )
-    write_handout(files, assignment.handout, replace=True)  # nbgrader has emptied the folder
+def without_hidden(items: str) -> str:
+    """`items.toml` as students get it: without its entries `hidden = […]`, on one line or several.
+
+    Another layout, which this cannot mask, is a fault that authors are told of.
+    """
+    return HIDDEN.sub("", items)
 
 
 def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, folder: Path) -> Files:
@@ -466,3 +285,162 @@ def _data(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ReleaseError(f"{path} cannot be read ({error.strerror}); the handout is made from it.") from error
+
+
+# What must not leak
+
+
+def refuse_leaks(files: Mapping[str, bytes], solution: str, fixtures: Fixtures, guides: str = "") -> None:
+    """Raise ReleaseError where a file holds a line of an answer or of a guide, or name or numbers of a hidden case."""
+    answers = answer_lines(solution) | {line for line in map(str.strip, guides.splitlines()) if len(line) >= LONG_LINE}
+    hidden = [case.id for case in fixtures.cases if case.visibility == "hidden"]
+    secret = secret_arrays(fixtures)
+    for name, data in files.items():
+        text = data.decode("utf-8", "replace")
+        if name.endswith(".ipynb"):  # without JSON's quotes around each line
+            text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+        if line := next((line for line in map(str.strip, text.splitlines()) if line in answers), ""):
+            raise ReleaseError(f"The handout's {name} would hold a line of the solution: {line!r}.")
+        for case in (case for case in hidden if case.encode() in data):
+            if re.search(rb"(?<![\w-])" + re.escape(case.encode()) + rb"(?![\w-])", data):
+                raise ReleaseError(f"The handout's {name} would name the hidden case {case}.")
+        if any(array in data for array in secret):
+            raise ReleaseError(f"The handout's {name} would hold numbers of a hidden case.")
+
+
+def answer_lines(solution: str) -> set[str]:
+    """The lines that stand in an answer and nowhere else in the solution, without their margins."""
+    inside = False
+    lines: set[str] = set()
+    outside: set[str] = set()
+    for marker in map(str.strip, without_marks(solution).splitlines()):
+        inside = marker == BEGIN or (inside and marker != END)
+        (lines if inside else outside).add(marker)
+    return {line for line in lines - outside if len(line) >= LONG_LINE and line != BEGIN}
+
+
+def secret_arrays(fixtures: Fixtures) -> set[bytes]:
+    """The bytes of every array of four or more different floats that hidden cases hold and public ones do not.
+
+    Arrays of whole numbers, or of fewer different ones, are left out: those of two runs may well be the same.
+    """
+    arrays: dict[str, set[bytes]] = {"public": set(), "hidden": set()}
+    for case in fixtures.cases:
+        for array in (*case.inputs.values(), *(one.array for one in case.expected if one.array is not None)):
+            if array.dtype.kind == "f" and (array != np.round(array)).any() and np.unique(array).size >= 4:
+                arrays[case.visibility].add(np.ascontiguousarray(array).tobytes())
+    return arrays["hidden"] - arrays["public"]
+
+
+def not_independent(assignment: Assignment) -> tuple[str, ...]:
+    """The graded functions whose oracle is the solution itself, in the order of the items.
+
+    `oracle.py` lists them, and whoever writes the oracle takes a name off: NOT_INDEPENDENT = {"softmax", "entropy"}.
+    """
+    listed: set[str] = set()
+    for path in (assignment.folder / "oracle.py", *sorted((assignment.folder / "oracle").glob("*.py"))):
+        try:
+            statements = ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
+        except (SyntaxError, ValueError):
+            continue
+        for node in statements:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(isinstance(target, ast.Name) and target.id == NOT_INDEPENDENT for target in targets):
+                    values = (one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant))
+                    listed |= {value for value in values if isinstance(value, str)}
+    return tuple(name for name in assignment.functions if name in listed)
+
+
+def refuse_release(assignment: Assignment) -> None:
+    """Raise ReleaseError where an oracle is the solution itself, or a sentence of the contract is a draft."""
+    until = "Until then `autograder release --draft` makes a handout for staff."
+    if names := not_independent(assignment):
+        them = "it" if len(names) == 1 else "them"
+        raise ReleaseError(
+            f"The oracle of {', '.join(names)} is the solution itself: a mistake in the solution would be graded as "
+            f"right. Write {them} in fixtures/{assignment.name}/oracle.py, as loops and closed forms, and take "
+            f"{them} off {NOT_INDEPENDENT}. {until}"
+        )
+    contract = read_contract(assignment)
+    if contract and (drafts := contract.drafts):
+        others = f" ({len(drafts) - 1} more are like it)" if drafts[1:] else ""
+        raise ReleaseError(
+            f"{contract.place(drafts[0])} has neither mistakes nor a reason why it is not graded{others}. Name one of "
+            f"mistakes.py that violates it, or write the reason in place of the list. {until}"
+        )
+
+
+# Zips
+
+
+def zip_bytes(files: Mapping[str, bytes], folder: str) -> bytes:
+    """The files as a zip that unpacks into `folder`, or flat where that is ""; the same files give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in sorted(files.items()):
+            member = zipfile.ZipInfo(f"{folder}/{name}" if folder else name, ZIP_TIME)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.create_system = 3  # Unix, whose modes the next line means
+            member.external_attr = (0o100755 if data.startswith(b"#!") else 0o644) << 16
+            archive.writestr(member, data)
+    return buffer.getvalue()
+
+
+def student_zips(variants: Variants, students: Iterable[str]) -> Files:
+    """`<student>.zip` for each of them, with the public cases of the student's own variant."""
+    folders = {f"{file_stem(student)}.zip": variants.folder_of(student) for student in students}
+    name = variants.assignment.name
+    zips = {folder: zip_bytes(handout_files(variants.assignment, folder), name) for folder in set(folders.values())}
+    return {student: zips[folder] for student, folder in folders.items()}
+
+
+def finish_release(assignment: Assignment) -> None:
+    """Complete a handout of which nbgrader made the notebook, which must be the one that `release` makes."""
+    files = handout_files(assignment)
+    name = f"{assignment.module}.ipynb"
+    if (assignment.handout / name).read_bytes() != files[name]:
+        raise ReleaseError(
+            f"nbgrader made another {name} than `autograder release` does: its source notebook is not current. "
+            "Run `autograder release`, which renews it."
+        )
+    write_handout(files, assignment.handout, replace=True)  # nbgrader has emptied the folder
+
+
+# What students, containers and the doctor find the kit to need
+
+
+def student_requirements(packages: Iterable[str] = PACKAGES) -> str:
+    """What a student's machine needs for an assignment in these packages.
+
+    Of torch whatever installs there, with a word on what grading uses.
+    """
+    exact = requirements(needed_with(packages)).splitlines()
+    pinned = [line for line in exact if _name_of(line) in RANGES]
+    lines = [RANGES.get(_name_of(line), line) + "\n" for line in exact]
+    return (RANGE_NOTE.format(", ".join(pinned)) if pinned else "") + "".join(lines)
+
+
+def needed_with(packages: Iterable[str]) -> tuple[str, ...]:
+    """What checking and grading need for an assignment in these packages: the engine's own are always among them."""
+    left_out = {*PACKAGES} - {*packages} - ENGINE_NEEDS
+    return tuple(name for name in STUDENT_REQUIREMENTS if name not in left_out)
+
+
+def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
+    """The packages of these names, with the versions that the installed kit asks for."""
+    entries = (entry.partition(";")[0].strip() for entry in installed_requirements())
+    by_name = {_name_of(entry): entry for entry in entries}
+    return "".join(f"{by_name[name]}\n" for name in names)
+
+
+def _name_of(entry: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", entry, maxsplit=1)[0]
+
+
+def installed_requirements() -> list[str]:
+    """The requirements of the installed kit, extras included: `torch==2.13.0`, `pytest>=9.0; extra == "test"`."""
+    try:
+        return importlib.metadata.requires(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        raise ReleaseError("The kit is not installed here: python -m pip install -e . in its folder.") from None
