@@ -1,4 +1,23 @@
-"""The first code cell of a notebook: it finds the assignment's folder, wherever the notebook was opened."""
+"""Solution → nbgrader's source notebook → the students' notebook → their answers in words.
+
+Both notebooks are generated: same text, same bytes. The prose is README.md, section by section; answers and given code
+come from the module; what else a notebook needs (experiments, questions for a person to mark) stands in notebook.toml:
+
+    without = ["How to check your work"]      sections of README.md that the notebook does without
+
+    [[cell]]                                  text or code that only the notebook has
+    after = "Experiments"                     the section or function that it follows
+    id = "learn"
+    kind = "code"                             or "text"
+    source = '''…'''
+
+    [[question]]                              answered in words, marked by hand
+    after = "compute_loss"
+    id = "why-not-zero"
+    points = 5
+    question = '''…'''
+    guide = '''…'''                           how to mark it: for staff, never in what students get
+"""
 
 from __future__ import annotations
 
@@ -12,7 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.grading.items import PACKAGES, Assignment, Item
+from autograder.grading.items import PACKAGES, Assignment
 from autograder.submissions.notebook import MAX_WORDS, WrittenCell
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.text import number
@@ -60,6 +79,11 @@ CODE_STUB, TEXT_STUB = "raise NotImplementedError()", "*Your answer.*"
 RULES_END = "Check your work"  # from here on, a module's docstring speaks of the command line
 LEFT_OUT = re.compile(r"<!-- not in the notebook -->.*?<!-- in the notebook again -->\n*", re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+TEST_CELL = """\
+# {item.id}: {item.title} ({points})
+from autograder.checking.live import score
+
+score("{assignment}", "{item.id}")"""
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 Cell = dict[str, Any]
@@ -97,18 +121,13 @@ def read_extras(assignment: Assignment) -> Extras:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         extras = Extras(data.get("without", ()), data.get("cell", ()), data.get("question", ()))
-        for cell in extras.cells:
-            _require(cell, ("after", "id", "kind", "source"))
-        for question in extras.questions:
-            _require(question, ("after", "id", "points", "question", "guide"))
-    except (ValueError, UnicodeDecodeError) as error:
+        for entry in (*extras.cells, *extras.questions):
+            keys = ("kind", "source") if entry in extras.cells else ("points", "question", "guide")
+            if missing := [key for key in ("after", "id", *keys) if key not in entry]:
+                raise ValueError(f"{entry.get('id', 'an entry')} lacks {missing[0]!r}")
+    except ValueError as error:
         raise ReleaseError(f"{path} cannot be used: {error}.") from error
     return extras
-
-
-def _require(entry: Mapping[str, Any], keys: Sequence[str]) -> None:
-    if missing := [key for key in keys if key not in entry]:
-        raise ValueError(f"{entry.get('id', 'an entry')} lacks {missing[0]!r}")
 
 
 def source_notebook(assignment: Assignment, readme: str, module: str, extras: Extras) -> Notebook:
@@ -125,15 +144,20 @@ def source_notebook(assignment: Assignment, readme: str, module: str, extras: Ex
         if title in parts.answers:
             cells += _function(title, parts, assignment)
         cells += _extra_cells(title, extras)
-        if title == "":
-            cells += [_locked(FIRST, first_cell(assignment.name, assignment.packages)), *_opening(parts)]
+        if title == "":  # the rules for all functions, then what stands before the first: imports and constants
+            opening = next(iter(parts.given.values()), "")
+            cells.append(_locked(FIRST, first_cell(assignment.name, assignment.packages)))
+            cells += [_prose("rules", parts.rules)] if parts.rules else []
+            cells += [_locked("imports", opening)] if opening else []
     for name in assignment.functions:
         if name not in places:
             cells += [*_function(name, parts, assignment), *_extra_cells(name, extras)]
             places.add(name)
     if lost := [str(one["id"]) for one in (*extras.cells, *extras.questions) if one["after"] not in places]:
         raise ReleaseError(f"{EXTRAS} puts {lost[0]} after a section that README.md does not have.")
-    _refuse_twice(cells)
+    ids = [cell["id"] for cell in cells]
+    if twice := [name for name in ids if ids.count(name) > 1]:
+        raise ReleaseError(f"The notebook would have two cells called {twice[0]!r}: rename one of them.")
     metadata = {"kernelspec": dict(KERNEL), "language_info": {"name": "python"}}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
@@ -201,31 +225,18 @@ def _parts(module: str, assignment: Assignment) -> _Parts:
     return parts
 
 
-def _opening(parts: _Parts) -> list[Cell]:
-    """The rules for all functions, then imports and constants: what stands before the first function."""
-    first = next(iter(parts.answers), "")
-    given = parts.given.get(first, "")
-    cells = [_prose("rules", parts.rules)] if parts.rules else []
-    return cells + ([_locked("imports", given)] if given else [])
-
-
 def _function(name: str, parts: _Parts, assignment: Assignment) -> list[Cell]:
     """Given code that stands before the function, its answer cell, and a test cell for each of its items."""
     if name not in parts.answers:
         raise ReleaseError(f"{assignment.module}.py does not define {name}.")
     first = next(iter(parts.answers))
     given = [_locked(f"before-{name}", parts.given[name])] if name != first and parts.given[name] else []
-    tests = [_test(item, assignment) for item in assignment.items if item.function == name]
-    return [*given, _cell("code", name, parts.answers[name], solution=True), *tests]
-
-
-def _test(item: Item, assignment: Assignment) -> Cell:
-    points = "1 point" if item.points == 1 else f"{number(item.points)} points"
-    source = (
-        f"# {item.id}: {item.title} ({points})\n"
-        f'from autograder.checking.live import score\n\nscore("{assignment.name}", "{item.id}")'
-    )
-    return _cell("code", item.id, source, locked=True, points=item.points)
+    cells = [*given, _cell("code", name, parts.answers[name], solution=True)]
+    for item in (item for item in assignment.items if item.function == name):
+        points = "1 point" if item.points == 1 else f"{number(item.points)} points"
+        test = TEST_CELL.format(item=item, points=points, assignment=assignment.name)
+        cells.append(_cell("code", item.id, test, locked=True, points=item.points))
+    return cells
 
 
 # notebook.toml
@@ -281,12 +292,6 @@ def _cell(
     return cell
 
 
-def _refuse_twice(cells: Sequence[Cell]) -> None:
-    ids = [cell["id"] for cell in cells]
-    if twice := [one for one in ids if ids.count(one) > 1]:
-        raise ReleaseError(f"The notebook would have two cells called {twice[0]!r}: rename one of them.")
-
-
 def _without_answer(source: str, stub: str) -> str:
     """The text with each answer replaced by the stub, at the margin of its marker."""
     kept: list[str] = []
@@ -300,6 +305,11 @@ def _without_answer(source: str, stub: str) -> str:
         inside = marker == BEGIN or (inside and marker != END)
     return "\n".join(kept)
 
+
+# Answers in words. nbgrader knows a cell by its metadata, which editors drop and students leave behind: they write below
+# the question, in a cell of their own. So a question's cell is known by its name, else by its id; what stands in cells
+# without a name below a question belongs to it; and where a question has neither, it is shown all text without a name.
+# A person marks it: what was not found by its name is named in `unnamed`.
 
 BELOW = "(from a cell without nbgrader's name, below the question)"
 ANYWHERE = "(no cell bears the name of this question: this is all text in cells without nbgrader's name)"
