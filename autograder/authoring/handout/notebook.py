@@ -306,10 +306,10 @@ def _without_answer(source: str, stub: str) -> str:
     return "\n".join(kept)
 
 
-# Answers in words. nbgrader knows a cell by its metadata, which editors drop and students leave behind: they write below
-# the question, in a cell of their own. So a question's cell is known by its name, else by its id; what stands in cells
-# without a name below a question belongs to it; and where a question has neither, it is shown all text without a name.
-# A person marks it: what was not found by its name is named in `unnamed`.
+# Answers in words. nbgrader knows a cell by its metadata, which editors drop and students leave behind: they write
+# below the question, in a cell of their own. So a question's cell is known by its name, else by its id; what stands in
+# cells without a name below a question belongs to it; and where a question has neither, it is shown all text without a
+# name. A person marks it: what was not found by its name is named in `unnamed`.
 
 BELOW = "(from a cell without nbgrader's name, below the question)"
 ANYWHERE = "(no cell bears the name of this question: this is all text in cells without nbgrader's name)"
