@@ -26,7 +26,7 @@ from autograder.authoring.fixtures.stored_set import (
     what_goes,
 )
 from autograder.authoring.fixtures.terms import MAX_VARIANTS, Made
-from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_open_into, regenerate_term_into
+from autograder.authoring.fixtures.verify import Movement, Verification, regenerate_into
 from autograder.authoring.fixtures.verify import verify as verify_fixtures
 from autograder.authoring.handout.release import not_independent
 from autograder.authoring.proofreading.proofread import authored
@@ -105,10 +105,7 @@ def _choose_target(assignment: Assignment, target: Path, term: Term | None, vari
 
 def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:
     with writing(target), Console(stderr=True).status("oracle, solution and every mistake are run on every case"):
-        if term is None:
-            made = regenerate_open_into(assignment.folder, target)
-        else:
-            made = regenerate_term_into(assignment.folder, target, term, variants)
+        made = regenerate_into(assignment.folder, target, term, variants, look_for_fixed=True)
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
     if names := not_independent(assignment):
         print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")

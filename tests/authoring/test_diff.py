@@ -11,7 +11,7 @@ from toy_kit import autograder, change, toy_assignment
 
 from autograder.authoring.fixtures.diff import difference_text, read_set, sample_differences, score_changes
 from autograder.authoring.fixtures.stored_set import Term
-from autograder.authoring.fixtures.verify import regenerate_into, regenerate_term_into
+from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.vocabulary.report import Report
 
 ALMOST = """\
@@ -52,7 +52,7 @@ def test_a_set_does_not_differ_from_itself(kit: Path) -> None:
 
 @pytest.mark.long
 def test_another_term_has_other_numbers_and_says_which_term_it_is(kit: Path) -> None:
-    regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("2027-spring", b"a secret of this course"))
+    regenerate_into(kit / "fixtures/toy", kit / "spring", Term("2027-spring", b"a secret of this course"))
     done = autograder(kit, "fixtures", "diff", "fixtures/toy", "spring")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [

@@ -27,7 +27,7 @@ from autograder.authoring.fixtures.stored_set import (
     variant_folder,
 )
 from autograder.authoring.fixtures.terms import Made, regenerate_term
-from autograder.authoring.fixtures.verify import regenerate_term_into
+from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import handout_files
 from autograder.grading.assignments import find_assignment
 from autograder.grading.cases import Case
@@ -398,7 +398,7 @@ def replay_of(fixtures: Fixtures) -> str:
 def spring(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The real assignment's fixtures of a term, with one variant."""
     folder = tmp_path_factory.mktemp("spring")
-    made = regenerate_term_into(REAL.folder, folder, SPRING, 1)
+    made = regenerate_into(REAL.folder, folder, SPRING, 1)
     assert made.cases == len(read_fixtures(REAL).cases)
     return folder
 

@@ -16,7 +16,7 @@ import toy_kit
 from toy_kit import autograder, change, flip_a_byte, store_version, toy_assignment
 
 from autograder.authoring.fixtures.stored_set import Term, versions
-from autograder.authoring.fixtures.verify import movement, regenerate_term_into, verify
+from autograder.authoring.fixtures.verify import movement, regenerate_into, verify
 from autograder.grading.cases import decode, encode
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox.calls import Observation
@@ -176,7 +176,7 @@ def test_cases_with_other_inputs_never_pass_for_moved_numbers(kit: Path) -> None
 @pytest.mark.long
 def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) -> None:
     secret = b"a secret of this course"
-    regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
+    regenerate_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
     (kit / "secret").write_bytes(secret)
     (kit / "another").write_bytes(secret + b"?")
     found = verify(toy_assignment(kit), kit / "spring", secret)
@@ -196,7 +196,7 @@ def test_a_terms_set_is_verified_with_its_secret_and_with_no_other(kit: Path) ->
 @pytest.mark.long
 def test_a_variant_that_was_changed_is_found(kit: Path) -> None:
     secret = b"a secret of this course"
-    regenerate_term_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
+    regenerate_into(kit / "fixtures/toy", kit / "spring", Term("spring", secret), 2)
     (kit / "spring/per-student/02/public/ramp-values.safetensors").unlink()
     assert verify(toy_assignment(kit), kit / "spring", secret).different == (
         "per-student/02/public/ramp-values.safetensors",
