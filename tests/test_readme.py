@@ -28,7 +28,7 @@ def left_out(command: str) -> bool:
     if command.startswith(EXAM):
         return True  # it takes minutes: test_exam.py runs it, and holds what is shown against that
     layers = {layer for layer, why in probe().items() if why} if command == "autograder doctor" else set()
-    return bool(layers - {"cgroup"})  # it is shown for a machine that lacks just a control group of the staff's
+    return bool(layers)
 
 
 @pytest.mark.parametrize("run", ALL)

@@ -17,7 +17,6 @@ from autograder.authoring.handout.release import installed_requirements
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
-from autograder.sandbox.cgroup import VARIABLE
 from autograder.sandbox.isolation.layers import AROUND
 from autograder.sandbox.sandbox import Sandbox, probe
 from autograder.vocabulary.errors import KitError
@@ -32,10 +31,6 @@ WEAKER = {
     "identity": "Student code keeps the rights of root: grade as an ordinary user.",
     "namespaces": "One more wall; strict does not need it. Root needs CAP_SYS_ADMIN, a user needs user namespaces "
     "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns).",
-    "cgroup": "One more wall; strict does not need it. With systemd: loginctl enable-linger, and it is asked for; or "
-    "systemd-run --user --scope -p Delegate=yes autograder grade … Or make a group below /sys/fs/cgroup (in version 1 "
-    "below memory and pids there), give it to the user who grades, and name it: "
-    f"{VARIABLE}=autograder.",
     "seccomp": f"Student code may start processes and use the network: {OR_ELSE}.",
 }
 

@@ -1,4 +1,8 @@
-"""A call of student code as the sandbox is asked for it, and what became of it, read from a worker's answer."""
+"""The data model: what a worker is asked, what became of it, and what was seen. Read from frames that nobody trusts.
+
+Program   what a worker loads            Request   one call, with its budget
+Outcome   what became of a request       Observation, Returned, Raised   what came back
+"""
 
 from __future__ import annotations
 
@@ -17,168 +21,25 @@ import safetensors
 import safetensors.numpy
 
 from autograder.sandbox.interpreter import KIT_ROOT, packages
-from autograder.sandbox.worker.frames import encode_header, parse_header
-
-MAX_NAMES = 256
-MAX_DIMENSIONS = 16
-MAX_LEVELS = 32
-MAX_TEXT = 2_000
-MAX_TABLE = 2**20
-LARGEST = 2**63 - 1
+from autograder.sandbox.worker.frames import Frame, encode_header
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-@dataclass(frozen=True)
-class Raised:
-    """An exception: its type names from the most derived on, its message, the lines of submission and probes."""
-
-    types: tuple[str, ...]
-    message: str
-    line: int | None
-    code: str
-    probe_line: int | None = field(default=None, compare=False)
-
-    @property
-    def is_out_of_memory(self) -> bool:
-        """Whether this is Python's or torch's way to say that memory ran out."""
-        return "MemoryError" in self.types or "can't allocate memory" in self.message
-
-
-@dataclass(frozen=True)
-class Returned:
-    """One named thing that came back: a tensor (with its values where they could be sent), nothing, or another type."""
-
-    kind: Literal["tensor", "none", "other"]
-    type: str = ""
-    dtype: str = ""
-    shape: tuple[int, ...] = ()
-    requires_grad: bool = False
-    array: Array | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class Observation:
-    """All that one probe saw."""
-
-    returned: Mapping[str, Returned]
-    facts: Mapping[str, Any]
-
-
-def from_frame(header: Mapping[str, Any], blob: bytes) -> Observation:
-    """The observation in an `observed` frame; raises ValueError where it is not one."""
-    try:
-        if int.from_bytes(blob[:8], "little") > MAX_TABLE:  # a table of a million empty tensors takes seconds
-            raise ValueError("the table of tensors is too long")
-        arrays: dict[str, Array] = safetensors.numpy.load(blob)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError("the worker's answer holds no readable tensors") from error
-    described, facts = header.get("returned"), header.get("facts")
-    if not isinstance(described, dict) or not isinstance(facts, dict) or len(described) > MAX_NAMES:
-        raise ValueError("the worker's answer could not be read")
-    if not _is_shallow(facts, MAX_LEVELS):
-        raise ValueError("the worker's answer nests too deeply")
-    returned = {name: _returned(entry, arrays.get(name)) for name, entry in described.items()}
-    return Observation(returned, facts)
-
-
-def raised_from_header(header: Mapping[str, Any]) -> Raised:
-    """The exception in a `raised` frame; raises ValueError where it is not one."""
-    types, line = header.get("types"), header.get("line")
-    if not isinstance(types, list) or not types or not all(isinstance(name, str) for name in types):
-        raise ValueError("the worker's answer names no exception")
-    probe_line = header.get("probe_line")
-    if not all(one is None or _is_count(one) for one in (line, probe_line)):
-        raise ValueError("the worker's answer names no line")
-    names = tuple(name[:80] for name in types[:20])
-    message = without_places(_text(header, "message", MAX_TEXT))
-    return Raised(names, message, line, _text(header, "code", 200), probe_line)
-
-
-def without_places(text: str) -> str:
-    """The text without the folders of this machine: they may tell who grades on it, and say nothing to a student."""
-    for place, name in _places():
-        text = text.replace(place, name)
-    return text
-
-
-@functools.cache
-def _places() -> list[tuple[str, str]]:
-    """Folders and what to call them, those inside others first."""
-    named = dict.fromkeys(packages(), "site-packages")
-    named |= {sys.prefix: "python", sys.base_prefix: "python", str(KIT_ROOT): "autograder"}
-    with contextlib.suppress(RuntimeError):  # there may be no home
-        named[str(Path.home())] = "~"
-    real = {os.path.realpath(path): name for path, name in named.items()}
-    long = [(path, name) for path, name in {**named, **real}.items() if len(Path(path).parts) > 2 or name == "~"]
-    return sorted(((path, name) for path, name in long if path != "/"), key=lambda one: -len(one[0]))
-
-
-def _is_shallow(value: dict[str, Any] | list[Any], levels: int) -> bool:
-    """Whether printing or comparing the value needs no more than so many calls inside each other."""
-    if levels <= 0:
-        return False
-    inner = [
-        entry for entry in (value.values() if isinstance(value, dict) else value) if isinstance(entry, dict | list)
-    ]
-    return all(_is_shallow(entry, levels - 1) for entry in inner) if inner else True
-
-
-def _are_counts(values: list[Any]) -> bool:
-    if not set(map(type, values)) <= {int}:
-        return False
-    return min(values, default=0) >= 0 and max(values, default=0) <= LARGEST
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= LARGEST
-
-
-def _text(entry: Mapping[str, Any], name: str, limit: int) -> str:
-    text = entry.get(name, "")
-    if not isinstance(text, str):
-        raise ValueError(f"the worker's answer has a {name} that is not text")
-    return text[:limit]
-
-
-@functools.cache  # NumPy composes the name anew each time: a third of the time that an answer takes to read
-def _name(dtype: np.dtype[Any]) -> str:
-    return dtype.name
-
-
-def _returned(entry: Any, array: Array | None) -> Returned:
-    if not isinstance(entry, dict):
-        raise ValueError("the worker's answer could not be read")
-    match entry.get("kind"):
-        case "none":
-            return Returned("none")
-        case "other":
-            return Returned("other", type=_text(entry, "type", 80))
-        case "tensor":
-            return _tensor(entry, array)
-    raise ValueError("the worker's answer could not be read")
-
-
-def _tensor(entry: Mapping[str, Any], array: Array | None) -> Returned:
-    requires_grad = entry.get("requires_grad") is True
-    if array is not None:  # what is said of it must be so, and is told in words of ours
-        dtype, shape = _name(array.dtype), array.shape
-        told = entry.get("dtype") == dtype and entry.get("shape") == list(shape)
-        if not told or len(shape) > MAX_DIMENSIONS or array.dtype.kind == "c":
-            raise ValueError("the worker's answer contradicts itself")
-        return Returned("tensor", "Tensor", dtype, shape, requires_grad, array)
-    listed = entry.get("shape")
-    if not isinstance(listed, list) or len(listed) > MAX_DIMENSIONS or not _are_counts(listed):
-        raise ValueError("the worker's answer has a tensor without a shape")
-    return Returned("tensor", "Tensor", _text(entry, "dtype", 40), tuple(listed), requires_grad)
-
-
 Status = Literal["observed", "raised", "missing", "timed_out", "out_of_memory", "crashed", "not_run"]
 
 MEMORY_MEGABYTES = 4096.0
 OUTPUT_MEGABYTES = 64.0
+MAX_NAMES = 256
+MAX_DIMENSIONS = 16
+MAX_LEVELS = 32
+MAX_TEXT = 2_000
+MAX_TABLE = 2**20  # bytes: a table of a million empty tensors takes seconds
+MAX_INTEGER = 2**63 - 1
 MAX_SHARED = 2**14  # bytes of an answer that is read once for all who give it
-SHARED = 1024  # of them are kept
+SHARED_ANSWERS = 1024
+UNREADABLE = "the worker's answer could not be read"
+
+
+# What is asked
 
 
 @dataclass(frozen=True)
@@ -224,8 +85,46 @@ class Request:
     @functools.cached_property
     def header(self) -> bytes:
         """What a worker is told of it beside its inputs, but for the number of the question."""
-        asked = {"op": "run", "function": self.function, "probe": self.probe, "params": dict(self.params)}
-        return encode_header(asked)
+        return encode_header({"op": "run", "function": self.function, "probe": self.probe, "params": dict(self.params)})
+
+
+# What came back
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception: its type names from the most derived on, its message, the lines of submission and probes."""
+
+    types: tuple[str, ...]
+    message: str
+    line: int | None
+    code: str
+    probe_line: int | None = field(default=None, compare=False)
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """Whether this is Python's or torch's way to say that memory ran out."""
+        return "MemoryError" in self.types or "can't allocate memory" in self.message
+
+
+@dataclass(frozen=True)
+class Returned:
+    """One named thing that came back: a tensor (with its values where they could be sent), nothing, or another type."""
+
+    kind: Literal["tensor", "none", "other"]
+    type: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    requires_grad: bool = False
+    array: Array | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that one probe saw."""
+
+    returned: Mapping[str, Returned]
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -252,24 +151,29 @@ class Outcome:
 OUT_OF_TIME = Outcome("not_run", detail="the submission had used up its time")
 
 
-def read_answer(
-    frame: tuple[dict[str, Any], bytes], seconds: float, answers: Sequence[str], encoded: bytes = b""
-) -> Outcome:
-    """The outcome that a worker's frame stands for; one of another kind, or one that contradicts itself, is a crash.
+# Reading answers
 
+
+def read_answer(
+    answer: tuple[dict[str, Any], bytes], seconds: float, allowed: Sequence[str], encoded: bytes = b""
+) -> Outcome:
+    """Read the outcome that an answer stands for; one of another kind, or that contradicts itself, is a crash.
+
+    answer    its header and its blob
+    allowed   the kinds of answer to this question
     encoded   its header as it came; without it, its size counts as 0 and no other answer is known to be the same
     """
-    header, blob = frame
+    header, blob = answer
     size = (len(encoded), len(blob)) if encoded else (0, 0)
     try:
-        match header.get("op") if header.get("op") in answers else None:
+        match header.get("op") if header.get("op") in allowed else None:
             case "loaded":
                 return Outcome("observed", detail="loaded", seconds=seconds, size=size)
             case "missing":
                 return Outcome("missing", seconds=seconds, size=size)
             case "observed":
                 is_small = 0 < sum(size) <= MAX_SHARED
-                observation = _observation(encoded, blob) if is_small else from_frame(header, blob)
+                observation = _shared_observation(encoded, blob) if is_small else from_frame(header, blob)
                 return Outcome("observed", observation=observation, seconds=seconds, size=size)
             case "raised":
                 raised = raised_from_header(header)
@@ -277,14 +181,104 @@ def read_answer(
                 return Outcome(status, raised=raised, seconds=seconds, size=size)
     except ValueError as error:
         return Outcome("crashed", detail=str(error), seconds=seconds, size=size)
-    return Outcome("crashed", detail="the worker's answer could not be read", seconds=seconds, size=size)
+    return Outcome("crashed", detail=UNREADABLE, seconds=seconds, size=size)
 
 
-@functools.lru_cache(maxsize=SHARED)
-def _observation(encoded: bytes, blob: bytes) -> Observation:
-    """The observation in these bytes: one object for all submissions that give them, to which nobody writes.
+@functools.lru_cache(maxsize=SHARED_ANSWERS)
+def _shared_observation(encoded: bytes, blob: bytes) -> Observation:
+    """Read an observation once for all submissions that give these bytes; nobody writes to it.
 
     A question has the same number in each submission, so the right answers of a class are mostly the same bytes.
-    Raises ValueError as `from_frame` does, each time anew.
     """
-    return from_frame(parse_header(encoded), blob)
+    return from_frame(Frame(encoded, blob).header, blob)
+
+
+def from_frame(header: Mapping[str, Any], blob: bytes) -> Observation:
+    """Read the observation in an `observed` frame; raise ValueError where it is not one."""
+    try:
+        if int.from_bytes(blob[:8], "little") > MAX_TABLE:
+            raise ValueError("the table of tensors is too long")
+        arrays: dict[str, Array] = safetensors.numpy.load(blob)
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError("the worker's answer holds no readable tensors") from error
+    described, facts = header.get("returned"), header.get("facts")
+    if not isinstance(described, dict) or not isinstance(facts, dict) or len(described) > MAX_NAMES:
+        raise ValueError(UNREADABLE)
+    if not _is_shallow(facts, MAX_LEVELS):
+        raise ValueError("the worker's answer nests too deeply")
+    return Observation({name: _returned(entry, arrays.get(name)) for name, entry in described.items()}, facts)
+
+
+def raised_from_header(header: Mapping[str, Any]) -> Raised:
+    """Read the exception in a `raised` frame; raise ValueError where it is not one."""
+    types, line, probe_line = header.get("types"), header.get("line"), header.get("probe_line")
+    if not isinstance(types, list) or not types or not all(isinstance(name, str) for name in types):
+        raise ValueError("the worker's answer names no exception")
+    if not _are_counts([number for number in (line, probe_line) if number is not None]):
+        raise ValueError("the worker's answer names no line")
+    message = without_places(_text(header, "message", MAX_TEXT))
+    return Raised(tuple(name[:80] for name in types[:20]), message, line, _text(header, "code", 200), probe_line)
+
+
+def _returned(entry: Any, array: Array | None) -> Returned:
+    match entry.get("kind") if isinstance(entry, dict) else None:
+        case "none":
+            return Returned("none")
+        case "other":
+            return Returned("other", type=_text(entry, "type", 80))
+        case "tensor":
+            requires_grad, shape = entry.get("requires_grad") is True, entry.get("shape")
+            if array is not None:  # what is said of it must be so
+                agrees = entry.get("dtype") == _name(array.dtype) and shape == list(array.shape)
+                if not agrees or array.ndim > MAX_DIMENSIONS or array.dtype.kind == "c":
+                    raise ValueError("the worker's answer contradicts itself")
+                return Returned("tensor", "Tensor", _name(array.dtype), array.shape, requires_grad, array)
+            if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not _are_counts(shape):
+                raise ValueError("the worker's answer has a tensor without a shape")
+            return Returned("tensor", "Tensor", _text(entry, "dtype", 40), tuple(shape), requires_grad)
+    raise ValueError(UNREADABLE)
+
+
+@functools.cache  # NumPy composes the name anew each time: a third of the time that an answer takes to read
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name
+
+
+def _is_shallow(value: dict[str, Any] | list[Any], levels: int) -> bool:
+    """Whether printing or comparing the value needs no more than so many calls inside each other."""
+    entries = value.values() if isinstance(value, dict) else value
+    inner = [entry for entry in entries if isinstance(entry, dict | list)]
+    return levels > 0 and all(_is_shallow(entry, levels - 1) for entry in inner)
+
+
+def _are_counts(values: list[Any]) -> bool:
+    return set(map(type, values)) <= {int} and all(0 <= value <= MAX_INTEGER for value in values)
+
+
+def _text(entry: Mapping[str, Any], name: str, limit: int) -> str:
+    text = entry.get(name, "")
+    if not isinstance(text, str):
+        raise ValueError(f"the worker's answer has a {name} that is not text")
+    return text[:limit]
+
+
+# Folders of this machine: they may tell who grades on it, and say nothing to a student
+
+
+def without_places(text: str) -> str:
+    """Put names in the place of this machine's folders."""
+    for place, name in _places():
+        text = text.replace(place, name)
+    return text
+
+
+@functools.cache
+def _places() -> list[tuple[str, str]]:
+    """Folders and what to call them, those inside others first."""
+    named = dict.fromkeys(packages(), "site-packages")
+    named |= {sys.prefix: "python", sys.base_prefix: "python", str(KIT_ROOT): "autograder"}
+    with contextlib.suppress(RuntimeError):  # there may be no home
+        named[str(Path.home())] = "~"
+    named |= {os.path.realpath(path): name for path, name in named.items()}
+    kept = [(path, name) for path, name in named.items() if len(Path(path).parts) > 2 or (name == "~" and path != "/")]
+    return sorted(kept, key=lambda entry: -len(entry[0]))

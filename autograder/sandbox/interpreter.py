@@ -1,10 +1,9 @@
-"""The Python that servers and workers run in: how it is started, what it finds in its environment, what it may read."""
+"""The Python processes that the kit starts: their command and environment, what they may read, what is withheld."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import ntpath
 import os
 import signal
@@ -12,14 +11,18 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from autograder.vocabulary.errors import FixtureError, SandboxError
 from autograder.vocabulary.files import ENGINE
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 KIT_ROOT = ENGINE.parent
 NOT_FOR_WORKERS = {"site-packages", "dist-packages", ENGINE.name, "test", "idlelib", "ensurepip", "turtledemo"}
@@ -42,7 +45,7 @@ from autograder.sandbox.worker import server, worker
 if boot["torch"]:
     worker.know_torch()
 sys.path.remove(boot["root"])
-server.forget_places(boot["root"])
+server.hide_places(boot["root"])
 gc.freeze()
 gc.enable()
 sys.argv[:] = [""]
@@ -66,27 +69,22 @@ def packages() -> list[str]:
 
 def environment() -> dict[str, str]:
     """The environment of a worker: nothing of the grader's own but what the system itself needs."""
-    usual = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
+    chosen = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
     with contextlib.suppress(RuntimeError):  # there may be no home
-        usual["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
-    if sys.platform == "win32":
-        return usual | _of_windows()
-    # what malloc holds in huge pages is forked, and let go of, in half the time; other C libraries do not look
-    tunables = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-    # the folder is never made: a name without looking
-    places = {"PATH": os.defpath, "HOME": "/", "TORCHINDUCTOR_CACHE_DIR": "/tmp"}
-    return usual | tunables | places | {"LC_ALL": "C.UTF-8"}
+        chosen["MPLCONFIGDIR"] = str(Path.home() / ".cache" / "policy-gradient-autograder")
+    if sys.platform == "win32":  # sockets, so `asyncio`, need SystemRoot; files that last a moment need TEMP
+        kept = {name.upper(): value for name, value in os.environ.items() if name.upper() in WINDOWS}
+        root, temporary = kept.setdefault("SYSTEMROOT", r"C:\Windows"), tempfile.gettempdir()
+        places = dict.fromkeys(("TEMP", "TMP", "TORCHINDUCTOR_CACHE_DIR", "USERPROFILE"), temporary)
+        path = os.pathsep.join([ntpath.join(root, "System32"), root])
+        return chosen | kept | places | {"PATH": path, "USERNAME": "student"}
+    # What malloc holds in huge pages is forked, and let go of, in half the time; other C libraries do not look
+    chosen["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
+    # The last folder is never made: a name without looking
+    return chosen | {"PATH": os.defpath, "HOME": "/", "LC_ALL": "C.UTF-8", "TORCHINDUCTOR_CACHE_DIR": "/tmp"}
 
 
-def _of_windows() -> dict[str, str]:
-    """What Windows cannot do without: sockets, so `asyncio`, need SystemRoot; files that last a moment need TEMP."""
-    kept = {name: value for name, value in os.environ.items() if name.upper() in WINDOWS}
-    root = next((value for name, value in kept.items() if name.upper() == "SYSTEMROOT"), r"C:\Windows")
-    temporary = tempfile.gettempdir()
-    needed = {"SYSTEMROOT": root, "TEMP": temporary, "TMP": temporary, "TORCHINDUCTOR_CACHE_DIR": temporary}
-    path = os.pathsep.join([ntpath.join(root, "System32"), root])
-    upper = {name.upper(): value for name, value in kept.items()}
-    return upper | needed | {"PATH": path, "USERNAME": "student", "USERPROFILE": temporary}
+# What a worker may read
 
 
 def readable_paths(packages: Sequence[str]) -> list[str]:
@@ -98,24 +96,15 @@ def readable_paths(packages: Sequence[str]) -> list[str]:
     modules = [entry for path in (*standard, *packages) for entry in _modules_in(Path(path))]
     archives = [path for path in standard if Path(path).is_file()]
     private = (Path(sys.base_prefix, "lib"), Path("/usr/local/lib"))  # below which packages lie as well
-    shared = [str(path) for folder in private for path in folder.glob("*.so*")]
-    folders = dict.fromkeys(map(os.path.realpath, ("/lib", "/lib64", "/usr/lib", "/usr/lib64")))
-    system = [path for folder in folders for path in _libraries_in(Path(folder))]
-    system += ["/etc/ld.so.cache", "/usr/share/zoneinfo"]
+    libraries = [str(path) for folder in private for path in folder.glob("*.so*")]
+    for folder in dict.fromkeys(Path(path).resolve() for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64")):
+        # Where libraries have a folder for each kind of machine, every program keeps files of its own beside it
+        machines = [str(path) for path in folder.glob("*-linux-*") if path.is_dir()]
+        beside = [str(path) for name in ("*.so*", "locale") for path in folder.glob(name)]
+        libraries += [*machines, *beside] if machines else [str(folder)]
+    others = ["/etc/ld.so.cache", "/usr/share/zoneinfo"]
     devices = [os.devnull, "/dev/urandom"]  # a shared mapping of /dev/zero is memory that no limit counts
-    others = [os.path.realpath(path) for path in (*archives, *shared, *system, *devices)]
-    return list(dict.fromkeys((*modules, *others)))
-
-
-def _libraries_in(folder: Path) -> list[str]:
-    """What the loader finds there: where libraries have a folder for each kind of machine, not what lies beside it.
-
-    There every program keeps files of its own, of which no worker needs any.
-    """
-    machines = [str(path) for path in folder.glob("*-linux-*") if path.is_dir()]
-    if not machines:
-        return [str(folder)]
-    return [*machines, *(str(path) for name in ("*.so*", "locale") for path in folder.glob(name))]
+    return list(dict.fromkeys((*modules, *map(os.path.realpath, (*archives, *libraries, *others, *devices)))))
 
 
 def _modules_in(folder: Path) -> list[str]:
@@ -125,19 +114,15 @@ def _modules_in(folder: Path) -> list[str]:
     """
     if not folder.is_dir():
         return []
-    real = os.path.realpath(folder)
+    real, modules = os.path.realpath(folder), []
     with os.scandir(folder) as entries:
-        found = [entry for entry in entries if entry.name not in NOT_FOR_WORKERS and _is_of_a_package(entry)]
-    return [os.path.realpath(one.path) if one.is_symlink() else os.path.join(real, one.name) for one in found]  # noqa: PTH118
+        for entry in entries:
+            endings = (".libs", ".dist-info", ".egg-info", "-dynload") if entry.is_dir() else (".py", ".so", ".pyc")
+            is_module = entry.name.endswith(endings) or (entry.is_dir() and entry.name.isidentifier())
+            if is_module and entry.name not in NOT_FOR_WORKERS:
+                modules.append(os.path.realpath(entry.path) if entry.is_symlink() else f"{real}{os.sep}{entry.name}")
+    return modules
 
-
-def _is_of_a_package(entry: os.DirEntry[str]) -> bool:
-    if entry.is_dir():
-        return entry.name.isidentifier() or entry.name.endswith((".libs", ".dist-info", ".egg-info", "-dynload"))
-    return entry.name.endswith((".py", ".so", ".pyc"))
-
-
-# What no worker may reach
 
 _withheld: set[Path] = set()
 
@@ -148,7 +133,7 @@ def withhold(path: Path) -> None:
 
 
 def refuse_if_within_reach(readable: Sequence[str]) -> None:
-    """Raises SandboxError where a worker that may read all this could read what is withheld."""
+    """Raise SandboxError where a worker that may read all this could read what is withheld."""
     for path in _withheld:
         for reached in {str(path), *map(str, path.parents)} & set(readable):
             raise SandboxError(
@@ -157,21 +142,29 @@ def refuse_if_within_reach(readable: Sequence[str]) -> None:
             )
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
+# Code of the course's own: it imports what it likes, and leaves no trace here
 
 
 def run_in_subprocess(function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    """What `function` returns or raises, from a fresh interpreter. Function, arguments and result must be picklable.
+    """Return what `function` returns, or raise what it raises, in a fresh interpreter. All of it must be picklable.
 
     Ctrl-C reaches this process alone, which then ends the other.
     """
+    import multiprocessing  # which `check` need not wait for
+
     context = multiprocessing.get_context("spawn")
     answers, their_end = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(their_end, function, arguments, named))
     with answers:
-        with their_end, _without_interrupts():
-            process.start()
+        # What is started while Ctrl-C is ignored ignores it for good; only the main thread may set that
+        is_main = threading.current_thread() is threading.main_thread()
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+        try:
+            with their_end:
+                process.start()
+        finally:
+            if is_main:
+                signal.signal(signal.SIGINT, before)
         try:
             returned, raised = answers.recv()
         except EOFError as error:
@@ -195,16 +188,3 @@ def _answer(
     except Exception as error:
         error.add_note(traceback.format_exc())
         answers.send((None, error))
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment: a process that is started meanwhile ignores it for good."""
-    if threading.current_thread() is not threading.main_thread():  # no other may set how signals are handled
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -1,7 +1,7 @@
 """A worker's three pipes: requests to it, answers and output from it. Whatever it does or leaves undone blocks nobody.
 
-`Polled` needs no thread: who waits for an answer hands on requests meanwhile, and takes what was printed
-before it gives an answer out. Where pipes cannot be polled, on Windows, `Threaded` has a thread for each.
+`Polled` needs no thread: who waits for an answer hands on requests meanwhile, and takes what was printed before it
+gives an answer out. Where pipes cannot be polled, on Windows, `Threaded` has a thread for each.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import queue
 import select
 import threading
 import time
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 
 from autograder.sandbox.worker import frames
 
@@ -41,44 +41,53 @@ class Ended:
 ENDED = Ended()
 
 
-class Pipes(Protocol):
+class Pipes:
     """The three pipes of one worker, as the grader holds them.
 
     in_step   whether `Answer.written` is what was printed before that answer, so that questions may be sent ahead
+    written   how many bytes have been printed
+    tail      the last of them
     """
 
     in_step: bool
 
-    @property
-    def written(self) -> int:
-        """How many bytes have been printed."""
-
-    @property
-    def tail(self) -> bytes:
-        """The last of them."""
+    def __init__(self) -> None:
+        """Begin with nothing printed."""
+        self.tail, self.written = b"", 0
 
     def send(self, frame: bytes) -> None:
         """Send it when there is room."""
+        raise NotImplementedError
 
     def receive(self, seconds: float) -> Answer | Ended | None:
-        """The next answer; None where none came within so many seconds."""
+        """Return the next answer; None where none came within so many seconds."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Let go of the pipes, whose other ends belong to a process that is gone."""
+        raise NotImplementedError
+
+    def _count(self, printed: bytes) -> None:
+        self.tail = (self.tail + printed)[-OUTPUT_KEPT:]
+        self.written += len(printed)
+
+    def _answer(self, frame: frames.Frame) -> Answer:
+        return Answer(frame.header, frame.blob, frame.encoded, time.perf_counter(), self.written)
 
 
-def pipes(requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> Pipes:
-    """The pipes behind these streams, which are closed with them."""
+def open_pipes(requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> Pipes:
+    """Take over these streams, which are closed with the pipes."""
     return (Polled if hasattr(select, "poll") else Threaded)(requests, answers, output)
 
 
-class Polled:
+class Polled(Pipes):
     """All three in the thread that waits."""
 
     in_step = True
 
     def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
         """Take over these streams."""
+        super().__init__()
         self._streams = requests, answers, output
         self._requests, self._answers, self._output = (stream.fileno() for stream in self._streams)
         for stream in self._streams:
@@ -86,10 +95,7 @@ class Polled:
         self._poll = select.poll()
         self._poll.register(self._answers, select.POLLIN)
         self._poll.register(self._output, select.POLLIN)
-        self._outbox = bytearray()
-        self._received = bytearray()
-        self._ended = False
-        self.tail, self.written = b"", 0
+        self._outbox, self._received, self._ended = bytearray(), bytearray(), False
 
     def send(self, frame: bytes) -> None:
         """Send it when there is room."""
@@ -98,22 +104,20 @@ class Polled:
         self._outbox += frame
 
     def receive(self, seconds: float) -> Answer | Ended | None:
-        """The next answer; None where none came within so many seconds."""
+        """Return the next answer; None where none came within so many seconds."""
         deadline, late = time.perf_counter() + seconds, False
         try:
-            while (parts := frames.take_parts(self._received, frames.MAX_ANSWER)) is None and not self._ended:
+            while (frame := frames.take(self._received, frames.MAX_ANSWER)) is None and not self._ended:
                 if late:
                     return None
                 left = deadline - time.perf_counter()
                 late = left <= 0  # what floods us with output ends here as well
                 self._serve(max(0.0, left))
             self._drain()
-            if parts is not None:
-                header = frames.parse_header(parts[0])
-                return Answer(header, parts[1], parts[0], time.perf_counter(), self.written)
+            return ENDED if frame is None else self._answer(frame)
         except frames.FrameError:
             self._drain()
-        return ENDED
+            return ENDED
 
     def close(self) -> None:
         """Let go of the pipes."""
@@ -127,36 +131,33 @@ class Polled:
         if self._output in ready:
             self._take_output(CHUNK)
         if self._requests in ready:
-            self._hand_on()
+            try:
+                del self._outbox[: os.write(self._requests, self._outbox[:CHUNK])]
+            except BlockingIOError:
+                pass  # there is less room than was said
+            except OSError:  # nobody reads any more
+                self._outbox.clear()
+            if not self._outbox:
+                self._poll.unregister(self._requests)
         if self._answers in ready:
             chunk = _read(self._answers, CHUNK)
             self._ended = chunk == b""
             self._received += chunk or b""
 
-    def _hand_on(self) -> None:
-        try:
-            sent = os.write(self._requests, self._outbox[:CHUNK])
-        except BlockingIOError:
-            return
-        except OSError:  # nobody reads any more
-            self._outbox.clear()
-        else:
-            del self._outbox[:sent]
-        if not self._outbox:
-            self._poll.unregister(self._requests)
-
     def _take_output(self, most: int) -> int:
-        """Take so many bytes or fewer; how many."""
+        """Take so many bytes or fewer; return how many."""
         chunk = _read(self._output, most)
         if chunk == b"":
             self._poll.unregister(self._output)
-        self.tail = (self.tail + (chunk or b""))[-OUTPUT_KEPT:]
-        self.written += len(chunk or b"")
+        self._count(chunk or b"")
         return len(chunk or b"")
 
     def _drain(self) -> None:
         """Take what has been printed until now, and not what is printed meanwhile."""
-        left = _waiting(self._output)
+        import fcntl
+        import termios
+
+        left = int.from_bytes(fcntl.ioctl(self._output, termios.FIONREAD, b"\0" * 4), "little")
         while left > 0 and (taken := self._take_output(min(left, CHUNK))):
             left -= taken
 
@@ -171,31 +172,18 @@ def _read(descriptor: int, most: int) -> bytes | None:
         return b""
 
 
-def _waiting(descriptor: int) -> int:
-    """How many bytes there are to read."""
-    import fcntl
-    import termios
-
-    found = fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4)
-    return int.from_bytes(found, "little")
-
-
-class Threaded:
+class Threaded(Pipes):
     """A thread for each, which closes it."""
 
     in_step = False
 
     def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
         """Take over these streams."""
-        self.tail, self.written = b"", 0
+        super().__init__()
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._inbox: queue.Queue[Answer | Ended] = queue.Queue(maxsize=1)
-        self._receiver = threading.Thread(target=self._receive, args=(answers,), daemon=True)
-        self._threads = [
-            self._receiver,
-            threading.Thread(target=self._send, args=(requests,), daemon=True),
-            threading.Thread(target=self._drain, args=(output,), daemon=True),
-        ]
+        work = ((self._receive, answers), (self._send, requests), (self._drain, output))
+        self._threads = [threading.Thread(target=target, args=(stream,), daemon=True) for target, stream in work]
         for thread in self._threads:
             thread.start()
 
@@ -204,7 +192,7 @@ class Threaded:
         self._outbox.put(frame)
 
     def receive(self, seconds: float) -> Answer | Ended | None:
-        """The next answer; None where none came within so many seconds."""
+        """Return the next answer; None where none came within so many seconds."""
         with contextlib.suppress(queue.Empty):
             return self._inbox.get(timeout=max(0.0, seconds))
         return None
@@ -213,26 +201,24 @@ class Threaded:
         """Let go of the pipes."""
         self._outbox.put(None)
         deadline = time.monotonic() + CLOSE_SECONDS  # a process that left the worker's group may hold its pipes
-        while self._receiver.is_alive() and time.monotonic() < deadline:  # it may be waiting for room in the inbox
+        while self._threads[0].is_alive() and time.monotonic() < deadline:  # it may be waiting for room in the inbox
             with contextlib.suppress(queue.Empty):
                 self._inbox.get(timeout=0.01)
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _receive(self, answers: BinaryIO) -> None:
+        with contextlib.suppress(frames.FrameError, OSError), answers:
+            while (frame := frames.read(answers, frames.MAX_ANSWER)) is not None:
+                self._inbox.put(self._answer(frame))
+        self._inbox.put(ENDED)
 
     def _send(self, requests: BinaryIO) -> None:
         with contextlib.suppress(OSError), requests:
             while (frame := self._outbox.get()) is not None:
                 frames.send(requests, frame)
 
-    def _receive(self, answers: BinaryIO) -> None:
-        with contextlib.suppress(frames.FrameError, OSError), answers:
-            while (parts := frames.read_parts(answers, frames.MAX_ANSWER)) is not None:
-                header, blob = frames.parse_header(parts[0]), parts[1]
-                self._inbox.put(Answer(header, blob, parts[0], time.perf_counter(), self.written))
-        self._inbox.put(ENDED)
-
     def _drain(self, output: BinaryIO) -> None:
         with contextlib.suppress(OSError), output:
             while chunk := output.read(CHUNK):
-                self.tail = (self.tail + chunk)[-OUTPUT_KEPT:]
-                self.written += len(chunk)
+                self._count(chunk)

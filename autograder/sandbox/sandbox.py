@@ -1,8 +1,8 @@
 """Run untrusted code on a case: source and inputs in, an Outcome out. Nothing that comes out is trusted.
 
-On Linux a warm server (see `server`) forks a worker for each submission; elsewhere each worker is a fresh interpreter.
-A worker is killed from outside (see `worker`) when a call exceeds a budget of its item: wall clock, processor time,
-memory, output. What follows a kill or a crash runs in a new worker, so a fault stays with the item that caused it.
+On Linux a warm server forks a worker for each submission; elsewhere each worker is a fresh interpreter (see `workers`).
+A worker is killed from outside when a call exceeds a budget of its item: wall clock, processor time, memory, output.
+What follows a kill or a crash runs in a new worker, so a fault stays with the item that caused it.
 """
 
 from __future__ import annotations
@@ -11,34 +11,28 @@ import contextlib
 import functools
 import itertools
 import json
-import queue
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self, TypeVar
 
-from autograder.sandbox import cgroup
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUT_OF_TIME, OUTPUT_MEGABYTES, Outcome, Program, Request
 from autograder.sandbox.interpreter import KIT_ROOT, readable_paths, refuse_if_within_reach
 from autograder.sandbox.isolation.layers import AROUND, LAYERS
-from autograder.sandbox.server import Server
-from autograder.sandbox.workers import Budget, ForkedWorker, FreshWorker, Worker
+from autograder.sandbox.workers import ForkedWorker, FreshWorker, Server, Worker
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
 
 Isolation = Literal["strict", "best", "none"]
-COMPILER = "torch._inductor.config"  # the compiler with all its parts
-WARMED_ON_DEMAND = {  # a word in a submission → a module that is then imported before the worker is forked
-    "matplotlib": "matplotlib.pyplot",
-    "tqdm": "tqdm.auto",
-    **dict.fromkeys(("torch.func", "checkpoint", "deterministic", "compile", "dynamo"), COMPILER),
-}
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
 KEPT = (2 * 2**20, 64 * 2**20)  # bytes of headers and of tensors that the answers of one submission may have in all
 TOO_MUCH = Outcome("crashed", detail="its answers were together larger than a submission's may be")
 NOT_AGAIN = Outcome("not_run", detail="an earlier case of this item hung, crashed or ran out of memory")
@@ -48,18 +42,13 @@ class Sandbox:
     """Runs submissions one after another; owns a warm server where the platform can fork. Use as a context manager.
 
     All cases of a submission run in one worker, in the order of the requests, and one can leave word for a later one.
-    That is allowed for, not overlooked. Whoever asks puts hidden cases last, so that nothing which is shown is worked
-    out after them; requests are sent ahead of each other's answers, but no hidden one before what is shown is answered.
-    Of a hidden case a report says words of a fixed list and no more, for each case on its own: one that knew all hidden
-    inputs before could say as many words, and knowing inputs brings no expected value nearer. A worker
-    forked for each hidden case, after loading, was measured: 21 ms for the fork alone on two quiet cores (see
-    tests/README.md), for torch's page tables are copied and then every page that is written. With 50 to 59 hidden cases
-    that is over a second where a further submission takes 0.14; and the loaded process, student code in it, would have
-    to be allowed to fork. What else a fork would keep apart is set back before each call: switches, generators, types.
+    Whoever asks puts hidden cases last, so that nothing which is shown is worked out after them; requests are sent
+    ahead of each other's answers, but no hidden one before what is shown is answered. A worker for each hidden case,
+    forked after loading, was measured: 21 ms for the fork alone, so over a second a submission.
     """
 
     def __init__(self, *, isolation: Isolation = "best", fork: bool | None = None) -> None:
-        """Start no worker yet. Raises SandboxError where `strict` is asked for and this machine cannot give it.
+        """Start no worker yet. Raise SandboxError where `strict` is asked for and this machine cannot give it.
 
         isolation   strict: Landlock and seccomp, or nothing runs; best: every layer that holds here; none: none
         fork        False asks for a fresh interpreter per worker, as on macOS and Windows, with no layers
@@ -97,7 +86,7 @@ class Sandbox:
             self._server = None
 
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
-        """The outcome of each request, in order.
+        """Return the outcome of each request, in order.
 
         After a worker is lost the rest of that item is `not_run`; whatever else is left gets a new worker, those of the
         same function after all others: they may be lost as well, and should cost no others their time. One that ran
@@ -107,7 +96,9 @@ class Sandbox:
         """
         outcomes: list[Outcome] = []
         order, slow, lost = list(range(len(requests))), set[str](), dict[str, Outcome]()
-        loading = _budget_of_loading(requests, load_timeout)
+        memory = max((request.memory_megabytes for request in requests), default=MEMORY_MEGABYTES)
+        output = max((request.output_megabytes for request in requests), default=OUTPUT_MEGABYTES)
+        loading = Request("", "", "", {}, b"", load_timeout, 2 * load_timeout, memory, output)
         seconds = loading.cpu + sum(request.cpu for request in requests)
         while len(outcomes) < len(requests):
             done = len(outcomes)
@@ -118,7 +109,8 @@ class Sandbox:
             elif asked[done].item in lost:
                 outcomes.append(lost[asked[done].item])
             else:
-                with self._conversation(program, loading.memory_megabytes, seconds) as worker:
+                with contextlib.closing(self._start_worker(program, memory, seconds)) as worker:
+                    worker.await_ready()
                     loaded = worker.load(program, loading)
                     if loaded is None:
                         self._run_until_lost(worker, asked, outcomes, lost)
@@ -126,17 +118,18 @@ class Sandbox:
                     elif time.perf_counter() < program.until:
                         lost[asked[done].item] = replace(loaded, seconds=0.0)
                         outcomes += [loaded, *[replace(loaded, seconds=0.0)] * (0 if done else len(requests) - 1)]
-        return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda one: one[0])]
+        return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=lambda pair: pair[0])]
 
     def _run_until_lost(
         self, worker: Worker, requests: Sequence[Request], outcomes: list[Outcome], lost: dict[str, Outcome]
     ) -> None:
         """Add the outcomes of these calls up to one that loses the worker, or up to a public one after hidden ones."""
-        kept = [sum(one.size[k] for one in outcomes) for k in range(len(KEPT))]
-        for place, (_, group) in enumerate(itertools.groupby(requests[len(outcomes) :], key=lambda one: one.hidden)):
-            together = list(group)
-            if place and not together[0].hidden:
+        kept = [sum(outcome.size[k] for outcome in outcomes) for k in range(len(KEPT))]
+        left = requests[len(outcomes) :]
+        for place, (hidden, group) in enumerate(itertools.groupby(left, key=lambda request: request.hidden)):
+            if place and not hidden:
                 return
+            together = list(group)
             answers = worker.calls([request for request in together if request.item not in lost])
             for request in together:
                 self.begun(request)
@@ -144,22 +137,15 @@ class Sandbox:
                     outcomes.append(lost[request.item])
                     continue
                 answer = next(answers)
-                outcomes.append(answer if _fits(answer, kept) else replace(TOO_MUCH, seconds=answer.seconds))
-                kept = [held + more for held, more in zip(kept, outcomes[-1].size, strict=True)]
-                if _lost(outcomes[-1]):
+                kept = [held + more for held, more in zip(kept, answer.size, strict=True)]
+                if any(held > most for held, most in zip(kept, KEPT, strict=True)):  # honest ones take a thousandth
+                    kept = [held - more for held, more in zip(kept, answer.size, strict=True)]
+                    answer = replace(TOO_MUCH, seconds=answer.seconds)
+                outcomes.append(answer)
+                if _lost(answer):
                     lost[request.item] = NOT_AGAIN
-                over = _lost(outcomes[-1]) or outcomes[-1].status == "out_of_memory"
-                if over or outcomes[-1].detail == OUT_OF_TIME.detail:
+                if _lost(answer) or answer.status == "out_of_memory" or answer.detail == OUT_OF_TIME.detail:
                     return
-
-    @contextlib.contextmanager
-    def _conversation(self, program: Program, megabytes: float, seconds: float) -> Iterator[Worker]:
-        worker = self._start_worker(program, megabytes, seconds)
-        try:
-            worker.await_ready()
-            yield worker
-        finally:
-            worker.close()
 
     def _start_worker(self, program: Program, megabytes: float, seconds: float) -> Worker:
         if not self._fork:
@@ -167,12 +153,7 @@ class Sandbox:
         server = self._running_server(torch=program.torch)
         if {"landlock", "namespaces"} & set(self._layers):
             refuse_if_within_reach(server.readable)
-        server.await_warm()
-        for word, module in WARMED_ON_DEMAND.items():
-            if word in program.source and _is_allowed(module, program):
-                server.warm(module)
-        server.prepare(program)
-        return ForkedWorker(server, megabytes, seconds)
+        return ForkedWorker(server, program, megabytes, seconds)
 
     def _running_server(self, *, torch: bool) -> Server:
         """The server; another one where torch is needed and it has none, or is not and it has."""
@@ -182,20 +163,23 @@ class Sandbox:
         return self._server
 
 
-def _is_allowed(module: str, program: Program) -> bool:
-    """Whether a submission may import it, so that it is worth having ready."""
-    return program.packages is None or module.partition(".")[0] in program.packages
+def _lost(outcome: Outcome) -> bool:
+    """Whether the worker is gone; one that says itself that memory ran out is not."""
+    return outcome.status in ("timed_out", "crashed") or (outcome.status == "out_of_memory" and not outcome.raised)
 
 
-def layers_for(isolation: Isolation, found: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The layers that workers get; raises SandboxError where `strict` is asked for and a layer is missing.
+# Which layers this machine has
 
-    found   why each layer does not hold, as `probe` tells, which is asked where this is None
+
+def layers_for(isolation: Isolation, probed: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the layers that workers get; raise SandboxError where `strict` is asked for and a layer is missing.
+
+    probed   why each layer does not hold, as `probe` tells, which is asked where this is None
     """
     if isolation == "none":
         return ()
-    found = probe() if found is None else found
-    reasons = {layer: found.get(layer, "not tried") for layer in (*LAYERS, *AROUND)}
+    probed = probe() if probed is None else probed
+    reasons = {layer: probed.get(layer, "not tried") for layer in (*LAYERS, *AROUND)}
     missing = [f"{layer} ({reasons[layer]})" for layer in STRICT if reasons[layer]]
     if isolation == "strict" and missing:
         raise SandboxError(
@@ -205,45 +189,27 @@ def layers_for(isolation: Isolation, found: Mapping[str, str] | None = None) -> 
     return tuple(layer for layer, reason in reasons.items() if not reason)
 
 
-def _budget_of_loading(requests: Sequence[Request], timeout: float) -> Budget:
-    """What loading may use: of memory and output, what the most generous item may."""
-    memory = max((request.memory_megabytes for request in requests), default=MEMORY_MEGABYTES)
-    output = max((request.output_megabytes for request in requests), default=OUTPUT_MEGABYTES)
-    return Budget(timeout, 2 * timeout, memory, output)
-
-
-def _fits(answer: Outcome, kept: Sequence[int]) -> bool:
-    """Whether the grader still has room for it beside what it has kept: honest answers take a thousandth."""
-    return all(held + more <= most for held, more, most in zip(kept, answer.size, KEPT, strict=True))
-
-
-def _lost(outcome: Outcome) -> bool:
-    """Whether the worker is gone; one that says itself that memory ran out is not."""
-    return outcome.status in ("timed_out", "crashed") or (outcome.status == "out_of_memory" and not outcome.raised)
-
-
-TRY = """
+CANARY = """
 import sys
 sys.path.append(sys.argv[1])
-from autograder.sandbox.isolation import canary
-getattr(canary, sys.argv[2])(sys.stdin.read(), sys.argv[3:])
+from autograder.sandbox.isolation import layers
+layers.print_canary(sys.argv[2], sys.stdin.read(), sys.argv[3:])
 """
 
 
 @functools.cache
 def probe() -> dict[str, str]:
-    """Each layer, and why it does not hold on this machine; "" where it does. Tried once, in processes of their own."""
+    """Return why each layer does not hold on this machine; "" where it does. Tried once, in processes of their own."""
     if sys.platform != "linux":
         return dict.fromkeys((*LAYERS, *AROUND), "only Linux has it")
     with ThreadPoolExecutor() as pool:
-        inside = pool.submit(_tried, "answer", LAYERS)
-        around = pool.submit(_tried, "answer_in_namespaces", AROUND[:1])
-        return {**inside.result(), **around.result(), "cgroup": cgroup.probe()}
+        inside, around = pool.submit(_tried, "", LAYERS), pool.submit(_tried, "around", AROUND)
+        return {**inside.result(), **around.result()}
 
 
-def _tried(function: str, layers: Sequence[str], attempts: int = 2) -> dict[str, str]:
-    """What the canary found; where no process could try it, once more: a busy machine is not one without layers."""
-    command = [sys.executable, "-S", "-s", "-P", "-B", "-c", TRY, str(KIT_ROOT), function, *readable_paths([])]
+def _tried(around: str, layers: Sequence[str], attempts: int = 2) -> dict[str, str]:
+    """What the canary says; where no process could try it, once more: a busy machine is not one without layers."""
+    command = [sys.executable, "-S", "-s", "-P", "-B", "-c", CANARY, str(KIT_ROOT), around, *readable_paths([])]
     try:
         with tempfile.NamedTemporaryFile() as secret:
             done = subprocess.run(command, input=secret.name, capture_output=True, text=True, timeout=60)
@@ -253,11 +219,10 @@ def _tried(function: str, layers: Sequence[str], attempts: int = 2) -> dict[str,
     except ValueError:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         reason = f"the process that tried it ended: {last}"
-    return _tried(function, layers, attempts - 1) if attempts > 1 else dict.fromkeys(layers, reason)
+    return _tried(around, layers, attempts - 1) if attempts > 1 else dict.fromkeys(layers, reason)
 
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
+# Several sandboxes
 
 
 def in_sandboxes(
@@ -267,21 +232,23 @@ def in_sandboxes(
     progress: Callable[[Task, Result], None] = lambda task, result: None,
     isolation: Isolation = "best",
 ) -> list[Result]:
-    """What `work` makes of each task, in order; `jobs` at a time, each with a sandbox of its own.
+    """Return what `work` makes of each task, in order; `jobs` at a time, each in a thread with a sandbox of its own.
 
     The first exception ends the run, as does Ctrl-C; what is under way is finished first.
     """
-    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for index in range(len(tasks)):
-        waiting.put(index)
+    waiting = iter(range(len(tasks)))
     done: dict[int, Result] = {}
     lock, stop = threading.Lock(), threading.Event()
     faults: list[BaseException] = []
 
+    def take() -> int | None:
+        with lock:
+            return next(waiting, None)
+
     def serve(over: threading.Event) -> None:
         try:
             with Sandbox(isolation=isolation) as sandbox:
-                for index in _taken(waiting, stop):
+                while not stop.is_set() and (index := take()) is not None:
                     result = work(tasks[index], sandbox)
                     with lock:
                         done[index] = result
@@ -308,9 +275,3 @@ def in_sandboxes(
     if faults:
         raise faults[0]
     return [done[index] for index in range(len(tasks))]
-
-
-def _taken(waiting: queue.SimpleQueue[int], stop: threading.Event) -> Iterator[int]:
-    with contextlib.suppress(queue.Empty):
-        while not stop.is_set():
-            yield waiting.get_nowait()

@@ -17,10 +17,11 @@ from places import KIT
 from processes import PATIENCE
 
 from autograder.sandbox.interpreter import packages, readable_paths
-from autograder.sandbox.isolation import canary, processes, seccomp
+from autograder.sandbox.isolation import layers, seccomp
 from autograder.sandbox.isolation.layers import AROUND, LAYERS
 from autograder.sandbox.isolation.seccomp import Instruction
 from autograder.sandbox.sandbox import Isolation, Sandbox, layers_for, probe
+from autograder.sandbox.workers import usage
 from autograder.vocabulary.errors import SandboxError
 from autograder.vocabulary.text import STRICT
 
@@ -68,7 +69,7 @@ def simulate(program: list[Instruction], number: int, arguments: tuple[int, ...]
 
 def judge(architecture: str, number: int, *arguments: int) -> str:
     column, value = ARCHITECTURES[architecture]
-    return simulate(seccomp._program(column, value, PID), number, arguments, value)
+    return simulate(seccomp.filter_program(column, value, PID), number, arguments, value)
 
 
 def calls(x86: int, arm: int) -> dict[str, int]:
@@ -169,17 +170,17 @@ def numbers_of(table: dict[str, tuple[int, int]], architecture: str) -> dict[str
 @by_architecture
 def test_a_call_that_needs_no_look_at_its_arguments_is_allowed_whatever_they_are(architecture: str) -> None:
     """The kernel then never runs the program for it."""
-    for name, number in numbers_of(seccomp._ALLOWED, architecture).items():
+    for name, number in numbers_of(seccomp.ALLOWED, architecture).items():
         assert {judge(architecture, number, *[argument] * 6) for argument in ANY} == {ALLOWED}, name
-    for name, number in numbers_of(seccomp._FALLS_BACK, architecture).items():
+    for name, number in numbers_of(seccomp.FALLS_BACK, architecture).items():
         assert {judge(architecture, number, *[argument] * 6) for argument in ANY} == {NOT_THERE}, name
 
 
 @by_architecture
 def test_every_call_that_is_not_listed_is_refused_whatever_its_arguments(architecture: str) -> None:
     column = ARCHITECTURES[architecture][0]
-    tables = (seccomp._ALLOWED, seccomp._FALLS_BACK, seccomp._SIGNALS, seccomp._ON_A_PROCESS)
-    judged = {pair[0][column] for pair in seccomp._judged(PID)}
+    tables = (seccomp.ALLOWED, seccomp.FALLS_BACK, seccomp.SIGNALS, seccomp.ON_A_PROCESS)
+    judged = {pair[column] for pair in seccomp.JUDGED.values()}
     listed = [number for table in tables for number in numbers_of(table, architecture).values()]
     assert len(set(listed)) == len(listed)
     for number in set(range(1000)) - set(listed) - judged:
@@ -216,7 +217,7 @@ def test_what_no_homework_needs_is_refused(architecture: str, name: str) -> None
 @by_architecture
 def test_calls_of_another_architecture_end_the_process_and_x32_calls_are_refused(architecture: str) -> None:
     column, value = ARCHITECTURES[architecture]
-    program = seccomp._program(column, value, PID)
+    program = seccomp.filter_program(column, value, PID)
     for other in (0x40000003, 0x40000028, 0, *({0xC000003E, 0xC00000B7} - {value})):  # i386, arm, …
         assert simulate(program, 0, (), other) == KILLED
     assert {judge(architecture, 0x40000000 + number) for number in range(600)} == {REFUSED}
@@ -224,27 +225,13 @@ def test_calls_of_another_architecture_end_the_process_and_x32_calls_are_refused
 
 @by_architecture
 def test_every_jump_lands_inside_the_program_and_every_path_ends(architecture: str) -> None:
-    program = seccomp._program(*ARCHITECTURES[architecture], PID)
+    program = seccomp.filter_program(*ARCHITECTURES[architecture], PID)
     assert len(program) <= 4096
     for at, (code, if_true, if_false, _) in enumerate(program):
         if code & 0x07 == 0x05:
             assert at + 1 + max(if_true, if_false) < len(program)
             assert max(if_true, if_false) < 256
     assert program[-1] == (0x06, 0, 0, 0x00050001)
-
-
-@by_architecture
-def test_a_program_that_was_made_before_a_process_has_its_number_where_that_belongs(
-    architecture: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine = next(name for name, known in seccomp._MACHINES.items() if known == ARCHITECTURES[architecture])
-    monkeypatch.setattr("platform.machine", lambda: machine)
-    packed, places = seccomp._packed.__wrapped__(False)  # type: ignore[attr-defined]  # it keeps those of this one
-    own = bytearray(packed)
-    for place in places:
-        struct.pack_into("I", own, place, PID)
-    assert list(struct.iter_unpack("HBBI", own)) == seccomp._program(*ARCHITECTURES[architecture], PID)
-    assert places
 
 
 @linux
@@ -309,16 +296,14 @@ def test_what_a_worker_may_read_is_no_home_and_not_everything() -> None:
 # Layers that are put on, in processes of their own
 
 
-def in_a_process(code: str, layers: tuple[str, ...] = (), *, megabytes: int = 512, before: str = "") -> str:
+def in_a_process(code: str, put_on: tuple[str, ...] = (), *, megabytes: int = 512, before: str = "") -> str:
     """What the code prints, with these layers on; the last line of its traceback where it fails."""
     begin = f"""
         import ctypes, mmap, os, resource, signal, socket, subprocess, sys, threading, time
-        from autograder.sandbox.isolation import canary, identity, processes
-        from autograder.sandbox.isolation import layers as isolation
-        from autograder.sandbox.isolation import landlock, seccomp
+        from autograder.sandbox.isolation import layers, seccomp
         from autograder.sandbox.interpreter import packages, readable_paths
         {before}
-        isolation.apply({layers!r}, {megabytes}, readable_paths(packages()))
+        layers.apply({put_on!r}, {megabytes}, readable_paths(packages()))
     """
     source = textwrap.dedent(begin) + textwrap.dedent(code)
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=KIT)
@@ -519,10 +504,10 @@ def secret(tmp_path: Path) -> str:
     return str(path)
 
 
-def canary_says(layers: tuple[str, ...], secret: str, but: str = "") -> dict[str, str]:
+def canary_says(put_on: tuple[str, ...], secret: str, but: str = "") -> dict[str, str]:
     """What the canary finds in a process where `but` has been done first."""
-    arguments = f"{layers!r}, {canary.CANARY_MEGABYTES}, readable_paths([]), {secret!r}"
-    code = f"import json\n{but}\nprint(json.dumps(canary.canary({arguments})))"
+    arguments = f"{put_on!r}, {layers.CANARY_MEGABYTES}, readable_paths([]), {secret!r}"
+    code = f"import json\n{but}\nprint(json.dumps(layers.canary({arguments})))"
     return dict(json.loads(in_a_process(code)))
 
 
@@ -535,10 +520,10 @@ def test_the_canary_finds_every_layer_that_is_put_on_to_hold(secret: str) -> Non
 @pytest.mark.parametrize(
     ("layer", "left_out"),
     [
-        ("rlimits", "isolation._limit"),
-        ("landlock", "landlock.restrict"),
+        ("rlimits", "layers.limit"),
+        ("landlock", "layers.restrict"),
         ("seccomp", "seccomp.apply"),
-        ("identity", "identity.give_up"),
+        ("identity", "layers.give_up_root"),
     ],
 )
 def test_the_canary_sees_that_a_layer_was_not_put_on(layer: str, left_out: str, secret: str) -> None:
@@ -553,7 +538,7 @@ def test_the_canary_sees_that_a_layer_was_not_put_on(layer: str, left_out: str, 
 
 @linux
 def test_what_a_process_uses_is_told() -> None:
-    used = processes.usage(os.getpid())
+    used = usage(os.getpid())
     assert used.threads >= 1
     assert used.resident > 2**20
     assert 0 < used.seconds <= time.process_time() + 0.02
@@ -576,10 +561,10 @@ def test_a_process_whose_first_thread_has_ended_is_still_counted_with_what_its_t
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"done\n"
-            used, deadline = processes.usage(process.pid), time.monotonic() + PATIENCE
-            while processes.usage(process.pid).seconds <= used.seconds and time.monotonic() < deadline:
+            used, deadline = usage(process.pid), time.monotonic() + PATIENCE
+            while usage(process.pid).seconds <= used.seconds and time.monotonic() < deadline:
                 pass
-            later = processes.usage(process.pid)
+            later = usage(process.pid)
         finally:
             process.kill()
     assert used.resident > 2**27 + 2**35 // 512

@@ -1,9 +1,8 @@
-"""What stands round a server: namespaces, and the control group that staff may set aside."""
+"""What stands round a server: namespaces."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 import safetensors.numpy
 
-from autograder.sandbox import cgroup
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox, probe
 
@@ -147,145 +145,6 @@ def test_nothing_is_left_of_a_server_in_namespaces(alone: Sandbox) -> None:
     assert mounts() == before
     alone.close()
     assert mounts() == before
-
-
-# Control groups
-
-
-class Hierarchies:
-    """Files in the place of the kernel's: what is written to them is what it would be asked."""
-
-    def __init__(self, mounted: Path, version: int, name: str = "staff/autograder") -> None:
-        self.mounted = mounted
-        self.parents = [mounted / name] if version == 2 else [mounted / each / name for each in cgroup.CONTROLLERS]
-        for parent in self.parents:
-            parent.mkdir(parents=True)
-        if version == 2:
-            (mounted / "cgroup.controllers").write_text("cpu memory pids\n")
-            (self.parents[0] / "cgroup.subtree_control").write_text("cpu\n")
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_group_is_made_below_the_one_that_was_set_aside_and_goes_with_its_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
-) -> None:
-    monkeypatch.setenv(cgroup.VARIABLE, "/staff/autograder/")
-    made = Hierarchies(tmp_path, version)
-    group = cgroup.Group(16, 64, tmp_path)
-    (first,) = {path.name for parent in made.parents for path in parent.glob("server-*")}
-    assert first.startswith(f"server-{os.getpid()}-")
-    if version == 2:
-        assert (made.parents[0] / "cgroup.subtree_control").read_text() == "+memory +pids"
-    group.close()
-    assert [path for parent in made.parents for path in parent.glob("server-*")] == []
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_groups_of_graders_that_are_gone_are_removed_and_those_of_living_ones_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
-) -> None:
-    monkeypatch.setenv(cgroup.VARIABLE, "staff/autograder")
-    made = Hierarchies(tmp_path, version)
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    for parent in made.parents:
-        for name in (f"server-{gone.pid}-0", f"server-{gone.pid}-1", f"server-{os.getpid()}-7", "of-somebody-else"):
-            (parent / name).mkdir()
-    assert cgroup.sweep(tmp_path) == 2 * len(made.parents)
-    for parent in made.parents:
-        assert {path.name for path in parent.iterdir() if path.is_dir()} == {
-            f"server-{os.getpid()}-7",
-            "of-somebody-else",
-        }
-
-
-@pytest.mark.parametrize(
-    ("named", "why"),
-    [
-        ("nowhere", "nowhere is not there, or not to be written by this user"),
-        ("../../tmp", "should name a group"),
-        ("a b", "should name a group"),
-    ],
-)
-def test_where_no_group_was_set_aside_it_is_said_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, why: str
-) -> None:
-    monkeypatch.setenv(cgroup.VARIABLE, named)
-    assert why in cgroup.probe(tmp_path)
-
-
-@pytest.fixture
-def own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A group of version 2 in which this process is, in files."""
-    monkeypatch.delenv(cgroup.VARIABLE, raising=False)
-    made = Hierarchies(tmp_path / "mounted", 2, "user.slice/run-r1.scope")
-    monkeypatch.setattr(cgroup, "MEMBERSHIP", tmp_path / "membership")
-    (tmp_path / "membership").write_text("3:cpu,cpuacct:/\n0::/user.slice/run-r1.scope\n")
-    (made.parents[0] / "cgroup.procs").write_text(f"{os.getpid()}\n")
-    monkeypatch.setattr(cgroup, "ask_for_scope", lambda _: False)
-    return made.parents[0]
-
-
-def test_a_process_that_has_a_group_to_itself_moves_into_a_leaf_and_makes_its_groups_beside(own_group: Path) -> None:
-    mounted = own_group.parents[1]
-    assert cgroup.parents(mounted) == [own_group]
-    assert (own_group / "grader" / "cgroup.procs").read_text() == str(os.getpid())
-    assert (own_group / "cgroup.subtree_control").read_text() == "+memory +pids"
-    (own_group.parents[2] / "membership").write_text("0::/user.slice/run-r1.scope/grader\n")
-    (own_group / "cgroup.subtree_control").write_text("memory pids\n")
-    assert cgroup.parents(mounted) == [own_group]
-
-
-def test_a_process_that_shares_its_group_moves_nobody_and_says_what_to_do(own_group: Path) -> None:
-    (own_group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
-    assert "systemd-run --user --scope -p Delegate=yes" in cgroup.probe(own_group.parents[1])
-    assert not (own_group / "grader").exists()
-    assert (own_group / "cgroup.subtree_control").read_text() == "cpu\n"
-
-
-@pytest.fixture
-def set_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    """A real group, for this test alone, where this machine lets us make one."""
-    name = f"autograder-test-{os.getpid()}"
-    one = (cgroup.MOUNTED / "cgroup.controllers").exists()
-    folders = [cgroup.MOUNTED / name] if one else [cgroup.MOUNTED / each / name for each in cgroup.CONTROLLERS]
-    try:
-        try:
-            for folder in folders:
-                folder.mkdir()
-        except OSError as error:
-            pytest.skip(f"no control group can be made here: {error}")
-        monkeypatch.setenv(cgroup.VARIABLE, name)
-        if why := cgroup.probe():
-            pytest.skip(f"control groups do not hold here: {why}")
-        yield folders
-    finally:
-        for folder in folders:
-            for path in [*folder.glob("server-*"), folder]:
-                if path.is_dir():
-                    path.rmdir()
-
-
-@linux
-def test_a_control_group_holds_what_no_other_layer_would(
-    set_aside: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("autograder.sandbox.sandbox.probe", lambda: {"cgroup": ""})
-    source = """
-        def fork():
-            for _ in range(2000):
-                os.posix_spawn("/bin/sleep", ["sleep", "60"], {})
-        def work():
-            return 1
-    """
-    with Sandbox() as sandbox:
-        assert sandbox.layers == ("process", "cgroup")
-        outcomes = run(sandbox, source, "fork", "work")
-        assert [len(list(folder.glob("server-*"))) for folder in set_aside] == [1] * len(set_aside)
-    assert [outcome.status for outcome in outcomes] == ["raised", "observed"]
-    assert outcomes[0].raised is not None
-    assert "Resource temporarily unavailable" in outcomes[0].raised.message
-    assert [len(list(folder.glob("server-*"))) for folder in set_aside] == [0] * len(set_aside)
 
 
 def test_a_secret_file_is_made_outside_of_what_python_runs_on() -> None:

@@ -12,6 +12,7 @@ from autograder.sandbox.pipes import Answer, Ended, Pipes, Polled, Threaded
 from autograder.sandbox.worker import frames
 
 HEADER = {"op": "observed", "n": 1}
+ENCODED = frames.encode_header(HEADER)
 
 
 @dataclass
@@ -48,7 +49,7 @@ def received(pipes: Pipes) -> Answer | Ended | None:
 
 def test_an_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
     pipes, worker = both
-    frame = frames.encode(HEADER, b"blob")
+    frame = frames.encode(ENCODED, b"blob")
     for part in (frame[:5], frame[5:30]):
         worker.answers.write(part)
         worker.answers.flush()
@@ -60,7 +61,7 @@ def test_an_answer_in_parts_is_waited_for(both: tuple[Pipes, Other]) -> None:
     assert (answer.header, answer.blob) == (HEADER, b"blob")
 
 
-@pytest.mark.parametrize("said", [b"", b"no frame at all, but long enough", frames.encode(HEADER, b"blob")[:-1]])
+@pytest.mark.parametrize("said", [b"", b"no frame at all, but long enough", frames.encode(ENCODED, b"blob")[:-1]])
 def test_what_closes_or_says_no_frame_has_ended(said: bytes, both: tuple[Pipes, Other]) -> None:
     pipes, worker = both
     worker.answers.write(said)
@@ -94,7 +95,7 @@ def test_who_stops_reading_is_no_reason_to_wait(both: tuple[Pipes, Other]) -> No
     pipes, worker = both
     worker.requests.close()
     for _ in range(3):
-        pipes.send(frames.encode(HEADER, b"x" * 200_000))
+        pipes.send(frames.encode(ENCODED, b"x" * 200_000))
     assert pipes.receive(0.2) is None
     frames.write(worker.answers, HEADER)
     assert isinstance(received(pipes), Answer)

@@ -56,7 +56,7 @@ def converse() -> Iterator[Converse]:
             worker.Worker().converse(requests, written)
         _restore_torch()
         written.seek(0)
-        return [_answer(*frame) for frame in iter(lambda: frames.read(written), None)]
+        return [_answer(frame.header, frame.blob) for frame in iter(lambda: frames.read(written), None)]
 
     yield answers
     for name in (MODULE, *GIVEN):

@@ -1,44 +1,51 @@
-"""The layers that a worker puts on itself before it sees student code, and which of them this machine has.
+"""The layers that a worker puts on itself before it sees student code, and a canary that tries which of them hold.
 
-    rlimits    memory, processor time, file size, open files; no core dump
-    landlock   read and execute what Python runs on; nothing else, and no writing; no TCP, no signals to others
-    seccomp    an allowlist of system calls: no new processes or programs, no sockets, no tracing, no namespaces;
-               nothing that reaches another process or changes a file
-    identity   where the grader is root: no capabilities, and another user's id if that one can reach Python
+    rlimits      memory, processor time, file size, open files; no core dump
+    landlock     read and execute what Python runs on; nothing else, and no writing; no TCP, no signals to others
+    identity     where the grader is root: no capabilities, and another user's id if that one can reach Python
+    seccomp      an allowlist of system calls: no new processes or programs, no sockets, no tracing, no namespaces
 
-Two more are put around the server, where the kernel allows them and never because `strict` asks:
+One more is put around the warm server, where the kernel allows it and never because `strict` asks:
 
-    namespaces   see there
-    cgroup       see there: memory and processes of server and worker together, held by the kernel
+    namespaces   a root of its own, no other process, no network
 
-And a submission imports no other packages than its assignment names.
-
-Only the standard library and ctypes: this runs inside the worker. Sources: landlock(7), seccomp(2), prctl(2),
-capabilities(7), and the kernel's UAPI headers, from which the numbers are.
+Sources: landlock(7), getrlimit(2); linux/landlock.h for the numbers.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib
+import json
 import math
 import os
+import socket
+import struct
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from autograder.sandbox.isolation import identity, landlock, seccomp
-from autograder.sandbox.isolation.namespaces import narrow
-from autograder.sandbox.isolation.processes import guard, prctl
+from autograder.sandbox.isolation import seccomp
+from autograder.sandbox.isolation.kernel import (
+    PR_SET_NO_NEW_PRIVS,
+    PR_SET_THP_DISABLE,
+    give_up_root,
+    guard,
+    has_capabilities,
+    prctl,
+    syscall,
+)
+from autograder.sandbox.isolation.namespaces import enter, narrow
 
 if sys.platform != "win32":
     import resource
 
 LAYERS = ("rlimits", "landlock", "identity", "seccomp")
-AROUND = ("namespaces", "cgroup")
+AROUND = ("namespaces",)
+
 DESCRIPTORS = 64
 FILE_BYTES = 2**20
 SPACE = 64 * 2**30  # what may be mapped and not written: for each 2 MiB of it the kernel may hold 4 KiB of tables
-TOOLS = frozenset({"IPython", "pytest", "safetensors"})  # what notebooks and the check itself bring along
-MACHINERY = ("<frozen importlib", "importlib/__init__.py", "importlib\\__init__.py")
 
 
 def apply(
@@ -46,90 +53,183 @@ def apply(
     megabytes: float,
     readable: Sequence[str],
     seconds: float = math.inf,
-    report: int | None = None,
     rules: int | None = None,
 ) -> None:
-    """Put these layers on this process, for good; raises OSError where the kernel refuses one.
+    """Put these layers on this process, for good; raise OSError where the kernel refuses one.
 
     megabytes   what it may still allocate
-    seconds     of processor time for the rest of its life: a backstop, for nobody but the grader knows the items
     readable    files and folders that it may read and execute, under landlock
-    report      a descriptor to which each refused system call is written
-    rules       what `landlock.prepare` made of `readable`, where many processes need the same
+    seconds     of processor time for the rest of its life: a backstop, for nobody but the grader knows the items
+    rules       what `landlock_rules` made of `readable`, where many processes need the same
     """
-    wanted = set(layers)
-    if wanted:
-        prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
-        prctl(41, 1, check=False)  # PR_SET_THP_DISABLE: a submission's use of memory is the same on every machine
-    if "rlimits" in wanted:
-        _limit(megabytes, seconds)
-    if "namespaces" in wanted:
+    chosen = set(layers)
+    if not chosen:
+        return
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    with contextlib.suppress(OSError):  # a submission's use of memory is then the same on every machine
+        prctl(PR_SET_THP_DISABLE, 1)
+    if "rlimits" in chosen:
+        limit(megabytes, seconds)
+    if "namespaces" in chosen:
         narrow(readable)
-    if "landlock" in wanted:
-        prepared = landlock.prepare(readable) if rules is None else rules
-        landlock.restrict(prepared)
-        os.close(prepared)
-    if "identity" in wanted:
-        identity.give_up(readable)
-    if wanted:  # after identity: a change of user resets both
-        guard()
-    if "seccomp" in wanted:
-        seccomp.apply(report)
+    if "landlock" in chosen:
+        restrict(landlock_rules(readable) if rules is None else rules)
+    if "identity" in chosen:
+        give_up_root(readable)
+    guard()  # after identity: a change of user resets both
+    if "seccomp" in chosen:
+        seccomp.apply()
 
 
-def _limit(megabytes: float, seconds: float) -> None:
-    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
-    resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))  # the stack is no data
-    resource.setrlimit(resource.RLIMIT_DATA, (_bytes_of("VmData") + int(megabytes * 2**20),) * 2)
-    resource.setrlimit(resource.RLIMIT_AS, (_bytes_of("VmSize") + int(megabytes * 2**20) + SPACE,) * 2)
-    if seconds < 2**31:
-        whole = math.ceil(seconds) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (whole, whole))  # a kill: the soft limit is a signal to ignore
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+# rlimits
 
 
-def _bytes_of(field: str) -> int:
+def limit(megabytes: float, seconds: float) -> None:
+    """Limit what this process may use from now on, hard and soft: a soft limit alone is a signal to ignore."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as stream:  # noqa: PTH123
-        return int(next(line for line in stream if line.startswith(field)).split()[1]) * 1024
+        status = dict(line.split(":", 1) for line in stream)
+    data, size = (int(status[name].split()[0]) * 1024 for name in ("VmData", "VmSize"))
+    allowed = int(megabytes * 2**20)
+    limits = {
+        resource.RLIMIT_STACK: resource.getrlimit(resource.RLIMIT_STACK)[0],  # which counts as no data
+        resource.RLIMIT_DATA: data + allowed,
+        resource.RLIMIT_AS: size + allowed + SPACE,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: FILE_BYTES,
+        resource.RLIMIT_NOFILE: DESCRIPTORS,
+    }
+    if seconds < 2**31:
+        limits[resource.RLIMIT_CPU] = math.ceil(seconds) + 1
+    for name, value in limits.items():
+        resource.setrlimit(name, (value, value))
 
 
-# What a submission may import
+# Landlock
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # system calls, the same on every architecture
+CREATE_RULESET_VERSION, RULE_PATH_BENEATH = 1, 1
+FILE_RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF, 5: 0xFFFF}  # all that each version of Landlock knows
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+BIND_AND_CONNECT_TCP = 0x3  # from version 4 on
+ABSTRACT_SOCKETS_AND_SIGNALS = 0x3  # scopes, from version 6 on
 
 
-class OnlyThese:
-    """A finder that finds nothing, and refuses what a submission's file should not import.
+def landlock_rules(readable: Sequence[str], listed: Sequence[str] = ()) -> int:
+    """Return the rules as a descriptor, which many processes can put on; raise OSError where the kernel has none.
 
-    That is missing at once and in a sentence, installed or not: to import it may take longer than a submission may
-    take. The standard library and given modules are found, and what packages import themselves is their own affair.
+    readable   what may be read and executed
+    listed     folders of which the names may be seen, all that is in them
     """
+    version = syscall(CREATE_RULESET, None, 0, CREATE_RULESET_VERSION)
+    network, scopes = BIND_AND_CONNECT_TCP * (version >= 4), ABSTRACT_SOCKETS_AND_SIGNALS * (version >= 6)
+    ruleset = struct.pack("QQQ", FILE_RIGHTS[min(version, 5)], network, scopes)
+    descriptor = syscall(CREATE_RULESET, ruleset, 24 if version >= 6 else 16 if version >= 4 else 8, 0)
+    rights = dict.fromkeys(listed, READ_DIR)
+    for path in readable:
+        more = READ_DIR if os.path.isdir(path) else WRITE_FILE if path == os.devnull else 0  # noqa: PTH112
+        rights[path] = rights.get(path, 0) | EXECUTE | READ_FILE | more
+    try:
+        for path, allowed in rights.items():
+            try:
+                opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError:  # what is not there need not be allowed
+                continue
+            try:
+                syscall(ADD_RULE, descriptor, RULE_PATH_BENEATH, struct.pack("=Qi", allowed, opened), 0)
+            finally:
+                os.close(opened)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
-    def __init__(self, packages: Sequence[str], filename: str) -> None:
-        """Refuse to that file all but these packages."""
-        self._packages, self._filename = tuple(packages), filename
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """None, so that others find it; raises ModuleNotFoundError where it is not to be found."""
-        if path is not None or name in sys.stdlib_module_names or name in TOOLS or name in self._packages:
-            return
-        if _importer() == self._filename:
-            had = f"{', '.join(self._packages)} and the standard library" if self._packages else "the standard library"
-            raise ModuleNotFoundError(
-                f"this assignment's submissions have {had}; {name} is not installed here", name=name
-            )
+def restrict(rules: int) -> None:
+    """Put Landlock's rules on this process, and close their descriptor."""
+    syscall(RESTRICT_SELF, rules, 0)
+    os.close(rules)
 
 
-def let_import_only(packages: Sequence[str] | None, filename: str) -> None:
-    """From now on let code of that file import these packages only; any, where it is None."""
-    sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, OnlyThese)]
-    if packages is not None:
-        sys.meta_path.insert(0, OnlyThese(packages, filename))
+# Which of them hold: a process of its own puts each on and tries what it forbids
+
+CANARY_MEGABYTES = 256
 
 
-def _importer() -> str:
-    """The file whose statement imports."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and any(part in frame.f_code.co_filename for part in MACHINERY):
-        frame = frame.f_back
-    return frame.f_code.co_filename
+def print_canary(around: str, secret: str, readable: Sequence[str]) -> None:
+    """Print as JSON what `canary` finds: of LAYERS, or "around" of the namespaces, below a process in them."""
+    found = {}
+    if not around:
+        found = canary(LAYERS, CANARY_MEGABYTES, readable, secret)
+    elif refusal := _refusal_of(functools.partial(enter, readable)):
+        found = {"namespaces": refusal}
+    elif os.fork() == 0:
+        found = canary(("namespaces",), CANARY_MEGABYTES, readable, secret)
+    else:
+        os.wait()
+    sys.stdout.write(json.dumps(found) if found else "")
+
+
+def canary(layers: Sequence[str], megabytes: int, readable: Sequence[str], secret: str) -> dict[str, str]:
+    """Put the layers on this process, try what each forbids, and return why it does not hold; "" where it does.
+
+    secret   a file that this process could read before
+    """
+    as_user = [_use_capability] if os.geteuid() != 0 else []
+    hidden = (secret, "/proc/1/status", "/etc/passwd")
+    forbidden: dict[str, list[Callable[[], object]]] = {
+        "rlimits": [lambda: bytearray((megabytes + 64) * 2**20)],
+        "landlock": [lambda: _read(secret), lambda: _write("/tmp/.autograder-canary")],
+        "seccomp": [socket.socket, _fork, lambda: os.execv("/bin/true", ["true"]), lambda: os.kill(os.getppid(), 0)],
+        "identity": [_use_capability],
+        "namespaces": [
+            *(functools.partial(_read, path) for path in hidden),
+            lambda: _write(f"{sys.prefix}/.autograder-canary"),
+            _find_network_card,
+            *as_user,
+        ],
+    }
+    found: dict[str, str] = {}
+    for layer in layers:
+        found[layer] = _refusal_of(functools.partial(apply, [layer], megabytes, readable))
+        if not found[layer] and any(_refusal_of(attempt) == "" for attempt in forbidden[layer]):
+            found[layer] = "it is there, but does not hold"
+    if found.get("namespaces") == "":  # in which Python must still be found
+        found["namespaces"] = _refusal_of(lambda: importlib.import_module("unicodedata"))
+    return found
+
+
+def _refusal_of(attempt: Callable[[], object]) -> str:
+    try:
+        attempt()
+    except ImportError as error:
+        return f"Python cannot be reached in it: {error}"
+    except (OSError, MemoryError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def _read(path: str) -> None:
+    with open(path, "rb") as stream:  # noqa: PTH123
+        stream.read(1)
+
+
+def _write(path: str) -> None:
+    with open(path, "wb") as stream:  # noqa: PTH123
+        stream.write(b"canary")
+    with contextlib.suppress(OSError):
+        os.unlink(path)  # noqa: PTH108
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def _find_network_card() -> None:
+    if not {name for _, name in socket.if_nameindex()} - {"lo"}:
+        raise OSError(101, "there is no network")
+
+
+def _use_capability() -> None:
+    if not has_capabilities():
+        raise PermissionError("no capability is left")

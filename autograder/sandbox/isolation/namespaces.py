@@ -6,8 +6,8 @@
 
 The server makes them once, so that a worker costs no more than a change of root. That is chroot(2), 5 ms cheaper than
 mounts of the worker's own: nothing outside is open, and without a capability there is no way back. As root no namespace
-of users is made: there the layer `identity` needs the ids that one would hide. Only the standard library and ctypes:
-this runs inside the worker. Sources: namespaces(7), user_namespaces(7), mount(2), mount_setattr(2), chroot(2).
+of users is made: there the layer `identity` needs the ids that one would hide.
+Sources: namespaces(7), user_namespaces(7), chroot(2); linux/sched.h, linux/mount.h for the numbers.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.sandbox.isolation.identity import give_up_bounding_set, give_up_capabilities
-from autograder.sandbox.isolation.processes import guard, syscall
+from autograder.sandbox.isolation.kernel import (
+    checked,
+    give_up_bounding_set,
+    give_up_capabilities,
+    guard,
+    libc,
+    syscall,
+)
 
-_USER, _PROCESSES, _NETWORK, _IPC, _HOST_NAME, _MOUNTS = (
-    0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x04000000, 0x00020000
-)  # fmt: skip
-_BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
-_READ_ONLY, _NO_SET_USER_ID = 0x1, 0x2  # of mount_setattr
-_SET_ATTRIBUTES, _AT_RECURSIVE, _HERE = 442, 0x8000, -100
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MOUNT_SETATTR, AT_RECURSIVE, AT_FDCWD = 442, 0x8000, -100  # the system call, the same on every architecture; its flags
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 0x1, 0x2
 PLACES = ("/mnt", "/media", "/srv", "/opt", "/var")  # one of them is covered by the new root, for the server alone
 
 
@@ -38,11 +43,12 @@ def enter(readable: Sequence[str]) -> None:
     readable   the files and folders that the new root shows; raises OSError where the kernel refuses
     """
     user, group = os.geteuid(), os.getegid()
-    _unshare(_PROCESSES | _NETWORK | _IPC | _HOST_NAME | _MOUNTS | (_USER if user != 0 else 0))
+    kinds = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS
+    checked(libc().unshare(kinds | (CLONE_NEWUSER if user != 0 else 0)))
     if user != 0:
         for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             Path(f"/proc/self/{name}").write_text(line, encoding="ascii")
-    _mount("none", "/", _RECURSIVE | _PRIVATE)
+    _mount("none", "/", MS_REC | MS_PRIVATE)
     _build(Path(place_for(tuple(readable))), readable)
     child = os.fork()
     guard()
@@ -53,7 +59,7 @@ def enter(readable: Sequence[str]) -> None:
 
 
 def narrow(readable: Sequence[str]) -> None:
-    """Make the root that `enter` prepared this process's own; raises OSError where there is none."""
+    """Make the root that `enter` prepared this process's own; raise OSError where there is none."""
     if os.getppid() != 1:
         raise OSError(1, "the namespaces were not entered")
     os.chroot(place_for(tuple(readable)))
@@ -67,7 +73,8 @@ def narrow(readable: Sequence[str]) -> None:
 def place_for(readable: tuple[str, ...]) -> str:
     """Where the new root is put together: a folder that hides nothing which it shows."""
     for place in PLACES:
-        if Path(place).is_dir() and not Path(place).is_symlink() and not any(_is_in(path, place) for path in readable):
+        is_free = Path(place).is_dir() and not Path(place).is_symlink()
+        if is_free and not any(Path(path).is_relative_to(place) for path in readable):
             return place
     raise OSError(2, f"a new root needs one of the folders {', '.join(PLACES)}")
 
@@ -83,36 +90,19 @@ def _build(root: Path, readable: Sequence[str]) -> None:
             else:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.touch()
-            _mount(path, str(target), _BIND | _RECURSIVE)
-    for link in _links(["/lib", "/lib64", "/usr/lib64", sys.prefix, sys.base_prefix, *sys.path]):
+            _mount(path, str(target), MS_BIND | MS_REC)
+    spelt = [Path(path) for path in ("/lib", "/lib64", "/usr/lib64", sys.prefix, sys.base_prefix, *sys.path) if path]
+    for link in dict.fromkeys(
+        place for path in spelt for place in (*reversed(path.parents), path)
+    ):  # from the top down
         copy = root / str(link).lstrip("/")
-        if not copy.exists() and not copy.is_symlink():
+        if link.is_symlink() and not copy.exists() and not copy.is_symlink():
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.symlink_to(os.readlink(link))  # noqa: PTH115
-    attributes = struct.pack("QQQQ", _READ_ONLY | _NO_SET_USER_ID, 0, 0, 0)
-    syscall(_SET_ATTRIBUTES, _HERE, str(root).encode(), _AT_RECURSIVE, attributes, len(attributes))
-
-
-def _links(paths: Sequence[str]) -> list[Path]:
-    """The symbolic links on the way to these paths, as they are spelt, from the top down."""
-    places = [place for path in paths if path for place in (*reversed(Path(path).parents), Path(path))]
-    return [place for place in dict.fromkeys(places) if place.is_symlink()]
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return Path(path).is_relative_to(folder)
-
-
-def _unshare(flags: int) -> None:
-    if _libc().unshare(flags) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "new namespaces")
+    attributes = struct.pack("QQQQ", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, 0, 0, 0)
+    syscall(MOUNT_SETATTR, AT_FDCWD, str(root).encode(), AT_RECURSIVE, attributes, len(attributes))
 
 
 def _mount(source: str, target: str, flags: int, *, kind: str = "", options: str = "") -> None:
     given = [text.encode() if text else None for text in (source, target, kind)]
-    if _libc().mount(*given, ctypes.c_ulong(flags), options.encode() or None) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), target)
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+    checked(libc().mount(*given, ctypes.c_ulong(flags), options.encode() or None))

@@ -1,4 +1,5 @@
-"""All that runs in the process of student code: the worker, the layers that it puts on itself, the frames it speaks.
+"""All that runs beside student code: it imports torch, NumPy, einops and safetensors, and of the kit only `isolation`.
 
-It imports torch, NumPy, einops and safetensors, and of the kit nothing but itself.
+`server` is the warm process that workers are forked from; `worker` loads one submission and answers requests in
+`frames`; `calling` is the probe that most cases need, and what probes of assignments import; `tensors` knows torch.
 """

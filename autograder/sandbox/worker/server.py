@@ -1,16 +1,11 @@
-"""The warm server: it has imported all that a worker needs, forks a worker for each submission, and ends it.
-
-Only the standard library, `isolation`, `processes` and the worker itself: this runs beside student code.
-"""
+"""The warm server: it has imported all that a worker needs, forks a worker for each submission, and ends it."""
 
 from __future__ import annotations
 
-import _imp
 import contextlib
 import functools
 import gc
 import importlib
-import inspect
 import itertools
 import json
 import os
@@ -18,64 +13,72 @@ import signal
 import socket
 import sys
 import traceback
-import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from autograder.sandbox.isolation import identity, landlock, namespaces, processes, seccomp
-from autograder.sandbox.isolation import layers as isolation
+from autograder.sandbox.isolation import kernel, namespaces, seccomp
+from autograder.sandbox.isolation.layers import apply, landlock_rules
 from autograder.sandbox.worker import worker
 
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
 
 
-def serve(control: int, layers: Sequence[str], readable: Sequence[str], refused: int | None = None) -> None:
+def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
     """Fork a worker for each request on the control socket, until the other side closes it.
 
     Messages are JSON; "outside" is a worker's number where /proc was mounted, which it does not learn itself:
 
-        {"fork": {megabytes, seconds}} and three descriptors: requests, answers, output       ← {"pid": …, "outside": …}
-        {"end": pid}         kills that worker and all that it started, and waits for it       ← {"status": wait status}
-        {"warm": module}     imports a module that the next submission names                  ← {}
-        {"prepare": true} and one descriptor, a file of {given, probes}: see _prepare                  ← {}
-
-    `layers`, `readable` and `refused`, a descriptor for its reports, are for `isolation.apply`.
+        {"fork": {megabytes, seconds}, "warm": modules that the submission names, to be imported before} and
+            descriptors: requests, answers, output; a file of {given, probes} for `_prepare`, where they are others
+            than before                                                               ← {"pid": …, "outside": …}
+        {"end": pid}: kill that worker and all that it started, and wait for it       ← {"status": wait status}
     """
-    processes.guard()
-    processes.adopt()
+    kernel.guard()
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # every orphan below this process becomes its child
     worker.warm()
     rules = _rules(layers, readable)
-    seccomp.prepare(refused)
+    seccomp.prepare()
     with socket.socket(fileno=control) as channel:
         channel.send(b'{"ready": true}')
         while True:
-            message, descriptors, _, _ = socket.recv_fds(channel, 4096, 3)
+            message, descriptors, _, _ = socket.recv_fds(channel, 4096, 4)
             if not message:
                 return
             request = json.loads(message)
-            if "fork" in request:
-                isolate = functools.partial(
-                    isolation.apply,
-                    layers,
-                    readable=readable,
-                    report=refused,
-                    rules=rules,
-                    **request["fork"],
-                )
-                pid = _fork(descriptors, isolate, [*descriptors, *(one for one in (refused, rules) if one is not None)])
-                for descriptor in descriptors:
-                    os.close(descriptor)
-                outside = processes.newest_child() if "namespaces" in layers else pid
-                channel.send(json.dumps({"pid": pid, "outside": outside}).encode())
-            elif "prepare" in request:
-                with os.fdopen(descriptors[0], "rb") as file:
-                    _prepare(**json.load(file))
-                channel.send(b"{}")
-            elif "warm" in request:
-                with contextlib.suppress(ImportError):
-                    importlib.import_module(request["warm"])
-                channel.send(b"{}")
+            if "end" in request:
+                answer = {"status": _end(request["end"])}
             else:
-                channel.send(json.dumps({"status": _end(request["end"])}).encode())
+                if len(descriptors) == 4:
+                    with open(descriptors[3], "rb", closefd=False) as file:
+                        _prepare(**json.load(file))
+                for module in request["warm"]:
+                    with contextlib.suppress(ImportError):
+                        importlib.import_module(module)
+                isolate = functools.partial(apply, layers, readable=readable, rules=rules, **request["fork"])
+                pid = _fork(descriptors[:3], isolate, [*descriptors[:3], *([] if rules is None else [rules])])
+                answer = {"pid": pid, "outside": _newest_child() if "namespaces" in layers else pid}
+            for descriptor in descriptors:
+                os.close(descriptor)
+            channel.send(json.dumps(answer).encode())
+
+
+def hide_places(root: str) -> None:
+    """Let no further module of the kit be imported, and those that are there not say where they lie."""
+    for name, module in sys.modules.items():
+        if name.partition(".")[0] == "autograder":
+            file = (module.__file__ or "").removeprefix(root).lstrip(os.sep)
+            vars(module).update(__file__=file, __cached__=file, __spec__=None, __loader__=None)
+            if hasattr(module, "__path__"):
+                module.__path__ = []
+
+
+def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
+    """What takes hundreds of system calls, done once: Landlock's rules, and what `identity` has to know."""
+    if "identity" in layers:
+        kernel.others_reach(tuple(readable))
+    if "landlock" not in layers:
+        return None
+    root = namespaces.place_for(tuple(readable)) if "namespaces" in layers else ""
+    return landlock_rules(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
 
 
 def _prepare(given: Mapping[str, str], probes: str) -> None:
@@ -100,37 +103,7 @@ def _prepare(given: Mapping[str, str], probes: str) -> None:
     gc.freeze()
 
 
-def forget_places(root: str) -> None:
-    """Let the kit's modules not tell where on this machine they lie, and no further one be imported."""
-    for name, module in sys.modules.items():
-        if name.partition(".")[0] == "autograder":
-            file = (module.__file__ or "").removeprefix(root).lstrip(os.sep)
-            for code in _codes_of(module):
-                _imp._fix_co_filename(code, file)  # type: ignore[attr-defined]  # with all that is defined in it
-            vars(module).update(__file__=file, __cached__=file, __spec__=None, __loader__=None)
-            if hasattr(module, "__path__"):
-                module.__path__ = []
-
-
-def _codes_of(module: types.ModuleType) -> Iterator[types.CodeType]:
-    classes = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
-    for one in (value for place in (module, *classes) for value in vars(place).values()):
-        function = inspect.unwrap(getattr(one, "__func__", None) or getattr(one, "fget", None) or one)
-        if isinstance(function, types.FunctionType) and function.__module__ == module.__name__:
-            yield function.__code__
-
-
-def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
-    """What takes hundreds of system calls, done once: Landlock's rules, and what `identity` has to know."""
-    if "identity" in layers:
-        identity.others_reach(tuple(readable))
-    if "landlock" not in layers:
-        return None
-    root = namespaces.place_for(tuple(readable)) if "namespaces" in layers else ""
-    return landlock.prepare(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
-
-
-def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[int]) -> int:
+def _fork(descriptors: Sequence[int], isolate: Callable[[], None], kept: Sequence[int]) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -138,8 +111,9 @@ def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[in
     try:
         os.setsid()
         requests, answers, output = descriptors
-        _close_all_but(kept)
-        streams = os.fdopen(requests, "rb"), os.fdopen(answers, "wb")  # which seccomp would trap: 1 ms
+        for first, last in itertools.pairwise([2, *sorted(kept), 2**16]):  # the control socket first of all
+            os.closerange(first + 1, last)
+        streams = os.fdopen(requests, "rb"), os.fdopen(answers, "wb")  # under seccomp this takes 1 ms
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123
             os.dup2(nothing.fileno(), 0)
         os.dup2(output, 1)
@@ -156,28 +130,36 @@ def _fork(descriptors: list[int], isolate: Callable[[], None], kept: Sequence[in
         os._exit(status)
 
 
-def _close_all_but(kept: Sequence[int]) -> None:
-    """Close what the server has open, its control socket first of all."""
-    for first, last in itertools.pairwise([2, *sorted(kept), 2**16]):
-        os.closerange(first + 1, last)
+def _newest_child() -> int:
+    """The number of this process's youngest child where /proc was mounted; 0 where nobody tells."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        own = os.readlink("/proc/self")  # in a namespace of processes it is not os.getpid()  # noqa: PTH115
+        with open(f"/proc/{own}/task/{own}/children", encoding="ascii") as stream:  # noqa: PTH123
+            return int(stream.read().split()[-1])
+    return 0
 
 
 def _end(pid: int) -> int:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):  # the child may not have reached its setsid
-        os.kill(pid, signal.SIGKILL)
-    try:
-        return os.waitpid(pid, 0)[1]
-    except ChildProcessError:
-        return 0
-    finally:
-        _end_orphans()
-
-
-def _end_orphans() -> None:
-    """Kill what left the worker's group; orphans below this process are its children."""
+    """Kill a worker, its process group and what left that; orphans below this process are its children."""
+    for kill in (os.killpg, os.kill):  # the child may not have reached its setsid
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+    status = 0
+    with contextlib.suppress(ChildProcessError):
+        status = os.waitpid(pid, 0)[1]
     with contextlib.suppress(ChildProcessError):
         for _ in range(ROUNDS):
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                processes.kill_children()
+                _kill_children()
+    return status
+
+
+def _kill_children() -> None:
+    """Kill every child of this process that the kernel lists; as process 1 of a namespace, all others in it."""
+    with contextlib.suppress(OSError):
+        if os.getpid() == 1:
+            os.kill(-1, signal.SIGKILL)
+            return
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as stream:  # noqa: PTH123
+            for pid in stream.read().split():
+                os.kill(int(pid), signal.SIGKILL)
