@@ -73,7 +73,7 @@ THEIRS = ("toy.py", "README.md", "ideas.txt")
 
 
 @pytest.mark.parametrize("lost", ["", RECORD, "autograder"])
-def test_an_update_renews_all_but_what_the_student_changed(kit: Path, begun: Path, lost: str) -> None:
+def test_update_renews_all_but_what_the_student_changed(kit: Path, begun: Path, lost: str) -> None:
     (kit / "solution/toy/experiments.py").write_text("print('newer')\n")
     (begun / "autograder" / "ours_once.py").write_text("")
     record = {**json.loads((begun / "autograder" / RECORD).read_bytes()), "ours_once.py": EMPTY}
@@ -101,14 +101,14 @@ def test_an_update_renews_all_but_what_the_student_changed(kit: Path, begun: Pat
 
 
 @pytest.mark.parametrize("target", [".", "nowhere", "course"])
-def test_an_update_of_no_older_handout_is_refused(kit: Path, begun: Path, target: str) -> None:
+def test_update_of_no_older_handout_is_refused(kit: Path, begun: Path, target: str) -> None:
     done = run(begun, "update", str(kit) if target == "course" else target)
     assert done.returncode == 2
     assert "is no older handout of toy" in done.stderr
 
 
 @pytest.mark.parametrize("place", ["", *COPIES])
-def test_a_handout_without_its_records_renews_nothing(kit: Path, begun: Path, place: str) -> None:
+def test_handout_without_its_records_renews_nothing(kit: Path, begun: Path, place: str) -> None:
     before, newer = files_in(begun), unpacked(released(kit), begun / "newer")
     (newer / place / RECORD).unlink()
     done = run(newer, "update", "../..")
@@ -116,7 +116,7 @@ def test_a_handout_without_its_records_renews_nothing(kit: Path, begun: Path, pl
     assert {name: data for name, data in files_in(begun).items() if not name.startswith("newer")} == before
 
 
-def test_a_renamed_function_is_named_to_whoever_has_the_old_one(kit: Path, begun: Path) -> None:
+def test_renamed_function_is_named_to_whoever_has_the_old(kit: Path, begun: Path) -> None:
     old_names = (RENAMED.format("bump", "ramp"), RENAMED.format("bump-values", "ramp-values"))
     newer = unpacked(released(kit, ("hidden = []\n", "hidden = []\n" + "".join(old_names))), begun / "newer")
     (begun / "toy.py").write_text(WORK.replace("ramp", "bump"))
@@ -138,7 +138,7 @@ def test_a_renamed_function_is_named_to_whoever_has_the_old_one(kit: Path, begun
         ("..", True, -1, False),
     ],
 )
-def test_check_names_a_zip_with_other_cases_that_came_later(
+def test_later_zip_with_other_cases_is_named(
     kit: Path, begun: Path, where: str, changed: bool, days: int, said: bool
 ) -> None:
     path = begun / where / "toy (1).zip"

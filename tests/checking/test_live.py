@@ -48,7 +48,7 @@ def kernel(solution: str, handout: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     return define
 
 
-def test_every_item_of_the_solution_earns_its_points_as_a_value(
+def test_every_item_of_the_solution_earns_its_points(
     kernel: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = find_assignment(KIT, NAME).items
@@ -58,7 +58,7 @@ def test_every_item_of_the_solution_earns_its_points_as_a_value(
     assert seen.out.count("PASS") == len(items)
 
 
-def test_a_wrong_answer_shows_its_points_first_and_then_says_what_is_wrong(
+def test_wrong_answer_shows_points_first_then_the_reason(
     kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     right = "rewards.std(dim=-1, keepdim=True)"
@@ -73,7 +73,7 @@ def test_a_wrong_answer_shows_its_points_first_and_then_says_what_is_wrong(
     assert max(map(len, text.splitlines())) <= 82
 
 
-def test_in_a_handout_only_public_cases_run_and_beside_the_staffs_fixtures_all(
+def test_hidden_cases_run_beside_the_staffs_fixtures_alone(
     kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert {case.visibility for case in live.result_of(NAME, "kl-values").cases} == {"public"}
@@ -81,7 +81,7 @@ def test_in_a_handout_only_public_cases_run_and_beside_the_staffs_fixtures_all(
     assert {case.visibility for case in live.result_of(NAME, "kl-values").cases} == {"public", "hidden"}
 
 
-def test_an_exception_names_the_line_of_its_cell(kernel: Callable[..., None]) -> None:
+def test_exception_names_the_line_of_its_cell(kernel: Callable[..., None]) -> None:
     kernel(lambda text: text.replace("    log_ratio = ref", "    log_ratio = 1 / 0\n    log_ratio = ref"))
     found = live.result_of(NAME, "kl-values")
     assert found.verdict == "raised"
@@ -89,7 +89,7 @@ def test_an_exception_names_the_line_of_its_cell(kernel: Callable[..., None]) ->
     assert found.message.endswith("of its cell:\n  log_ratio = 1 / 0")
 
 
-def test_a_hang_is_stopped_though_it_catches_exceptions(
+def test_hang_is_stopped_though_it_catches_exceptions(
     kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hang = "    while True:\n        try:\n            while True: pass\n        except Exception: pass\n    log_ratio"
@@ -101,7 +101,7 @@ def test_a_hang_is_stopped_though_it_catches_exceptions(
     assert "Is there a loop that never ends?" in found.message
 
 
-def test_what_a_function_prints_or_warns_reaches_neither_stream(
+def test_what_a_function_prints_or_warns_is_dropped(
     kernel: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     noise = "    import sys, warnings; print(1); print(2, file=sys.stderr); warnings.warn('3')\n    log_ratio"
@@ -112,7 +112,7 @@ def test_what_a_function_prints_or_warns_reaches_neither_stream(
     assert [line[:4] for line in seen.out.splitlines()] == ["PASS"]
 
 
-def test_the_students_generators_and_switches_are_left_as_they_were(kernel: Callable[..., None]) -> None:
+def test_generators_and_switches_are_left_as_they_were(kernel: Callable[..., None]) -> None:
     kernel(lambda text: text.replace("    log_ratio = ref", "    torch.set_grad_enabled(True)\n    log_ratio = ref"))
     torch.manual_seed(12345)
     state, threads = torch.get_rng_state(), torch.get_num_threads()
@@ -136,9 +136,7 @@ def test_functions_imported_from_a_module_are_checked_there(
     assert live.score(NAME, "loop-ratio") == most  # stand-ins are put where the loop looks for them
 
 
-def test_a_fault_of_the_checker_is_loud_and_no_zero(
-    kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_of_the_checker_is_loud_and_no_zero(kernel: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **named: object) -> None:
         raise OSError("no memory left")
 

@@ -88,9 +88,7 @@ STARTED_TOO = (
 @pytest.mark.parametrize(
     ("line", "code", "says"), [*STARTED, *(pytest.param(*one, marks=pytest.mark.long) for one in STARTED_TOO)]
 )
-def test_wherever_it_is_started_it_gives_the_grade_or_a_sentence(
-    odd_place: Path, line: str, code: int, says: str
-) -> None:
+def test_start_from_anywhere_gives_a_grade_or_a_sentence(odd_place: Path, line: str, code: int, says: str) -> None:
     done = in_shell(odd_place, line)
     assert (done.returncode, "Traceback" in done.stdout + done.stderr) == (code, False), done.stdout + done.stderr
     assert says in done.stdout + done.stderr
@@ -111,13 +109,13 @@ def like_windows(folder: Path, *arguments: str, root: str = r"C:\Windows") -> su
     return subprocess.run(command, env=environ, capture_output=True, timeout=600, encoding="cp1252")
 
 
-def test_check_runs_where_everything_is_missing_that_windows_lacks(work: Path) -> None:
+def test_check_runs_without_what_windows_lacks(work: Path) -> None:
     done = like_windows(work, "check", "--item", "deltas-centered")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PASS  deltas-centered" in done.stdout
 
 
-def test_a_worker_on_windows_finds_what_windows_needs_and_nothing_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_on_windows_gets_what_windows_needs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {
         "SystemRoot": r"D:\WINNT",
         "TEMP": r"D:\t",
@@ -138,7 +136,7 @@ def test_a_worker_on_windows_finds_what_windows_needs_and_nothing_of_the_users(m
     assert "LC_ALL" not in found
 
 
-def test_the_workflow_checks_every_assignment_on_the_three_systems() -> None:
+def test_workflow_checks_every_assignment_on_three_systems() -> None:
     workflow = yaml.safe_load((KIT / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8"))
     matrix = workflow["jobs"]["check"]["strategy"]["matrix"]
     assert sorted(matrix["assignment"]) == sorted(path.parent.name for path in KIT.glob("fixtures/*/items.toml"))
@@ -149,7 +147,7 @@ def test_the_workflow_checks_every_assignment_on_the_three_systems() -> None:
 
 
 @pytest.mark.long
-def test_a_checkout_with_the_line_ends_of_windows_is_graded_alike(work: Path) -> None:
+def test_line_ends_of_windows_are_graded_alike(work: Path) -> None:
     for path in work.rglob("*"):
         if path.is_file() and path.suffix in (".py", ".toml", ".json", ".md", ".txt"):
             path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
@@ -160,7 +158,7 @@ def test_a_checkout_with_the_line_ends_of_windows_is_graded_alike(work: Path) ->
 # torch
 
 
-def test_an_older_torch_that_tells_no_default_device_disturbs_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_torch_without_default_device_disturbs_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_device() -> torch.device:
         raise AttributeError("'NoneType' object has no attribute 'device'")
 
@@ -170,7 +168,7 @@ def test_an_older_torch_that_tells_no_default_device_disturbs_no_cell(monkeypatc
     assert torch.zeros(1).device.type == "cpu"
 
 
-def test_another_torch_than_gradings_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_torch_than_gradings_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     assignment = find_assignment(KIT, NAME)
     assert other_torch(assignment) == ()
     monkeypatch.setattr("autograder.checking.checker.version", lambda name: "2.6.0+cpu")
@@ -181,7 +179,7 @@ def test_another_torch_than_gradings_is_said_first(monkeypatch: pytest.MonkeyPat
 # Python
 
 
-def test_an_older_python_is_told_so_in_a_sentence(tmp_path: Path) -> None:
+def test_older_python_is_told_so_in_a_sentence(tmp_path: Path) -> None:
     code = "import sys; sys.version_info = (3, 10, 2); sys.path.insert(0, sys.argv[1]); import autograder"
     done = subprocess.run([sys.executable, "-c", code, str(KIT)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1
@@ -193,7 +191,7 @@ def test_an_older_python_is_told_so_in_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_function_that_hangs_is_told_at_once_and_costs_15_seconds_at_most(work: Path) -> None:
+def test_function_that_hangs_costs_15_seconds_at_most(work: Path) -> None:
     module = work / f"{NAME}.py"
     module.write_text(
         re.sub(
@@ -213,7 +211,7 @@ def test_a_function_that_hangs_is_told_at_once_and_costs_15_seconds_at_most(work
     assert seconds < 15 + float(os.environ.get("SLOW_MACHINE", "30"))  # and what starting torch costs here
 
 
-def test_after_a_call_that_hung_no_other_of_the_function_is_tried() -> None:
+def test_no_call_is_tried_after_one_that_hung() -> None:
     class Hanging(Sandbox):
         def __init__(self) -> None:
             self.begun = lambda request: None
@@ -233,7 +231,7 @@ def test_no_call_is_waited_for_longer_than_a_student_waits() -> None:
     assert max(item.timeout for item in with_short_timeouts(assignment).items) <= LONGEST
 
 
-def test_a_slow_function_is_mentioned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_function_is_mentioned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.checking.checker.SLOW_AFTER", 0.05)
     stream = io.StringIO()
     with Progress(stream, 2) as progress:
@@ -250,7 +248,7 @@ def test_a_slow_function_is_mentioned_once(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.long
-def test_a_terminal_gets_colours_and_a_line_of_progress_and_a_file_none(work: Path) -> None:
+def test_terminal_gets_colours_and_progress_and_a_file_none(work: Path) -> None:
     plain = check(work, "--item", "deltas-centered").stdout
     assert "\x1b" not in plain
     assert coloured("PASS  a  b\nFAIL  c\n  PASS  x") == "\x1b[32mPASS\x1b[0m  a  b\n\x1b[31mFAIL\x1b[0m  c\n  PASS  x"

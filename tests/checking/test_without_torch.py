@@ -45,68 +45,41 @@ def called(
     return sandbox.run(Program("made", source, {}, PROBES, torch), [request], load_timeout=30.0)[0]
 
 
-def test_a_worker_has_torch_where_the_assignment_needs_it_and_else_none(sandbox: Sandbox) -> None:
+def test_worker_has_torch_where_the_assignment_needs_it(sandbox: Sandbox) -> None:
     for torch in (False, True, False):
         outcome = called(sandbox, IS_LOADED, torch=torch, plain=True)
         assert outcome.observation is not None, outcome
         assert outcome.observation.facts["result"] == str(torch)
 
 
-def test_a_probe_of_the_assignments_own_gets_arrays_and_returns_them(sandbox: Sandbox) -> None:
-    outcome = called(sandbox, "def f(x):\n    return x.cumsum()\n", {"x": [1.0, 2.0]}, probe="plainly")
-    assert outcome.observation is not None, outcome
-    assert outcome.observation.returned["found"].array.tolist() == [1.0, 3.0]  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("dtype", "sent"), [("float16", True), ("int8", True), (">f8", True), ("complex128", False), ("U3", False)]
 )
-def test_an_array_of_any_numbers_is_sent_and_none_of_anything_else(sandbox: Sandbox, dtype: str, sent: bool) -> None:
+def test_arrays_of_numbers_are_sent_and_no_others(sandbox: Sandbox, dtype: str, sent: bool) -> None:
     source = f"import numpy as np\ndef f(x):\n    return np.ones(2).astype({dtype!r})\n"
     outcome = called(sandbox, source, {"x": [1.0]}, probe="plainly")
     assert outcome.observation is not None, outcome
     assert (outcome.observation.returned["found"].array is not None) == sent
 
 
-# What a submission may import
-
-
-SENTENCE = "this assignment's submissions have numpy and the standard library; torch is not installed here"
-
-
-def loaded(sandbox: Sandbox, source: str, packages: tuple[str, ...] | None) -> Outcome:
-    params = {"function": "f", "arguments": [], "values": "numpy", "returns": ["f"]}
-    request = Request("item", "f", "call", params, safetensors.numpy.save({}), 20.0)
-    program = Program("made", source, {"given": "import json\n"}, PROBES, torch=False, packages=packages)
-    return sandbox.run(program, [request], load_timeout=5.0)[0]
-
-
 @pytest.mark.parametrize(
     "source",
     [
         "import torch\ndef f():\n    return 1.0\n",
-        "from torch.nn import functional as F\ndef f():\n    return 1.0\n",
         "import importlib\ntorch = importlib.import_module('torch')\ndef f():\n    return 1.0\n",
         "def f():\n    import torch\n    return torch.ones(1)\n",
     ],
 )
-def test_a_package_that_the_assignment_does_not_name_is_missing_at_once_and_in_a_sentence(
-    sandbox: Sandbox, source: str
-) -> None:
-    outcome = loaded(sandbox, source, ("numpy",))
+def test_package_that_the_assignment_lacks_is_missing_in_a_sentence(sandbox: Sandbox, source: str) -> None:
+    params = {"function": "f", "arguments": [], "values": "numpy", "returns": ["f"]}
+    request = Request("item", "f", "call", params, safetensors.numpy.save({}), 20.0)
+    program = Program("made", source, {"given": "import json\n"}, PROBES, torch=False, packages=("numpy",))
+    [outcome] = sandbox.run(program, [request], load_timeout=5.0)
     assert outcome.raised is not None, outcome
     assert outcome.raised.types[0] == "ModuleNotFoundError"
-    assert outcome.raised.message == SENTENCE
+    has = "this assignment's submissions have numpy and the standard library"
+    assert outcome.raised.message == f"{has}; torch is not installed here"
     assert "torch" in outcome.raised.code
-    assert outcome.seconds < 1.0
-
-
-@pytest.mark.parametrize("words", ["deterministic", "torch.func", "checkpoint"])
-def test_a_word_in_a_comment_makes_no_server_import_torch(sandbox: Sandbox, words: str) -> None:
-    source = f"# {words}\nimport sys\ndef f():\n    return float('torch' in sys.modules)\n"
-    outcome = loaded(sandbox, source, ("numpy",))
-    assert outcome.observation is not None
-    assert outcome.observation.returned["f"].array == 0.0
 
 
 # What students have
@@ -139,7 +112,7 @@ def python(folder: Path, bare: Path, *words: str) -> subprocess.CompletedProcess
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def test_students_of_numpy_are_asked_to_install_no_torch(handout: Path) -> None:
+def test_students_of_numpy_install_no_torch(handout: Path) -> None:
     names = [line.partition("=")[0].rstrip(">") for line in (handout / "requirements.txt").read_text().splitlines()]
     assert names == ["numpy", "safetensors", "pytest", "pytest-timeout"]
     notebook = (handout / f"{example.NAME}.ipynb").read_text()
@@ -147,7 +120,7 @@ def test_students_of_numpy_are_asked_to_install_no_torch(handout: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="site-packages of another layout")
-def test_the_handout_checks_itself_where_there_is_no_torch(handout: Path, bare: Path) -> None:
+def test_handout_checks_itself_without_torch(handout: Path, bare: Path) -> None:
     done = python(handout, bare, "-m", "autograder", "check")
     assert "0 / 100" in done.stdout, done.stdout + done.stderr
     assert "softmax is not implemented yet." in done.stdout
