@@ -1,4 +1,4 @@
-"""The figures of a class say what is so: of those that ran, without who is excused, and no more than they can."""
+"""The figures of a class: of those that ran, without who is excused, and no more than they can say."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import places
 import pytest
+from sample_reports import item as any_item
+from sample_reports import report as any_report
 
 from autograder.gradebook.class_statistics import (
     MOST_SHARED,
@@ -22,15 +24,7 @@ from autograder.gradebook.class_statistics import (
     summary,
 )
 from autograder.gradebook.final_grades import Adjustment, Final
-from autograder.vocabulary.report import (
-    NOT_REACHED,
-    CaseResult,
-    ItemResult,
-    Report,
-    SubmissionInfo,
-    Verdict,
-    from_json,
-)
+from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, Verdict, from_json
 
 # Items of a made class: the first eight follow what a student can do, in steps of difficulty.
 SOUND = tuple(f"sound-{place}" for place in range(8))
@@ -38,26 +32,17 @@ CHANCE, BACKWARDS, IMPOSSIBLE, EASY = "by-chance", "backwards", "impossible", "e
 MOST = 4.0
 
 
-def item(
-    name: str,
-    points: float | None = MOST,
-    verdict: Verdict | None = None,
-    mistakes: tuple[str, ...] = (),
-    message: str = "",
-    cases: tuple[CaseResult, ...] = (),
-) -> ItemResult:
-    if verdict is None:
-        verdict = "passed" if points == MOST else "failed"
-    return ItemResult(name, "compute", f"title of {name}", points, MOST, verdict, mistakes, message, "", 0.0, cases)
+def item(name: str, points: float | None = MOST, verdict: Verdict | None = None, **more: object) -> ItemResult:
+    verdict = verdict or ("passed" if points == MOST else "failed")
+    return replace(any_item(name, points, MOST, verdict, ()), function="compute", **more)  # type: ignore[arg-type]
 
 
-def report(student: str, items: Sequence[ItemResult], cause: str = "") -> Report:
-    info = SubmissionInfo(f"{student}/p.py", "00")
-    return Report(student, "made", info, "ff", ("seccomp",), tuple(items), cause=cause)
+def report(student: str, *items: ItemResult, cause: str = "") -> Report:
+    return replace(any_report(student, *items), cause=cause)
 
 
 def untouched(student: str, names: Sequence[str]) -> Report:
-    return report(student, [item(name, 0.0, "missing", message="It is not implemented yet.") for name in names])
+    return report(student, *(item(name, 0.0, "missing", message="It is not implemented yet.") for name in names))
 
 
 def not_imported(student: str, names: Sequence[str]) -> Report:
@@ -65,56 +50,95 @@ def not_imported(student: str, names: Sequence[str]) -> Report:
     cause = (
         "p.py could not be imported. Importing it raised SyntaxError: invalid syntax.\nLine 3 of your file:\n  def f("
     )
-    return report(student, lost, cause)
+    return report(student, *lost, cause=cause)
 
 
 def made_class(size: int, seed: int) -> list[Report]:
     """Students of every strength; of the items one is decided by chance, one is won by the weak, two tell nothing."""
     chance = random.Random(seed)
-    return [_student(f"s{place:04}", chance) for place in range(size)]
 
+    def student(name: str) -> Report:
+        strength = chance.gauss(0, 1)
+        sound = [MOST * (strength + chance.gauss(0, 0.7) > (place - 3.5) / 4) for place in range(len(SOUND))]
+        others = [MOST * (chance.random() < 0.5), MOST * (strength + chance.gauss(0, 0.7) < 0), 0.0, MOST]
+        names = (*SOUND, CHANCE, BACKWARDS, IMPOSSIBLE, EASY)
+        return report(name, *map(item, names, [*sound, *others]))
 
-def _student(name: str, chance: random.Random) -> Report:
-    strength = chance.gauss(0, 1)
-    items = [item(one, MOST * (strength + chance.gauss(0, 0.7) > (place - 3.5) / 4)) for place, one in enumerate(SOUND)]
-    items += [
-        item(CHANCE, MOST * (chance.random() < 0.5)),
-        item(BACKWARDS, MOST * (strength + chance.gauss(0, 0.7) < 0)),
-        item(IMPOSSIBLE, 0.0),
-        item(EASY, MOST),
-    ]
-    return report(name, items)
+    return [student(f"s{place:04}") for place in range(size)]
 
 
 def flags(reports: Sequence[Report]) -> dict[str, list[str]]:
     return {one.item: [flag.kind for flag in one.flags] for one in summary(reports).items if one.flags}
 
 
+# A class
+
+
+def a_class() -> list[Report]:
+    def of(student: str, a: ItemResult, b: ItemResult) -> Report:
+        return report(student, a, replace(b, max_points=6.0))
+
+    return [
+        of("ada", item("a"), item("b", 6.0, "passed")),
+        of("bob", item("a", 0.0, mistakes=("sign", "mean")), item("b", 3.0, mistakes=("sign",))),
+        of("cyd", item("a", 0.0, mistakes=("sign",)), item("b", 6.0, "passed")),
+        of("dan", item("a"), item("b", None, "not_graded")),
+    ]
+
+
+def test_figures_leave_out_what_was_not_graded() -> None:
+    figures = summary(a_class())
+    assert (figures.students, figures.graded, figures.not_graded, figures.max_points) == (4, 3, ("dan",), 10)
+    assert figures.mean == pytest.approx(19 / 3)
+    assert figures.median == 6
+    first, second = figures.items
+    assert (first.item, first.passed, first.graded, first.pass_rate, first.mean) == ("a", 2, 4, 0.5, 2)
+    assert (second.passed, second.graded, second.pass_rate, second.mean) == (2, 3, pytest.approx(2 / 3), 5)
+    assert second.verdicts == {"passed": 2, "failed": 1, "not_graded": 1}
+    sign, mean = figures.mistakes
+    assert (sign.mistake, sign.items, sign.students) == ("sign", ("a", "b"), ("bob", "cyd"))
+    assert (mean.mistake, mean.students) == ("mean", ("bob",))
+    assert summary(reversed(a_class())) == figures
+
+
+def test_class_of_nobody_has_no_figures() -> None:
+    figures = summary([])
+    assert (figures.students, figures.mean, figures.median) == (0, None, None)
+    assert (figures.items, figures.mistakes, figures.faults) == ((), (), ())
+    assert summary([report("ada", item("a", None, "not_graded"))]).items[0].pass_rate is None
+
+
+def test_distribution_counts_every_score_once() -> None:
+    scores = [0.0, 9.99, 10.0, 69.99, 70.0, 99.0, 100.0]
+    figures = summary([report(str(score), any_item("a", score, 100.0, "failed")) for score in scores])
+    assert [share.count for share in figures.distribution] == [2, 1, 0, 0, 0, 0, 1, 1, 0, 2]
+    assert (figures.distribution[0].low, figures.distribution[-1].high) == (0, 100)
+
+
 # What stands out
 
 
-def test_of_a_file_that_cannot_be_imported_the_reason_stands_out_and_not_the_phrase_around_it() -> None:
+def test_reason_of_a_failed_import_stands_out() -> None:
     assert stands_out(not_imported("ada", ["a"])) == "not imported: SyntaxError: invalid syntax."
+    lost = item("a", 0.0, "crashed", message=NOT_REACHED)
     ended = "p.py could not be imported: it ended the Python process (exited with status 0)."
-    lost = [item("a", 0.0, "crashed", message=NOT_REACHED)]
     expected = "not imported: it ended the Python process (exited with status 0)."
-    assert stands_out(report("ada", lost, ended)) == expected
+    assert stands_out(report("ada", lost, cause=ended)) == expected
     late = "p.py had not finished importing in time."
-    assert stands_out(report("ada", lost, late)) == late
+    assert stands_out(report("ada", lost, cause=late)) == late
 
 
-def test_of_many_names_the_first_stand_out_and_how_many_more_there_are() -> None:
-    made = [item("d"), *(item(name, 0.0, mistakes=(f"mistake-{name}",)) for name in "abc")]
-    assert stands_out(report("ada", made)) == "mistake-a, mistake-b, mistake-c"
-    assert stands_out(report("ada", made), 2) == "mistake-a, mistake-b and 1 more"
-    assert stands_out(report("ada", made), 3) == "mistake-a, mistake-b, mistake-c"
+def test_first_names_stand_out_with_a_count_of_the_rest() -> None:
+    made = report("ada", item("d"), *(item(name, 0.0, mistakes=(f"mistake-{name}",)) for name in "abc"))
+    assert stands_out(made) == stands_out(made, 3) == "mistake-a, mistake-b, mistake-c"
+    assert stands_out(made, 2) == "mistake-a, mistake-b and 1 more"
 
 
 # Which items are worth another look
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_of_a_made_class_exactly_the_unsound_items_are_flagged(seed: int) -> None:
+def test_unsound_items_are_flagged_and_no_others(seed: int) -> None:
     found = flags(made_class(500, seed))
     assert found.pop(CHANCE) in (["unrelated"], ["reversed"])  # chance may lean to one side
     assert found == {BACKWARDS: ["reversed"], IMPOSSIBLE: ["nobody"]}
@@ -125,23 +149,22 @@ def test_submissions_that_did_not_run_hide_no_unsound_item(seed: int) -> None:
     """Thirty files that fail everything alike would lift every correlation: they stand apart, and change no figure."""
     ran_alone = made_class(170, seed)
     names = [one.item for one in ran_alone[0].items]
-    others = [untouched(f"u{place}", names) for place in range(15)]
-    others += [not_imported(f"v{place}", names) for place in range(15)]
+    others = [
+        make(f"{letter}{place}", names)
+        for make, letter in ((untouched, "u"), (not_imported, "v"))
+        for place in range(15)
+    ]
     whole = summary([*ran_alone, *others])
     assert flags([*ran_alone, *others]) == flags(ran_alone)
     for one, alone in zip(whole.items, summary(ran_alone).items, strict=True):
-        assert (one.discrimination, one.pass_rate, one.share, one.instead) == (
-            alone.discrimination,
-            alone.pass_rate,
-            alone.share,
-            alone.instead,
-        )
+        for name in ("discrimination", "pass_rate", "share", "instead"):
+            assert getattr(one, name) == getattr(alone, name)
     assert whole.ran == 170
     assert [(one.kind, one.count) for one in whole.apart] == [(NOT_IMPORTED, 15), (UNTOUCHED, 15)]
     assert whole.students == whole.graded == 200
 
 
-def test_of_the_sample_class_an_item_loses_the_praise_that_was_owed_to_empty_files() -> None:
+def test_empty_files_of_the_sample_class_lift_no_item() -> None:
     folder = places.GOLDEN / "policy_gradient"
     reports = [from_json(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
     figures = summary(reports)
@@ -151,61 +174,84 @@ def test_of_the_sample_class_an_item_loses_the_praise_that_was_owed_to_empty_fil
     }
     everybody = [replace(one, items=tuple(replace(each, message="") for each in one.items)) for one in reports]
     assert [ran(one) for one in everybody].count(False) == 1  # by their verdicts alone, three more would count
-    found = {one.item: one for one in figures.items}
-    counted = {one.item: one for one in summary(everybody).items}
-    before, after = counted["deltas-max"].discrimination, found["deltas-max"].discrimination
+    before, after = (
+        next(one.discrimination for one in summary(class_).items if one.item == "deltas-max")
+        for class_ in (everybody, reports)
+    )
     assert before is not None
-    assert before > 0.5
     assert after is not None
-    assert abs(after) < 0.1
+    assert abs(after) < 0.1 < 0.5 < before
 
 
-def test_a_small_class_is_flagged_for_nothing_and_told_no_number() -> None:
+def test_small_class_is_told_no_number() -> None:
     figures = summary(made_class(9, 0))
-    assert [one.discrimination for one in figures.items] == [None] * 12
-    assert [one.flags for one in figures.items] == [()] * 12
+    assert [(one.discrimination, one.flags) for one in figures.items] == [(None, ())] * 12
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_of_a_dozen_students_no_sound_item_is_flagged_by_chance(seed: int) -> None:
+def test_dozen_students_flag_no_sound_item_by_chance(seed: int) -> None:
     assert not {*SOUND, EASY} & flags(made_class(12, seed)).keys()
 
 
 def test_four_exceptions_in_a_class_flag_nothing() -> None:
     """Four strong students who slip on an item that everybody else passes say something of themselves."""
     reports = sorted(made_class(200, 1), key=lambda one: -(one.points or 0))
-    slipped = [replace(one, items=(*one.items[:-1], item(EASY, 0.0))) for one in reports[:4]]
-    assert EASY not in flags([*slipped, *reports[4:]])
-    many = [replace(one, items=(*one.items[:-1], item(EASY, 0.0))) for one in reports[:30]]
-    assert flags([*many, *reports[30:]])[EASY] == ["reversed"]
+
+    def slipped(count: int) -> list[Report]:
+        lost = [replace(one, items=(*one.items[:-1], item(EASY, 0.0))) for one in reports[:count]]
+        return [*lost, *reports[count:]]
+
+    assert EASY not in flags(slipped(4))
+    assert flags(slipped(30))[EASY] == ["reversed"]
 
 
-def test_an_answer_that_most_who_fail_share_without_a_name_is_a_question_to_the_text() -> None:
+def test_wrong_answer_that_most_share_is_a_question_to_the_text() -> None:
     tally = Tally()
     for one in made_class(100, 2):
-        wrong = {result.item: "the same" for result in one.items if result.verdict == "failed"}
-        tally.add(one, answers={name: answer for name, answer in wrong.items() if name == SOUND[4]})
+        tally.add(one, answers={SOUND[4]: "the same"})
     figures = {one.item: one for one in tally.summary().items}
     assert [flag.kind for flag in figures[SOUND[4]].flags] == ["agreement"]
     assert "gave the same answer, which has no name" in figures[SOUND[4]].flags[0].sentence
-    assert [flag.kind for flag in figures[SOUND[5]].flags] == []
+    assert figures[SOUND[5]].flags == ()
 
 
-def test_what_is_plausible_narrows_as_the_class_grows() -> None:
-    few, many = (summary(made_class(size, 3)).items[0] for size in (20, 500))
-    for one in (few, many):
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([(n / 4, n / 2) for n in range(12)], 1),
+        ([(n / 4, 6 - n / 2) for n in range(12)], -1),
+        ([(4.0 * (n % 2), n // 2 % 2) for n in range(12)], 0),  # an item does not count towards its own
+        ([(0, 1), (1, 2), (2, 2), (3, 5)] * 3, 0.8**0.5),
+        ([(4, n / 2) for n in range(12)], None),  # everybody has the same points
+        ([(0.1 * n, 0.3) for n in range(12)], None),  # the rest is the same but for rounding
+        ([(n / 4, n / 2) for n in range(9)], None),  # too few students
+    ],
+)
+def test_discrimination_is_the_correlation_with_the_rest(
+    scores: list[tuple[float, float]], expected: float | None
+) -> None:
+    class_ = [
+        report(f"s{place:02}", item("a", a, "failed"), item("b", b, "failed")) for place, (a, b) in enumerate(scores)
+    ]
+    lost = report("zed", item("a", 3.0), item("b", None, "not_graded"))  # counts for no correlation
+    for one in summary([*class_, lost]).items:  # of two items, each is the other's rest
+        assert one.discrimination == (None if expected is None else pytest.approx(expected, abs=1e-9))
+
+
+def test_plausible_interval_narrows_as_the_class_grows() -> None:
+    widths = []
+    for size in (20, 500):
+        one = summary(made_class(size, 3)).items[0]
         assert one.plausible is not None
         assert one.discrimination is not None
         assert -1 <= one.plausible[0] < one.discrimination < one.plausible[1] <= 1
-    assert few.plausible is not None
-    assert many.plausible is not None
-    assert many.plausible[1] - many.plausible[0] < (few.plausible[1] - few.plausible[0]) / 2
+        widths.append(one.plausible[1] - one.plausible[0])
+    assert widths[1] < widths[0] / 2
 
 
-def test_what_students_did_instead_is_counted_the_most_common_first() -> None:
-    public = CaseResult("small", "public", "passed", "")
-    hidden = CaseResult("large", "hidden", "failed", "")
-    rows = [
+def test_what_students_did_instead_is_counted() -> None:
+    public, hidden = CaseResult("small", "public", "passed", ""), CaseResult("large", "hidden", "failed", "")
+    results = [
         *[item("a", 0.0, mistakes=("sign",))] * 3,
         *[item("a", 0.0, mistakes=("mean", "sum"))] * 2,
         item("a", 0.0, "timed_out"),
@@ -214,63 +260,51 @@ def test_what_students_did_instead_is_counted_the_most_common_first() -> None:
         item("a", 2.0, cases=(public, hidden)),
         item("a"),
     ]
-    (figures,) = summary([report(f"s{place}", [one]) for place, one in enumerate(rows)]).items
+    (figures,) = summary([report(f"s{place}", one) for place, one in enumerate(results)]).items
     assert figures.instead[:2] == (("sign", 3), ("mean or sum", 2))
     assert len(figures.instead) == 4
     assert dict(figures.instead[2:]).keys() <= {OTHER, UNSEEN, "ran out of time"}
-    # A file with nothing but that one missing function has not run.
-    assert (figures.graded, figures.passed) == (9, 1)
+    assert (figures.graded, figures.passed) == (9, 1)  # a file with nothing but a missing function has not run
 
 
-# Excused students
+# Final grades and excuses
 
 
 def excused(student: str, *items: str) -> Final:
-    rows = items or ("",)
-    adjustments = tuple(Adjustment("excused", one, 1.0, None, f"{student} is excused") for one in rows)
+    adjustments = tuple(Adjustment("excused", one, 1.0, None, f"{student} is excused") for one in items or ("",))
     return Final(None if not items else 3.0, adjustments, 8)
 
 
-def test_who_is_excused_counts_nowhere() -> None:
+def test_excused_student_counts_nowhere() -> None:
     class_ = made_class(40, 4)
     marked = replace(class_[7].items[0], points=0.0, verdict="failed", mistakes=("of an excused student",))
     class_[7] = replace(class_[7], items=(marked, *class_[7].items[1:]))
     tally = Tally()
     for one in class_:
         tally.add(one, excused(one.student) if one is class_[7] else None)
-    without = summary([one for one in class_ if one is not class_[7]])
     found = tally.summary()
     assert found.excused == 1
-    assert replace(found, excused=0) == without
-    assert "of an excused student" not in [one.mistake for one in found.mistakes]
+    assert replace(found, excused=0) == summary([one for one in class_ if one is not class_[7]])
 
 
-def test_an_item_that_a_student_is_excused_from_counts_for_others_alone() -> None:
-    class_ = [report(f"s{place}", [item("a", 0.0), item("b")]) for place in range(12)]
+def test_item_with_an_excuse_counts_for_others_alone() -> None:
+    class_ = [report(f"s{place}", item("a", 0.0), item("b")) for place in range(12)]
     tally = Tally()
     for one in class_:
         tally.add(one, excused(one.student, "a") if one is class_[0] else None)
-    first, second = tally.summary().items
-    assert (first.graded, second.graded) == (11, 12)
+    assert [one.graded for one in tally.summary().items] == [11, 12]
 
 
-def test_scores_are_final_grades_where_rules_apply_and_nobody_is_lost_for_it() -> None:
-    class_ = [report(f"s{place}", [item("a"), item("b", 0.0)]) for place in range(3)]
-    tally = Tally()
-    for one, points in zip(class_, (8.0, 2.0, None), strict=True):
-        tally.add(one, Final(points, (), one.max_points))
+def test_scores_are_final_grades_where_rules_apply() -> None:
+    tally, extra = Tally(), Tally()
+    for student, points in (("ada", 8.0), ("bob", 2.0), ("cyd", None)):
+        tally.add(report(student, item("a"), item("b", 0.0)), Final(points, (), 8.0))
     found = tally.summary()
     assert (found.students, found.graded, found.scored, found.full_marks) == (3, 3, 2, 1)
-    assert (found.mean, found.median) == (5, 5)
-    assert found.not_graded == ()
-
-
-def test_the_maximum_is_that_of_final_grades_and_what_lies_above_it_by_extra_credit_is_counted() -> None:
-    class_ = [report(f"s{place}", [item("a"), item("b")]) for place in range(2)]
-    tally = Tally()
-    for one, points in zip(class_, (10.0, 14.0), strict=True):
-        tally.add(one, Final(points, (), 12))
-    found = tally.summary()
+    assert (found.mean, found.median, found.not_graded) == (5, 5, ())
+    for student, points in (("ada", 10.0), ("bob", 14.0)):
+        extra.add(report(student, item("a"), item("b")), Final(points, (), 12))
+    found = extra.summary()
     assert (found.max_points, found.full_marks, found.above) == (12, 1, 1)
     assert [share.count for share in found.distribution[-2:]] == [1, 1]
 
@@ -278,67 +312,62 @@ def test_the_maximum_is_that_of_final_grades_and_what_lies_above_it_by_extra_cre
 # Mistakes, answers that agree, faults
 
 
-def test_a_mistake_costs_what_its_items_lost_and_several_names_share_an_answer() -> None:
-    class_ = [
-        report("ada", [item("a", 1.0, mistakes=("sign",)), item("b", 0.0, mistakes=("sign",))]),
-        report("bob", [item("a", 2.0, mistakes=("sign", "mean")), item("b")]),
-    ]
-    costs = {one.mistake: one.cost for one in summary(class_).mistakes}
-    assert costs == {"sign": 8.0, "mean": 1.0}
-    assert sum(costs.values()) == sum(one.max_points - (one.points or 0.0) for one in class_)
+def test_mistake_costs_what_its_items_lost() -> None:
+    hinted = item("b", 0.0, mistakes=("sign",), hint="Which sign?")
+    both = item("a", 2.0, mistakes=("sign", "mean"), hint="Which sign? Or which mean?")
+    class_ = [report("ada", item("a", 1.0, mistakes=("sign",)), hinted), report("bob", both, item("b"))]
+    mistakes = {one.mistake: one for one in summary(class_).mistakes}
+    assert {name: one.cost for name, one in mistakes.items()} == {"sign": 8.0, "mean": 1.0}  # a share for each name
+    assert [(who.student, who.item) for who in mistakes["sign"].who] == [("ada", "a"), ("bob", "a")]
+    assert (mistakes["sign"].function, mistakes["mean"].hint) == ("compute", "")  # a hint of one mistake alone
 
 
-def test_a_mistake_leads_to_the_item_of_each_student_and_tells_the_hint_of_it_alone() -> None:
-    own = replace(item("b", 0.0, mistakes=("sign",)), hint="Which sign?")
-    both = replace(item("a", 0.0, mistakes=("sign", "mean")), hint="Which sign? Or which mean?")
-    class_ = [report("ada", [both, own]), report("bob", [item("a"), own])]
-    sign = next(one for one in summary(class_).mistakes if one.mistake == "sign")
-    assert [(who.student, who.item) for who in sign.who] == [("ada", "a"), ("bob", "b")]
-    assert sign.hint == "Which sign?"
-    assert sign.function == "compute"
-
-
-def told(answers: dict[str, dict[str, str]]) -> list[tuple[tuple[str, ...], int, float]]:
-    tally = Tally()
+@pytest.mark.parametrize(
+    ("answers", "shared"),
+    [
+        (
+            {"ada": {"a": "1", "b": "2", "c": "3"}, "bob": {"a": "1", "b": "2", "c": "3"}, "cyd": {"a": "1", "b": "2"}},
+            [(("a", "b"), 3, 18.0), (("c",), 2, 6.0)],  # items on which the same students agree are one answer
+        ),
+        ({"ada": {"a": "1"}, "bob": {"a": "2"}}, []),
+    ],
+)
+def test_answers_without_a_name_that_agree_are_one(
+    answers: dict[str, dict[str, str]], shared: list[tuple[tuple[str, ...], int, float]]
+) -> None:
+    tally, named = Tally(), Tally()
     for student, given in answers.items():
-        tally.add(report(student, [item(name, 1.0) for name in given]), answers=given)
-    return [(one.items, one.count, one.cost) for one in tally.summary().shared]
+        tally.add(report(student, *(item(name, 1.0) for name in given)), answers=given)
+        named.add(report(student, *(item(name, 1.0, mistakes=("sign",)) for name in given)), answers=given)
+    assert [(one.items, one.count, one.cost) for one in tally.summary().shared] == shared
+    assert named.summary().shared == ()
 
 
-def test_answers_without_a_name_that_agree_are_one_group_over_the_items_on_which_the_same_students_agree() -> None:
-    same = {"a": "11", "b": "22", "c": "33"}
-    assert told({"ada": same, "bob": same, "cyd": {**same, "c": "44"}}) == [(("a", "b"), 3, 18.0), (("c",), 2, 6.0)]
-
-
-def test_an_answer_of_one_student_or_with_a_name_is_no_group() -> None:
-    assert told({"ada": {"a": "11"}, "bob": {"a": "22"}}) == []
-    tally = Tally()
-    for student in ("ada", "bob"):
-        tally.add(report(student, [item("a", 0.0, mistakes=("sign",))]), answers={"a": "11"})
-    assert tally.summary().shared == ()
-
-
-def test_of_many_groups_the_costliest_are_told() -> None:
+def test_costliest_shared_answers_are_told() -> None:
     tally = Tally()
     for place in range(2 * (MOST_SHARED + 5)):
         worth = 0.0 if place // 2 else 3.0
-        tally.add(report(f"s{place:03}", [item("a", worth)]), answers={"a": f"{place // 2:02}"})
+        tally.add(report(f"s{place:03}", item("a", worth)), answers={"a": f"{place // 2:02}"})
     shared = tally.summary().shared
     assert len(shared) == MOST_SHARED
     assert "00" not in [one.answer for one in shared]  # which cost least
 
 
-def test_faults_are_told_by_exception_and_line() -> None:
-    message = "compute raised TypeError: 'int' object is not callable.\nLine 31 of your file:\n  return mean(rewards)()"
+def test_faults_are_told_by_exception_function_and_line() -> None:
+    text = "compute raised TypeError: 'int' object is not callable.\nLine 31 of your file:\n  return mean(rewards)()"
     named = "compute raised MyOwnError: no.\nLine 2 of cell 7 (text cells count):\n  raise MyOwnError"
     class_ = [
-        report("ada", [item("a", 0.0, "raised", message=message), item("b")]),
-        report("bob", [item("a", 0.0, "raised", message=named), item("b")]),
+        report("ada", item("a", 0.0, "raised", message=text), item("b")),
+        report("bob", item("a", 0.0, "raised", message=named), item("b")),
         not_imported("cyd", ["a", "b"]),
+        report("dan", item("a", 0.0, "timed_out"), item("b", 0.0, "timed_out")),
+        report("eve", item("a", 0.0), item("b", 0.0)),
+        report("fay", item("a", 0.0, "missing"), item("b")),
     ]
     found = [(one.verdict, one.error, one.function, [who.place for who in one.who]) for one in summary(class_).faults]
     assert found == [
         ("raised", "SyntaxError", None, ["line 3 of the file"]),
+        ("timed_out", "", None, [""]),
         ("raised", "TypeError", "compute", ["line 31 of the file"]),
         ("raised", "", "compute", ["line 2 of cell 7"]),  # the name of a student's own exception is no kind
     ]
