@@ -142,9 +142,7 @@ def rewritten(out: Path) -> set[str]:
 # What a run writes
 
 
-def test_a_run_writes_exactly_what_the_design_lists(
-    reference: tuple[Path, Run], students: Path, grader: Grader
-) -> None:
+def test_run_writes_exactly_what_the_design_lists(reference: tuple[Path, Run], students: Path, grader: Grader) -> None:
     out, run = reference
     names = sorted(path.name for path in students.iterdir())
     files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
@@ -179,7 +177,7 @@ def test_two_jobs_write_the_same_bytes_as_one(
 # A second run
 
 
-def test_a_second_run_keeps_every_report_of_unchanged_work(
+def test_second_run_keeps_reports_of_unchanged_work(
     reference: tuple[Path, Run], grader: Grader, students: Path, tmp_path: Path
 ) -> None:
     out = shutil.copytree(reference[0], tmp_path / "grades")
@@ -191,9 +189,7 @@ def test_a_second_run_keeps_every_report_of_unchanged_work(
     assert json.loads((out / "run.json").read_text())["reused"] == SIZE
 
 
-def test_a_second_run_grades_again_the_one_whose_file_has_changed(
-    unfinished: Path, grader: Grader, tmp_path: Path
-) -> None:
+def test_second_run_grades_the_changed_file(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
     out = tmp_path / "out"
     grade(grader, unfinished, out)
     make_old(out)
@@ -205,7 +201,7 @@ def test_a_second_run_grades_again_the_one_whose_file_has_changed(
     assert "larger than" in (out / "feedback" / "bela.html").read_text()
 
 
-def test_a_fresh_run_grades_everything_again(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
+def test_fresh_run_grades_everything_again(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
     out = tmp_path / "out"
     grade(grader, unfinished, out)
     make_old(out)
@@ -241,7 +237,7 @@ def test_other_fixtures_grade_everything_again(unfinished: Path, grader: Grader,
         pytest.param(lambda text: edited(text, fixtures=""), id="other fixtures"),
     ],
 )
-def test_a_report_that_is_damaged_or_of_another_run_is_made_anew(
+def test_damaged_or_foreign_report_is_made_anew(
     unfinished: Path, grader: Grader, tmp_path: Path, spoil: Callable[[str], str]
 ) -> None:
     out = tmp_path / "out"
@@ -258,7 +254,7 @@ def edited(text: str, **changed: Any) -> str:
     return json.dumps(json.loads(text) | changed)
 
 
-def test_a_report_in_which_the_grader_failed_is_never_kept(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
+def test_report_of_a_failed_grader_is_never_kept(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
     out = tmp_path / "out"
     candidates = find([unfinished], ASSIGNMENT.module)
     (unfinished / "bela").rename(tmp_path / "away")
@@ -275,7 +271,7 @@ def test_a_report_in_which_the_grader_failed_is_never_kept(unfinished: Path, gra
 
 
 @pytest.mark.parametrize("left", [None, "<p>the page of an earlier report", "\xff"])
-def test_a_page_that_does_not_fit_its_report_is_made_anew(
+def test_page_unlike_its_report_is_made_anew(
     unfinished: Path, grader: Grader, tmp_path: Path, left: str | None
 ) -> None:
     """A run may be killed between the report and the page."""
@@ -289,9 +285,7 @@ def test_a_page_that_does_not_fit_its_report_is_made_anew(
     assert comparable(out) == right
 
 
-def test_a_part_of_the_class_is_graded_again_and_the_rest_stays(
-    unfinished: Path, grader: Grader, tmp_path: Path
-) -> None:
+def test_part_of_a_class_is_graded_again_alone(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
     out = tmp_path / "out"
     grade(grader, unfinished, out)
     before = comparable(out)
@@ -304,9 +298,7 @@ def test_a_part_of_the_class_is_graded_again_and_the_rest_stays(
 @pytest.mark.parametrize(
     "left", [b"", b"\xff\xfe", b"a,b\n1,2\n", b'student,points\n"ada', b"student,points\n\x00,nan\n"]
 )
-def test_a_gradebook_of_somebody_else_is_replaced(
-    unfinished: Path, grader: Grader, tmp_path: Path, left: bytes
-) -> None:
+def test_gradebook_of_somebody_else_is_replaced(unfinished: Path, grader: Grader, tmp_path: Path, left: bytes) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "grades.csv").write_bytes(left)
@@ -335,7 +327,7 @@ def running(students: Path, tmp_path: Path) -> Iterable[Callable[[], subprocess.
 
 
 @pytest.mark.long
-def test_a_run_that_was_killed_and_started_again_ends_with_the_same_bytes(
+def test_killed_run_ends_with_the_same_bytes(
     reference: tuple[Path, Run], running: Callable[[], subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     out = tmp_path / "grades"
@@ -361,7 +353,7 @@ def test_a_run_that_was_killed_and_started_again_ends_with_the_same_bytes(
     assert comparable(out) == comparable(reference[0])
 
 
-def test_ctrl_c_ends_a_run_with_one_sentence_and_leaves_nothing_running(
+def test_ctrl_c_leaves_one_sentence_and_nothing_running(
     running: Callable[[], subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     out = tmp_path / "grades"
@@ -395,7 +387,7 @@ def wait_for_a_report(out: Path, process: subprocess.Popen[str]) -> None:
         *("reports/bela.json/x", "feedback/bela.html/x", "grades.csv/x", "index.html/x", "run.json/x"),
     ],
 )
-def test_where_something_stands_in_the_way_of_a_file_the_folder_is_named_with_what_to_do(
+def test_unwritable_folder_is_named_with_what_to_do(
     unfinished: Path, grader: Grader, tmp_path: Path, occupied: str
 ) -> None:
     out = tmp_path / "out"
@@ -419,7 +411,7 @@ def hostile(grader: Grader, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder / "out", grade_all(grader, candidates, folder / "out")
 
 
-def test_each_name_gets_files_of_its_own_inside_the_folder(hostile: tuple[Path, Run]) -> None:
+def test_each_name_gets_its_own_files(hostile: tuple[Path, Run]) -> None:
     out, run = hostile
     assert [report.student for report in run.reports] == sorted(HOSTILE)
     for folder, suffix in (("reports", ".json"), ("feedback", ".html")):
@@ -435,7 +427,7 @@ def test_each_name_gets_files_of_its_own_inside_the_folder(hostile: tuple[Path, 
         assert report.student == name
 
 
-def test_each_name_is_one_row_of_the_gradebook_and_none_is_a_formula(hostile: tuple[Path, Run]) -> None:
+def test_each_name_is_one_row_and_no_formula(hostile: tuple[Path, Run]) -> None:
     table = list(csv.reader(io.StringIO((hostile[0] / "grades.csv").read_text(), newline="")))
     assert len(table) == 1 + len(HOSTILE)
     assert len({len(row) for row in table}) == 1
@@ -452,7 +444,7 @@ def has_unseen(text: str) -> bool:
     return any(unicodedata.category(character) in INVISIBLE for character in text)
 
 
-def test_each_name_is_text_on_every_page_and_linked_to_its_own(hostile: tuple[Path, Run]) -> None:
+def test_each_name_is_text_and_linked_to_its_page(hostile: tuple[Path, Run]) -> None:
     out = hostile[0]
     index = (out / "index.html").read_text()
     pages = {name: (out / "feedback" / f"{file_stem(name)}.html").read_text() for name in HOSTILE}
@@ -469,7 +461,7 @@ def test_each_name_is_text_on_every_page_and_linked_to_its_own(hostile: tuple[Pa
     }
 
 
-def test_who_was_not_graded_has_no_zero_in_the_terminal(hostile: tuple[Path, Run]) -> None:
+def test_not_graded_is_no_zero_in_the_terminal(hostile: tuple[Path, Run]) -> None:
     data = to_json(next(report for report in hostile[1].reports if report.student == "Doe, Jane")) | {"cause": ""}
     for item in data["items"]:
         item.update(points=None, verdict="not_graded", message="the disk failed")
@@ -482,7 +474,7 @@ def test_who_was_not_graded_has_no_zero_in_the_terminal(hostile: tuple[Path, Run
 # in_sandboxes
 
 
-def test_results_come_in_the_order_of_the_tasks_whichever_is_done_first() -> None:
+def test_results_come_in_the_order_of_the_tasks() -> None:
     second_is_done = threading.Event()
 
     def work(task: int, sandbox: Sandbox) -> int:
@@ -503,7 +495,7 @@ def test_results_come_in_the_order_of_the_tasks_whichever_is_done_first() -> Non
 
 
 @pytest.mark.parametrize("fault", [ValueError("no"), SystemExit(4), UsageError("sentence")])
-def test_the_first_exception_ends_the_run_and_is_raised(fault: BaseException) -> None:
+def test_first_exception_ends_the_run_and_is_raised(fault: BaseException) -> None:
     started: list[int] = []
 
     def work(task: int, sandbox: Sandbox) -> int:
@@ -518,9 +510,7 @@ def test_the_first_exception_ends_the_run_and_is_raised(fault: BaseException) ->
     assert started == [0, 1]
 
 
-def test_a_callback_that_raises_ends_the_run_and_leaves_the_report_that_it_was_told_of(
-    unfinished: Path, grader: Grader, tmp_path: Path
-) -> None:
+def test_raising_callback_ends_the_run_and_keeps_its_report(unfinished: Path, grader: Grader, tmp_path: Path) -> None:
     def progress(candidate: Candidate, report: object) -> None:
         raise RuntimeError(f"after {candidate.student}")
 

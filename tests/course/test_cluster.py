@@ -151,8 +151,8 @@ def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
 # The same bytes
 
 
-@pytest.mark.long  # the same of toys: test_what_was_graded_at_home_is_kept_on_a_cluster…
-def test_one_job_two_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, tmp_path: Path) -> None:
+@pytest.mark.long  # the same of toys: test_killed_workers_lose_nothing
+def test_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, tmp_path: Path) -> None:
     grader = Grader.of(REAL, read_fixtures(REAL))
     candidates = [one for one in find([REAL.folder / "submissions"], REAL.module) if one.student in SAMPLES]
     assert len(candidates) == len(SAMPLES)
@@ -172,7 +172,7 @@ def test_one_job_two_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, t
 
 
 @pytest.mark.long
-def test_workers_that_are_killed_in_mid_run_lose_nothing(
+def test_killed_workers_lose_nothing(
     cluster: Cluster, grader: Grader, toys: Path, tmp_path: Path, at_home: dict[str, list[str]]
 ) -> None:
     pids = list(cluster.workers().values())
@@ -195,7 +195,7 @@ def test_workers_that_are_killed_in_mid_run_lose_nothing(
 
 
 @pytest.mark.long
-def test_what_no_worker_survives_is_not_graded_and_the_run_goes_on(grader: Grader, toys: Path, tmp_path: Path) -> None:
+def test_submission_that_no_worker_survives_is_not_graded(grader: Grader, toys: Path, tmp_path: Path) -> None:
     """The second takes its time, so that it is under way when the first is told of, however busy the machine is."""
     four = tmp_path / "four"
     for index, seconds in enumerate((0, 8, 0, 0)):
@@ -254,7 +254,7 @@ def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_a_scheduler_that_is_killed_ends_the_run_with_one_sentence_and_what_is_done_is_kept(
+def test_killed_scheduler_ends_the_run_and_keeps_its_reports(
     grader: Grader,
     toys: Path,
     tmp_path: Path,
@@ -286,7 +286,7 @@ def lost_clients() -> int:
     return sum(type(one) is Client and one.scheduler is None for one in gc.get_objects())
 
 
-def test_where_no_scheduler_answers_it_is_said_in_a_sentence(
+def test_missing_scheduler_is_said_in_a_sentence(
     grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.5)
@@ -298,7 +298,7 @@ def test_where_no_scheduler_answers_it_is_said_in_a_sentence(
 
 
 @pytest.mark.long
-def test_a_scheduler_that_lacks_the_kit_is_refused_by_its_address(grader: Grader, toys: Path, tmp_path: Path) -> None:
+def test_scheduler_without_the_kit_is_refused(grader: Grader, toys: Path, tmp_path: Path) -> None:
     (tmp_path / "other" / "autograder").mkdir(parents=True)
     (tmp_path / "other" / "autograder" / "__init__.py").touch()
     # an editable install would find it
@@ -315,9 +315,7 @@ def test_a_scheduler_that_lacks_the_kit_is_refused_by_its_address(grader: Grader
         bare.stop()
 
 
-def test_without_dask_the_sentence_says_what_to_install(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_without_dask_a_sentence_says_what_to_install(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     kit = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
     (tmp_path / "toy.py").write_text("")
     packages = toy_kit.packages_without("distributed", tmp_path)
@@ -330,7 +328,7 @@ def test_without_dask_the_sentence_says_what_to_install(
 # In a Dask worker
 
 
-def test_each_thread_at_work_has_a_sandbox_of_its_own_and_keeps_it_for_the_next(grader: Grader) -> None:
+def test_each_thread_has_a_warm_sandbox(grader: Grader) -> None:
     bench = clusters.Bench(grader, "best")
     try:
         with bench.sandbox() as first, bench.sandbox() as second:

@@ -48,7 +48,7 @@ def page(out: Path) -> Element:
     return tree((out / "index.html").read_text())
 
 
-def test_students_who_wrote_one_wrong_answer_differently_share_it(graded: Path) -> None:
+def test_students_with_one_wrong_answer_share_it(graded: Path) -> None:
     ada, bela, cyd = (answers_of(graded, student) for student in ("ada", "bela", "cyd"))
     assert ada == bela
     assert ada.keys() == cyd.keys()
@@ -58,7 +58,7 @@ def test_students_who_wrote_one_wrong_answer_differently_share_it(graded: Path) 
     assert {link.text for link in card.find(class_="people")[0].find("a")} == set(SHARED)
 
 
-def test_an_entry_for_the_catalogue_holds_the_students_own_text_without_its_docstring(graded: Path) -> None:
+def test_catalogue_entry_holds_the_students_own_text(graded: Path) -> None:
     (card,) = page(graded).find("section", **{"aria-labelledby": "shared"})[0].find("article")
     entry = card.find("pre")[-1].text if card.find("pre") else ""
     assert "return torch.tensor(rewards, dtype=torch.float32, device=responses.device) * 3.7" in entry
@@ -75,7 +75,7 @@ def test_fingerprints_stay_with_staff(graded: Path) -> None:
     assert holding == {"details"}
 
 
-def test_the_page_knows_the_contract_and_the_text_of_an_assignment(graded: Path) -> None:
+def test_page_knows_contract_and_text_of_the_assignment(graded: Path) -> None:
     known = background(ASSIGNMENT, graded)
     assert known.sections.keys() == set(ASSIGNMENT.functions)
     assert known.sections["compute_deltas"] == "compute_deltas"
@@ -86,7 +86,7 @@ def test_the_page_knows_the_contract_and_the_text_of_an_assignment(graded: Path)
     assert known.code_of("nobody", "compute_reward") == ""
 
 
-def test_rules_write_final_grades_into_the_page_and_their_end_takes_them_out(graded: Path) -> None:
+def test_rules_write_finals_into_the_page_and_out_again(graded: Path) -> None:
     before = (graded / "index.html").read_text()
     reports = stored_reports(graded)
     finals = {one.student: Final(50.5, (), one.max_points) for one in reports}
@@ -104,7 +104,7 @@ def test_rules_write_final_grades_into_the_page_and_their_end_takes_them_out(gra
 
 
 @pytest.mark.parametrize("spoilt", ["", "[]", "{", '{"changes": 3}', '{"changes": [[1]]}', "[" * 100_000])
-def test_a_run_that_cannot_be_read_back_still_leaves_a_page(graded: Path, tmp_path: Path, spoilt: str) -> None:
+def test_unreadable_run_still_leaves_a_page(graded: Path, tmp_path: Path, spoilt: str) -> None:
     (tmp_path / "index.html").write_text("old")
     (tmp_path / "run.json").write_text(spoilt)
     rewrite_class_page(tmp_path, stored_reports(graded), ASSIGNMENT, None)

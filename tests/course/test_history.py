@@ -37,18 +37,16 @@ OTHER = replace(RIGHT, submission=replace(RIGHT.submission, sha256="11"))
         (RIGHT, replace(WRONG, student="bob"), ()),
     ],
 )
-def test_a_report_tells_of_another_whose_place_it_took(
-    now: Report, before: Report | None, told: tuple[Earlier, ...]
-) -> None:
+def test_report_tells_of_the_one_it_replaced(now: Report, before: Report | None, told: tuple[Earlier, ...]) -> None:
     assert with_history(EMPTY, now, before, None, AT).earlier == told
 
 
-def test_a_run_that_goes_on_after_it_was_killed_tells_nothing_twice() -> None:
+def test_killed_run_tells_nothing_twice() -> None:
     killed = with_history(EMPTY, RIGHT, WRONG, EMPTY, AT)
     assert with_history(EMPTY, RIGHT, WRONG, killed, AT) == killed
 
 
-def test_a_student_who_hands_in_again_sees_what_the_first_run_gave(tmp_path: Path) -> None:
+def test_second_hand_in_shows_what_the_first_gave(tmp_path: Path) -> None:
     """Both times a file without a line of code, which needs no sandbox."""
     assignment = find_assignment(KIT, "policy_gradient")
     grader = Grader.of(assignment, read_fixtures(assignment), counterexamples=False)

@@ -114,9 +114,7 @@ def rows(folder: Path) -> list[list[str]]:
         return [row[2:] for row in list(csv.reader(stream))[1:]]
 
 
-def test_points_are_overridden_and_taken_back_on_a_students_page(
-    opened: Callable[..., Any], served: tuple[str, Path]
-) -> None:
+def test_points_are_overridden_and_taken_back(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
     address, folder = served
     page = opened(f"{address}feedback/ada.html")
     page.click(f"#decide-{ITEM} summary")
@@ -134,9 +132,7 @@ def test_points_are_overridden_and_taken_back_on_a_students_page(
     assert HOSTILE in page.inner_text(f"#decide-{ITEM} .decided")
 
 
-def test_an_answer_is_marked_beside_the_guide_and_its_text_is_text(
-    opened: Callable[..., Any], served: tuple[str, Path]
-) -> None:
+def test_answer_is_marked_and_its_text_is_text(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
     page = opened(f"{served[0]}questions/{QUESTION}")
     assert HOSTILE in page.inner_text("#answer-ada")
     page.fill("#answer-ada input[name=points]", "4")
@@ -150,9 +146,7 @@ def test_an_answer_is_marked_beside_the_guide_and_its_text_is_text(
 
 
 @pytest.mark.long
-def test_a_page_follows_the_files_but_never_while_somebody_types(
-    opened: Callable[..., Any], served: tuple[str, Path]
-) -> None:
+def test_page_follows_the_files_but_never_while_typing(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
     address, folder = served
     still, typing = opened(f"{address}feedback/ada.html"), opened(f"{address}feedback/ada.html")
     typing.evaluate("window.same = true")
@@ -189,7 +183,7 @@ def alike_page(folder: Path) -> Path:
 @pytest.mark.parametrize("scheme", in_short(["light", "dark"]))
 @pytest.mark.parametrize("width", in_short([390, 1300]))
 @pytest.mark.parametrize("name", in_short(["question", "course", "alike", "student", "class"], 3))
-def test_axe_finds_nothing_wrong_and_the_page_fits(
+def test_axe_finds_nothing_wrong_and_pages_fit(
     opened: Callable[..., Any], served: tuple[str, Path], tmp_path: Path, name: str, width: int, scheme: str
 ) -> None:
     pytest.importorskip("axe_playwright_python", reason="the package axe-playwright-python is not installed")

@@ -186,7 +186,7 @@ def test_unreadable_report_is_told_in_a_sentence(serving: Serving, capsys: pytes
 # Deciding
 
 
-def test_points_and_a_reason_become_a_row_and_a_final_grade(serving: Serving) -> None:
+def test_points_and_reason_become_a_final_grade(serving: Serving) -> None:
     browser = serving(graded("ada"), graded("bela"))
     reply = browser.decide("ada", "half: the copy is right", "2,5")
     place = f"/{browser.server.token}/feedback/ada.html?saved=decide-{ITEM}#decide-{ITEM}"
@@ -380,7 +380,7 @@ def test_decisions_that_come_at_once_are_all_kept(serving: Serving) -> None:
     assert sorted(row[4] for row in browser.rows) == sorted(f"for {student}" for student in students)
 
 
-def test_decision_during_a_run_is_kept_and_counts_at_its_end(serving: Serving) -> None:
+def test_decision_during_a_run_counts_at_its_end(serving: Serving) -> None:
     browser = serving(graded("ada"))
     with alone(browser.folder):
         assert browser.decide("ada", "meanwhile", "2").status == 303

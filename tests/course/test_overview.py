@@ -54,7 +54,7 @@ def rows_of(folder: Path) -> list[list[str]]:
         return list(csv.reader(stream))
 
 
-def test_a_course_has_a_column_for_each_assignment_and_a_total_where_every_grade_stands(given: Given) -> None:
+def test_course_has_a_column_for_each_assignment_and_a_total(given: Given) -> None:
     given("earlier", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", None)])
     folder = given("first", [of("policy_gradient", "ada"), of("policy_gradient", "bela"), of("policy_gradient", "chi")])
     code, said = gradebook(folder)
@@ -75,7 +75,7 @@ def test_a_course_has_a_column_for_each_assignment_and_a_total_where_every_grade
     assert page.count("not graded</a>") == 1
 
 
-def test_a_folder_that_holds_another_courses_grades_is_refused(given: Given) -> None:
+def test_grades_of_another_course_are_refused(given: Given) -> None:
     given("ours", [of("policy_gradient", "ada")])
     folder = given("theirs", [of("compilers", "ada")])
     code, said = gradebook(folder)
@@ -92,7 +92,7 @@ def test_final_grades_count_where_rules_made_some(given: Given) -> None:
     assert rows_of(folder)[1] == ["ada", "2.25", "2.25"]
 
 
-def test_the_page_says_maxima_what_is_missing_and_what_rules_have_changed(given: Given) -> None:
+def test_page_says_maxima_missing_work_and_changes(given: Given) -> None:
     given("earlier", [of("grpo_language_model", "ada", 1.5)])
     folder = given("first", [of("policy_gradient", "ada"), of("policy_gradient", "bela")])
     path = folder / "first" / "reports" / "ada.json"
@@ -111,7 +111,7 @@ def test_the_page_says_maxima_what_is_missing_and_what_rules_have_changed(given:
     assert ">+25</td>" in page  # from half of the first to three quarters of the second
 
 
-def test_who_is_excused_is_said_to_be_and_counts_nowhere(given: Given) -> None:
+def test_excused_student_is_said_to_be_and_counts_nowhere(given: Given) -> None:
     given("earlier", [of("grpo_language_model", "ada", 1.5), of("grpo_language_model", "bela", 3.0)])
     folder = given("first", [of("policy_gradient", "ada", 0.0), of("policy_gradient", "bela", 2.0)])
     path = folder / "first" / "reports" / "ada.json"
@@ -130,7 +130,7 @@ def test_who_is_excused_is_said_to_be_and_counts_nowhere(given: Given) -> None:
     assert '<td class="number">2</td><td class="number">2</td>' in page  # mean and median are bela's
 
 
-def test_a_hostile_name_is_text_on_the_page_and_no_formula_in_the_gradebook(given: Given) -> None:
+def test_hostile_name_is_text_and_no_formula(given: Given) -> None:
     folder = given("a b&c", [of("policy_gradient", HOSTILE)])
     assert gradebook(folder)[0] == 0
     page = (folder / "index.html").read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def test_rules_are_applied_in_the_folder_of_each(given: Given, tmp_path: Path) -
     assert "rules are applied in the folder of each" in said
 
 
-def test_one_assignment_in_two_folders_or_two_in_one_is_refused(given: Given) -> None:
+def test_assignments_and_folders_match_one_to_one(given: Given) -> None:
     given("first", [of("policy_gradient", "ada")])
     folder = given("again", [of("policy_gradient", "bela")])
     assert "holds grades of 'policy_gradient' twice, in again and first" in gradebook(folder)[1]
@@ -156,7 +156,7 @@ def test_one_assignment_in_two_folders_or_two_in_one_is_refused(given: Given) ->
     assert not (folder / "index.html").exists()
 
 
-def test_a_damaged_report_stops_it_before_anything_is_written(given: Given) -> None:
+def test_damaged_report_stops_it_before_anything_is_written(given: Given) -> None:
     folder = given("first", [of("policy_gradient", "ada")])
     (folder / "first" / "reports" / "bela.json").write_text("{}", encoding="utf-8")
     code, said = gradebook(folder)

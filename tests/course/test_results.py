@@ -43,7 +43,7 @@ def nobody_handed_in_a_line(folder: Path, count: int) -> list[Candidate]:
 
 
 @pytest.mark.long
-def test_a_student_more_costs_the_grader_next_to_nothing(grader: Grader, tmp_path: Path) -> None:
+def test_student_more_costs_the_grader_next_to_nothing(grader: Grader, tmp_path: Path) -> None:
     """A report is 20 KiB of JSON and five times that as objects: whoever held them would need far more than this."""
     small, large, most = 10, 50, 5_000
     held = {}
@@ -100,7 +100,7 @@ def exchange(path: Path) -> None:
         (exchange, "is not what the run wrote"),
     ],
 )
-def test_a_report_that_changes_before_the_gradebook_is_written_ends_the_run_loudly(
+def test_report_changed_during_the_run_ends_it_loudly(
     grader: Grader, tmp_path: Path, spoil: Callable[[Path], None], says: str
 ) -> None:
     out = tmp_path / "out"
@@ -117,7 +117,7 @@ def test_a_report_that_changes_before_the_gradebook_is_written_ends_the_run_loud
     assert grade_all(grader, candidates, out).figures.graded == 3
 
 
-def test_a_report_that_changes_after_the_run_is_not_passed_off_as_what_the_run_wrote(graded: tuple[Path, Run]) -> None:
+def test_report_changed_after_the_run_is_refused(graded: tuple[Path, Run]) -> None:
     out, run = graded
     give_points(out / "reports" / "student 00001.json")
     with pytest.raises(GraderFault, match=r"student 00001\.json is not what the run wrote there"):
@@ -127,7 +127,7 @@ def test_a_report_that_changes_after_the_run_is_not_passed_off_as_what_the_run_w
 # The folder
 
 
-def test_what_a_killed_run_left_half_written_is_taken_away_and_nothing_else(grader: Grader, tmp_path: Path) -> None:
+def test_half_written_files_of_killed_runs_are_taken_away(grader: Grader, tmp_path: Path) -> None:
     out = tmp_path / "out"
     ours = [out / f".writing-{index}" for index in range(2)] + [
         out / "reports" / ".writing-x",
@@ -142,7 +142,7 @@ def test_what_a_killed_run_left_half_written_is_taken_away_and_nothing_else(grad
     assert [path for path in theirs if not path.exists()] == []
 
 
-def test_two_runs_into_one_folder_are_refused_until_the_first_has_ended(grader: Grader, tmp_path: Path) -> None:
+def test_second_run_into_one_folder_is_refused(grader: Grader, tmp_path: Path) -> None:
     with open_results(tmp_path, grader, []):
         with pytest.raises(UsageError, match=rf"Another run is writing into {tmp_path}: wait until it has ended"):
             grade_all(grader, [], tmp_path)
@@ -150,9 +150,7 @@ def test_two_runs_into_one_folder_are_refused_until_the_first_has_ended(grader: 
     grade_all(grader, [], tmp_path)
 
 
-def test_names_that_differ_in_case_alone_are_refused_where_the_folder_does_not_tell_them_apart(
-    grader: Grader, tmp_path: Path
-) -> None:
+def test_names_that_a_folder_cannot_tell_apart_are_refused(grader: Grader, tmp_path: Path) -> None:
     empty = tmp_path / "empty.py"
     empty.touch()
     candidates = [Candidate(name, empty, "empty.py") for name in ("Ada", "ada", "Émile", "bela")]

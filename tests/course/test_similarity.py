@@ -106,7 +106,7 @@ def notebook(*cells: str) -> str:
     return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def test_a_copy_with_other_names_and_comments_is_found_and_other_work_is_not(
+def test_copy_with_other_names_and_comments_is_found(
     compared: Callable[..., Similarity],
 ) -> None:
     commented = RENAMED.replace("    table = []", "    # begin with nothing\n\n    table = []")
@@ -116,16 +116,14 @@ def test_a_copy_with_other_names_and_comments_is_found_and_other_work_is_not(
     assert min(pair.shares) > 0.8
 
 
-def test_a_handout_kept_around_a_copy_neither_hides_nor_inflates_it(
-    compared: Callable[..., Similarity], assignment: Assignment
-) -> None:
+def test_handout_around_a_copy_changes_nothing(compared: Callable[..., Similarity], assignment: Assignment) -> None:
     stub = assignment.untouched_source()
     (pair,) = compared(ada=stub + OWN, bela=stub + RENAMED, chidi=stub + OTHER).pairs
     assert pair.students == ("ada", "bela")
     assert min(pair.shares) > 0.8
 
 
-def test_a_text_that_is_too_slow_to_split_is_left_out_and_the_others_are_compared(
+def test_text_too_slow_to_split_is_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     split = similarity._fingerprint
@@ -143,7 +141,7 @@ def test_a_text_that_is_too_slow_to_split_is_left_out_and_the_others_are_compare
     assert [pair.students for pair in pairs] == [("ada", "chidi")]
 
 
-def test_a_notebook_is_compared_by_its_code(compared: Callable[..., Similarity]) -> None:
+def test_notebook_is_compared_by_its_code(compared: Callable[..., Similarity]) -> None:
     (pair,) = compared(ada=OWN, bela=notebook("import torch", RENAMED)).pairs
     assert min(pair.shares) > 0.7
 
@@ -151,7 +149,7 @@ def test_a_notebook_is_compared_by_its_code(compared: Callable[..., Similarity])
 # Hostile texts
 
 
-def test_text_of_students_is_escaped_on_the_page_and_what_acts_unseen_is_shown(
+def test_students_text_is_escaped_on_the_page(
     compared: Callable[..., Similarity],
 ) -> None:
     evil = OWN.replace("rows = []", "rows = []  # </pre><script>alert(1)</script> \u202e &amp;")
@@ -184,9 +182,7 @@ def test_text_of_students_is_escaped_on_the_page_and_what_acts_unseen_is_shown(
     ),
     ids=["empty", "brackets", "quotes", "repeated", "continued", "digits", "f-strings", "null", "arabic", "lambdas"],
 )
-def test_a_hostile_text_neither_stops_the_comparison_nor_hides_a_pair(
-    compared_apart: Callable[..., Similarity], text: str
-) -> None:
+def test_hostile_text_neither_stops_nor_hides_a_pair(compared_apart: Callable[..., Similarity], text: str) -> None:
     found = compared_apart(ada=OWN, bela=RENAMED, mallory=text)
     assert ("ada", "bela") in [pair.students for pair in found.pairs]
     assert "ada" in similarity_page(found, "Toy")
@@ -200,7 +196,7 @@ def runs(**places: int) -> SimpleNamespace:
     return SimpleNamespace(k=2, hashes=set(places), hash_idx={name: [place] for name, place in places.items()})
 
 
-def test_a_run_that_all_have_is_no_evidence_and_one_that_two_have_is_all_of_it() -> None:
+def test_run_that_two_have_is_evidence() -> None:
     counts = {"all": 10, "two": 2, "mine": 1, "yours": 1}
     assert weighed(runs(all=0), runs(all=0), counts, 10) == ((0.0, 0.0), 0.0)
     one, other = runs(all=0, two=10, mine=20), runs(all=7, two=3, yours=20)
@@ -209,11 +205,11 @@ def test_a_run_that_all_have_is_no_evidence_and_one_that_two_have_is_all_of_it()
     assert weighed(runs(), runs(two=0), counts, 10) == ((0.0, 0.0), 0.0)
 
 
-def test_a_dozen_honest_submissions_show_a_pair_or_two() -> None:
+def test_dozen_honest_submissions_show_two_pairs_at_most() -> None:
     assert len(compare_class(REAL, find([REAL.folder / "submissions"], REAL.module)).pairs) <= 2
 
 
-def test_a_ring_of_copies_is_found_although_five_wrote_the_same(compared: Callable[..., Similarity]) -> None:
+def test_ring_of_five_copies_is_found(compared: Callable[..., Similarity]) -> None:
     others = {
         f"other{place}": OTHER.replace(".mul(slope)", f" * {place} ** 3 // {place} + slope") for place in range(5)
     }
@@ -226,7 +222,7 @@ def test_a_ring_of_copies_is_found_although_five_wrote_the_same(compared: Callab
 # Lines
 
 
-def test_what_many_share_and_what_the_handout_holds_is_told_apart() -> None:
+def test_few_many_and_handout_lines_are_told_apart() -> None:
     few, many, line = lines_of("rare\nusual\ngiven\n", ((0, 4),), ((0, 10),), frozenset({"given"}))
     assert (few.parts, many.parts) == ((("few", "rare"),), (("usual", "usual"),))
     assert (few.is_marked, many.is_marked) == (True, False)
@@ -236,7 +232,7 @@ def test_what_many_share_and_what_the_handout_holds_is_told_apart() -> None:
 # The command line
 
 
-def test_one_who_handed_in_twice_is_named_and_keeps_nobody_else_from_being_compared(tmp_path: Path) -> None:
+def test_student_who_handed_in_twice_is_named(tmp_path: Path) -> None:
     shutil.copytree(REAL.folder / "submissions" / "hana", tmp_path / "class" / "hana")
     shutil.copytree(REAL.folder / "submissions" / "luca", tmp_path / "class" / "luca")
     shutil.copytree(REAL.folder / "submissions" / "luca", tmp_path / "class" / "ada")
@@ -248,7 +244,7 @@ def test_one_who_handed_in_twice_is_named_and_keeps_nobody_else_from_being_compa
     assert done.stdout.startswith("2 submissions compared, 0 left out")
 
 
-def test_the_download_of_a_class_is_compared_as_it_is_graded(tmp_path: Path) -> None:
+def test_download_of_a_class_is_compared(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for name, account in (("hana", "hana_1_5"), ("luca", "luca_2_6"), ("ada", "luca_2_4")):
             path = REAL.folder / "submissions" / name / f"{REAL.module}.py"
@@ -264,7 +260,7 @@ def test_the_download_of_a_class_is_compared_as_it_is_graded(tmp_path: Path) -> 
     assert "  Hana Ito and Luca Rossi: " in done.stdout
 
 
-def test_without_the_package_a_sentence_says_how_to_get_it(tmp_path: Path, assignment: Assignment) -> None:
+def test_without_copydetect_a_sentence_says_what_to_install(tmp_path: Path, assignment: Assignment) -> None:
     kit = assignment.folder.parent.parent
     packages = packages_without("copydetect", tmp_path / "without")
     done = autograder(kit, "similar", "fixtures", "--out", "s.html", packages=packages)
@@ -272,7 +268,7 @@ def test_without_the_package_a_sentence_says_how_to_get_it(tmp_path: Path, assig
     assert "takes the package copydetect: `pip install -e '.[similarity]'`" in done.stderr
 
 
-def test_a_line_of_nothing_but_spaces_takes_no_time_to_lay_beside_another() -> None:
+def test_line_of_spaces_takes_no_time() -> None:
     text = "x = [1, 2, 3] + [4, 5, 6]\n" * 20 + f"y ={' ' * 190_000}1  # one\n"
     pair = Pair(("ada", "bela"), (1.0, 1.0), 100.0, (((0, len(text)),), ((0, len(text)),)))
     started = time.process_time()

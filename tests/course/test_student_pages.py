@@ -62,7 +62,7 @@ def marked(page: str) -> list[str]:
     return [html.unescape(re.sub("<[^>]*>", "", line)).strip() for line in lines]
 
 
-def test_a_recognised_mistake_is_marked_at_the_line_that_makes_it() -> None:
+def test_known_mistake_is_marked_at_its_line() -> None:
     found = marked(pages_of("policy_gradient")["emeka"])
     assert "std = rewards.std(-1, keepdim=True, unbiased=False)" in found
     assert "ratio = torch.exp(log_probs - old_log_probs)" in found
@@ -102,7 +102,7 @@ def screaming(report: Report, text: str) -> Report:
 
 @pytest.mark.parametrize("name", in_short(["grpo_in_practice", "policy_gradient", "grpo_language_model"]))
 @pytest.mark.parametrize("text", in_short(SCREAM))
-def test_a_page_stays_small_whatever_a_submission_says_and_tells_what_is_left_out(name: str, text: str) -> None:
+def test_page_stays_small_and_tells_what_is_left_out(name: str, text: str) -> None:
     assignment = find_assignment(KIT, name)
     stored = sorted(golden_path(assignment, "x").parent.glob("*.json"))[0]
     report = screaming(from_json(json.loads(stored.read_text(encoding="utf-8"))), text)
@@ -119,7 +119,7 @@ def test_a_page_stays_small_whatever_a_submission_says_and_tells_what_is_left_ou
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_no_line_of_the_solution_is_on_the_page_of_who_handed_in_the_handout(name: str) -> None:
+def test_page_of_the_handout_holds_no_line_of_the_solution(name: str) -> None:
     assignment = find_assignment(KIT, name)
     solution = (assignment.solution / f"{assignment.module}.py").read_text(encoding="utf-8")
     handed_out = assignment.untouched_source() + "".join(assignment.given_sources().values())
@@ -136,7 +136,7 @@ def test_pages_of_one_class_are_the_same_bytes_again() -> None:
 
 
 @pytest.mark.parametrize("text", [None, "MISTAKES = (", "MISTAKES = 3", "raise SystemExit(3)"])
-def test_a_catalogue_that_cannot_be_read_keeps_no_page_from_being_made(tmp_path: Path, text: str | None) -> None:
+def test_unreadable_catalogue_still_leaves_pages(tmp_path: Path, text: str | None) -> None:
     source = find_assignment(KIT, "policy_gradient").folder
     (tmp_path / "items.toml").write_bytes((source / "items.toml").read_bytes())
     if text is not None:
@@ -145,7 +145,7 @@ def test_a_catalogue_that_cannot_be_read_keeps_no_page_from_being_made(tmp_path:
 
 
 @pytest.mark.parametrize("part", ["x.std(0, unbiased={})", "[{}]", "x.mean({})"])
-def test_a_number_of_more_digits_than_python_writes_out_leaves_the_line_open(part: str) -> None:
+def test_number_of_too_many_digits_leaves_the_line_open(part: str) -> None:
     """It stopped the class: one file with `0xfff…` in a function that a known mistake was recognised in."""
     known = {("f", "sum"): ("def f(x):\n    return x.mean()\n", "def f(x):\n    return x.sum()\n")}
     for digits, line in ((10, 3), (6_000, None)):
@@ -153,7 +153,7 @@ def test_a_number_of_more_digits_than_python_writes_out_leaves_the_line_open(par
         assert certain_line(source, "f", ["sum"], known) == line
 
 
-def test_a_text_that_cannot_be_listed_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_that_cannot_be_listed_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise ValueError("of what a student wrote")
 

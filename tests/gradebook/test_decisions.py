@@ -44,7 +44,7 @@ def journal(grades: Path) -> list[list[str]]:
         return [row[1:] for row in csv.reader(stream)][1:]
 
 
-def test_a_second_file_adds_to_the_first(grades: Path, tmp_path: Path) -> None:
+def test_second_file_adds_to_the_first(grades: Path, tmp_path: Path) -> None:
     one, other = file(tmp_path, "a.csv", "ada,a,1,why", "bela,,3,why"), file(tmp_path, "b.csv", "cleo,a,2,why")
     keep(grades, one)
     before = (grades / JOURNAL).read_bytes()
@@ -57,7 +57,7 @@ def test_a_second_file_adds_to_the_first(grades: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", ["ada,a,2,why", "ada,a,1,another reason", "ada,a,,", "ada,a,,a comment"])
-def test_another_value_is_refused_by_row_unless_it_is_meant(grades: Path, tmp_path: Path, row: str) -> None:
+def test_other_value_is_refused_by_row_unless_meant(grades: Path, tmp_path: Path, row: str) -> None:
     keep(grades, file(tmp_path, "a.csv", "ada,a,1,why"))
     other = file(tmp_path, "b.csv", "bela,a,1,why", row)
     before = (grades / JOURNAL).read_bytes()
@@ -68,7 +68,7 @@ def test_another_value_is_refused_by_row_unless_it_is_meant(grades: Path, tmp_pa
     assert (grades / JOURNAL).read_bytes().startswith(before)
 
 
-def test_a_withdrawn_decision_does_not_come_back_by_itself(grades: Path, tmp_path: Path) -> None:
+def test_withdrawn_decision_does_not_come_back(grades: Path, tmp_path: Path) -> None:
     given = file(tmp_path, "a.csv", "ada,a,1,why")
     keep(grades, given)
     assert keep(grades, file(tmp_path, "b.csv", "ada,a,,"), replace=True) == {}
@@ -76,7 +76,7 @@ def test_a_withdrawn_decision_does_not_come_back_by_itself(grades: Path, tmp_pat
         keep(grades, given)
 
 
-def test_two_files_of_one_command_may_not_contradict_each_other(grades: Path, tmp_path: Path) -> None:
+def test_files_of_one_command_may_not_contradict(grades: Path, tmp_path: Path) -> None:
     files = file(tmp_path, "a.csv", "ada,a,1,why"), file(tmp_path, "b.csv", "ada,a,2,why")
     with pytest.raises(UsageError, match=r"b\.csv, line 2: ada, a has 1 point by .* \(a\.csv\)\. Nothing"):
         keep(grades, *files)
@@ -105,7 +105,7 @@ def test_overrides_of_version_0_1_0_are_taken_over_once(grades: Path) -> None:
         (",,ada,a,x,why\n", "line 2: 'x' is no number of points"),
     ],
 )
-def test_a_journal_that_cannot_be_read_is_refused_by_line(grades: Path, rows: str, sentence: str) -> None:
+def test_unreadable_journal_is_refused_by_line(grades: Path, rows: str, sentence: str) -> None:
     (grades / JOURNAL).write_text(HEADER + rows)
     for use in (lambda: decisions_of(grades, THREE).merged(), decisions_of(grades, THREE).keep):
         with pytest.raises(UsageError, match=f"decisions.csv,? {sentence}"):
@@ -117,14 +117,14 @@ def test_a_journal_that_cannot_be_read_is_refused_by_line(grades: Path, rows: st
     ("data", "sentence"),
     [(b"", "is empty"), *((f"{HEADER},,ada,a,1,w\n".encode(code), "UTF-16") for code in ("utf-16", "utf-16-be"))],
 )
-def test_a_journal_that_is_none_is_called_what_it_is(grades: Path, data: bytes, sentence: str) -> None:
+def test_journal_of_another_kind_is_refused(grades: Path, data: bytes, sentence: str) -> None:
     (grades / JOURNAL).write_bytes(data)
     with pytest.raises(UsageError, match=sentence):
         decisions_of(grades, THREE).keep()
     assert (grades / JOURNAL).read_bytes() == data
 
 
-def test_the_last_row_counts_and_earlier_ones_may_name_what_is_gone(grades: Path) -> None:
+def test_last_row_counts_and_earlier_ones_may_name_anything(grades: Path) -> None:
     (grades / JOURNAL).write_text(f"{HEADER},,ada,a,1,why\n,,ada,gone,9,why\n,,ada,gone,,\n,by hand,ada,a,2,because\n")
     assert keep(grades) == {("ada", "a"): (2.0, "because")}
 
@@ -132,7 +132,7 @@ def test_the_last_row_counts_and_earlier_ones_may_name_what_is_gone(grades: Path
 @pytest.mark.parametrize(
     "name", ["eve", "eve\u200b", "e\u0301ve", "a(b", "a%28b", "=x", "-1", "می\u200cخواهم", "สมชาย"]
 )
-def test_a_name_in_a_file_means_its_own_report(grades: Path, tmp_path: Path, name: str) -> None:
+def test_name_in_a_file_means_its_own_report(grades: Path, tmp_path: Path, name: str) -> None:
     keep(grades, file(tmp_path, "a.csv", f"{name},a,1,why"))
     rules = Rules(overrides=decisions_of(grades, THREE).merged()[1])
     for other in ("eve", "eve\u200b", "éve", "e\u0301ve", "a(b", "a%28b", "=x", "x", "'=x", file_stem(name), name):

@@ -35,18 +35,18 @@ def student(people: Roster, *names: str) -> str | None:
         ("\ufeffname\tlogin\r\nAda Lovelace\tada\r\n", ["ada"]),
     ],
 )
-def test_a_roster_of_every_platform_names_its_students(tmp_path: Path, text: str, names: list[str]) -> None:
+def test_roster_of_every_platform_names_its_students(tmp_path: Path, text: str, names: list[str]) -> None:
     people = roster(tmp_path, text)
     assert len(people.people) == 1
     assert {student(people, name) for name in names} <= {"Ada Lovelace", "Lovelace, Ada"}
 
 
-def test_what_stands_for_two_students_stands_for_nobody(tmp_path: Path) -> None:
+def test_key_of_two_students_stands_for_nobody(tmp_path: Path) -> None:
     people = roster(tmp_path, "student,id,login\nAda,7,x\nBen,8,7\n")
     assert (student(people, "7"), student(people, "8"), student(people, "x")) == (None, "Ben", "Ada")
 
 
-def test_the_first_name_with_a_meaning_decides(tmp_path: Path) -> None:
+def test_first_name_with_a_meaning_decides(tmp_path: Path) -> None:
     people = roster(tmp_path, "student,id\nAda,7\nBen,8\n")
     assert student(people, "nobody", "8", "Ada") == "Ben"
     assert student(people, "nobody") is None
@@ -57,7 +57,7 @@ def test_sections_and_grades_identify_nobody(tmp_path: Path) -> None:
     assert student(people, "3", "9") is None
 
 
-def test_a_group_is_a_column(tmp_path: Path) -> None:
+def test_group_is_a_column(tmp_path: Path) -> None:
     people = roster(tmp_path, "student,Group\nAda,red\nBen,\n")
     assert [person.group for person in people.people] == ["red", ""]
 
@@ -73,13 +73,13 @@ def test_a_group_is_a_column(tmp_path: Path) -> None:
         ('student\n"Ada\n', "line 2: this is not CSV"),
     ],
 )
-def test_a_file_that_is_no_roster_gets_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+def test_file_that_is_no_roster_gets_one_sentence(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says) as caught:
         roster(tmp_path, text)
     assert "\n" not in str(caught.value)
 
 
-def test_a_table_that_is_missing_too_large_or_not_utf_8_is_refused(tmp_path: Path) -> None:
+def test_unreadable_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     with pytest.raises(UsageError, match="check the path"):
         read_table(path)
@@ -93,7 +93,7 @@ def test_a_table_that_is_missing_too_large_or_not_utf_8_is_refused(tmp_path: Pat
 
 
 @given(st.lists(st.lists(st.text(), min_size=2, max_size=2), min_size=1, max_size=5), st.sampled_from(",;\t"))
-def test_what_a_table_writes_it_reads_again(
+def test_table_reads_again_what_it_writes(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], mark: str
 ) -> None:
     from autograder.vocabulary.files import Table
@@ -117,11 +117,11 @@ def test_what_a_table_writes_it_reads_again(
         ("straße", "STRASSE"),
     ],
 )
-def test_two_ways_of_writing_a_name_are_one_name(one: str, other: str) -> None:
+def test_ways_of_writing_a_name_are_one_name(one: str, other: str) -> None:
     assert key(one) == key(other)
 
 
-def test_names_that_look_alike_in_two_scripts_are_two_names() -> None:
+def test_names_alike_in_two_scripts_are_two() -> None:
     assert key("Оlga") != key("Olga")
 
 
@@ -134,5 +134,5 @@ def test_names_that_look_alike_in_two_scripts_are_two_names() -> None:
         ("Ana", "canvas:1001", ["1001", "Ana", "Ana"]),
     ],
 )
-def test_an_id_is_what_the_layout_said(student: str, identity: str, expected: list[str]) -> None:
+def test_id_is_what_the_layout_said(student: str, identity: str, expected: list[str]) -> None:
     assert alternatives(student, identity) == expected
