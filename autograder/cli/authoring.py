@@ -1,10 +1,12 @@
-"""The verbs for who writes an assignment: new, items, rename."""
+"""The verbs for who writes an assignment: new, items, rename, selfcheck."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -12,24 +14,33 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from autograder.authoring.exam.selfcheck import Cost, Exam, Finding
+from autograder.authoring.exam.selfcheck import selfcheck as examine_grader
 from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.authoring.fixtures.verify import regenerate_into
+from autograder.authoring.handout.release import not_independent
+from autograder.authoring.marks import SIGN
+from autograder.authoring.proofreading.fault import likely
 from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.authoring.renaming import rename as rename_in_files
 from autograder.authoring.renaming import renaming
 from autograder.authoring.scaffold import example
 from autograder.authoring.scaffold.assignment import check_name, new_assignment
 from autograder.authoring.scaffold.solution import GUIDE, read_solution, solution_of
-from autograder.cli.console import standard_output
-from autograder.cli.options import AssignmentOption, course
+from autograder.cli.options import CORES, AssignmentOption, JobsOption, JsonOption, QuietOption, course
+from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
 from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import writing
-from autograder.vocabulary.text import number
+from autograder.vocabulary.text import counted, number, visible
 
-STOPPED = 130  # as Ctrl-C ends a command
+INTERRUPTED = 130  # as Ctrl-C ends a command
+SAMPLED = 40  # --quick: one in so many mistakes and mutants, and the first of each function
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograder" / "selfcheck"
+FAMILIES = {"parameter": "changed parameters", "habit": "habits of students", "operator": "mutants"}
 
 
 def new(
@@ -40,11 +51,13 @@ def new(
     solution: Annotated[
         Path | None, typer.Option("--from", readable=False, help="Your solution: a Python file with its functions.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", hidden=True, help="Nothing is asked any longer.")] = False,
     show: Annotated[bool, typer.Option("--example", help="The three-function example of the authors' guide.")] = False,
 ) -> None:
     """Make an assignment from a solution file: declarations, items, oracle, mistakes, text, a draft of a handout."""
-    root = _course_or_here()
+    try:
+        root = course()
+    except UsageError:  # there is none yet
+        root = Path.cwd()
     if show == (solution is not None) or (name is None and not show):
         raise UsageError(
             "Give a name and a solution: autograder new NAME --from solution.py; or autograder new --example."
@@ -54,37 +67,26 @@ def new(
     found = solution_of(example.SOLUTION, Path("example")) if solution is None else read_solution(solution)
     title = example.TITLE if show else name.replace("_", " ").capitalize()
     try:
-        with writing(root, ""), Console(stderr=True).status("trying the solution, drawing cases"):
+        with writing(root, ""), status("trying the solution, drawing cases"):
             begun = new_assignment(root, name, title, found)
     except KeyboardInterrupt:
         print(f"\nNothing of {name} was written.", file=sys.stderr)
-        raise typer.Exit(STOPPED) from None
-    counts = ((begun.items, "item"), (begun.cases, "case"))
-    made = ", ".join(f"{count} {what if count == 1 else f'{what}s'}" for count, what in counts)
-    print(f"fixtures/{name}, solution/{name}: {made}.")
+        raise typer.Exit(INTERRUPTED) from None
+    print(f"fixtures/{name}, solution/{name}: {counted(begun.items, 'item')}, {counted(begun.cases, 'case')}.")
     if found.left_out:
         print(f"Not graded: {', '.join(found.left_out)}; see {GUIDE}.")
     for function in begun.unanswered:
         print(f"Not graded yet: {function}, which answers no draw that was tried; see fixtures/{name}/functions.py.")
-    functions = ", ".join(one.name for one in found.functions)
     if begun.cases:
+        functions = ", ".join(function.name for function in found.functions)
         print(f"handout/{name} is A DRAFT: the oracle of {functions} is the solution itself.")
     print(f"{begun.todos} lines say TODO: `autograder selfcheck --assignment {name}` lists them.")
-
-
-def _course_or_here() -> Path:
-    """The course, or the current folder where there is none yet."""
-    try:
-        return course()
-    except UsageError:
-        return Path.cwd()
 
 
 def items(assignment: AssignmentOption = None) -> None:
     """What an assignment grades, as a table."""
     console = standard_output()
-    several = authored(course(), assignment, find_assignments)
-    for chosen in several:
+    for chosen in authored(course(), assignment, find_assignments):
         refuse_faults(chosen.folder)
         console.print(_items_table(run_in_subprocess(load_expanded, chosen.folder)))
 
@@ -115,19 +117,194 @@ def rename(
 ) -> None:
     """Give an item or a function another name, wherever the assignment's files say it, and make the fixtures anew."""
     chosen = find_assignment(course(), assignment)
-    one = renaming(chosen, old, to, grades)
+    change = renaming(chosen, old, to, grades)
     if grades is None:
         print(
             f"Grades that were exported before this name it {old} still: --grades DIR renames it in what `grade` wrote."
         )
     print(f"Columns of {old} on your course's platform stay, and terms' own sets are to be made anew.")
-    with Console(stderr=True).status("making the fixtures anew"):
-        rename_in_files(one, lambda: regenerate_into(chosen.folder, chosen.folder))
-    of_grades = f" and {len(one.grades)} of grades" if grades is not None else ""
-    files = f"{len(one.files)} file{'s' * (len(one.files) != 1)}"
-    print(f"{old} is {to} in {files}{of_grades}; the fixtures are made anew.")
-    if one.pages:
-        are = "pages of that grading named it and are" if len(one.pages) > 1 else "page of that grading named it and is"
-        print(f"{len(one.pages)} {are} gone: autograder grade … --out {grades} makes them anew.")
+    with status("making the fixtures anew"):
+        rename_in_files(change, lambda: regenerate_into(chosen.folder, chosen.folder))
+    of_grades = f" and {len(change.grades)} of grades" if grades is not None else ""
+    print(f"{old} is {to} in {counted(len(change.files), 'file')}{of_grades}; the fixtures are made anew.")
+    if count := len(change.pages):
+        are = "pages of that grading named it and are" if count > 1 else "page of that grading named it and is"
+        print(f"{count} {are} gone: autograder grade … --out {grades} makes them anew.")
     if chosen.handout.is_dir():
         print(f"Now: autograder release --assignment {chosen.name}.")
+
+
+# The grader's own exam
+
+
+def selfcheck(
+    jobs: JobsOption = CORES,
+    quick: Annotated[bool, typer.Option("--quick", help="A sample; all of functions that you edited.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Take over no result of an earlier exam.")] = False,
+    costs: Annotated[bool, typer.Option("--costs", help="Say of each mistake what it costs.")] = False,
+    function: Annotated[str, typer.Option("--function", metavar="NAME", help="Only mistakes and mutants of it.")] = "",
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    assignment: AssignmentOption = None,
+) -> None:
+    """The grader's own exam: solution, handout, mistakes, right answers, mutants, contract. Exits with 3 on a fault."""
+    assignments = authored(course(), assignment, find_assignments)
+    for chosen in assignments:
+        refuse_faults(chosen.folder)
+        if function and function not in chosen.functions:
+            raise UsageError(f"{chosen.name} does not grade {visible(function)}; {likely(function, chosen.functions)}.")
+    exams = {}
+    for chosen in assignments:
+        with progress_bar("examining", hidden=quiet) as advance:
+            exam = examine_grader(
+                chosen,
+                read_fixtures(chosen),
+                jobs=jobs,
+                every=SAMPLED if quick else 1,
+                function=function,
+                cache=None if fresh else CACHE,
+                progress=advance,
+            )
+        exams[chosen.name] = exam
+        if quiet and not as_json:
+            for complaint in exam.complaints:
+                print(f"autograder: {visible(complaint)}", file=sys.stderr)
+        elif not as_json:
+            say_exam(exam, chosen, standard_output(), title=len(assignments) > 1, costs=costs)
+    if as_json:
+        print_json({"assignments": [_described(exam, name) for name, exam in exams.items()]})
+    if failed := [name for name, exam in exams.items() if exam.complaints]:
+        what = "does not pass its exam; do not release it" if len(failed) == 1 else "do not pass; do not release them"
+        print(f"autograder: {', '.join(failed)} {what}.", file=sys.stderr)
+        raise SystemExit(3)
+
+
+def _described(exam: Exam, name: str) -> dict[str, Any]:
+    """What `--json` says of one assignment; the keys are a promise."""
+    namings = [finding.naming for finding in exam.findings]
+    mutants = [fate for fate in exam.fates if not fate.is_equivalent]
+    coverage = exam.coverage
+    return {
+        "assignment": name,
+        "max_points": exam.solution.max_points,
+        "solution": exam.solution.points,
+        "handout": exam.handout.points,
+        "mistakes": {
+            "tried": len(exam.findings),
+            "caught": sum(finding.lost > 0 for finding in exam.findings),
+            "felt_elsewhere": sum(finding.spilt > 0 for finding in exam.findings),
+            **{f"named_{how}": namings.count(how) for how in ("rightly", "wrongly", "not")},
+        },
+        "right_answers": {
+            "tried": len(exam.right_answers),
+            "accepted": sum(answer.is_accepted for answer in exam.right_answers),
+        },
+        "clauses": coverage and {"all": coverage.clauses, "tested": coverage.tested, "not_graded": coverage.not_graded},
+        "mutants": {"tried": len(mutants), "caught": sum(not fate.survived for fate in mutants)},
+        "unmarked": [
+            {"function": mutant.function, "line": mutant.line, "before": mutant.before, "after": mutant.after}
+            for mutant in exam.unmarked
+        ],
+        "costs": [
+            {"mistake": cost.name, "function": cost.function, "points": cost.lost, "of": cost.of} for cost in exam.costs
+        ],
+        "notes": list(exam.notes),
+        "complaints": list(exam.complaints),
+    }
+
+
+def say_exam(exam: Exam, assignment: Assignment, console: Console, *, title: bool, costs: bool) -> None:
+    """Print it: tables, then sentences, which a terminal gets in lines that fit and a file gets whole."""
+
+    def say(sentence: str, style: str) -> None:
+        line = f"  {escape(visible(sentence))}"
+        console.print(line, style=style, highlight=False, soft_wrap=not console.is_terminal)
+
+    if title:
+        console.print(escape(assignment.title), style="bold", highlight=False)
+    for name, report in (("solution", exam.solution), ("untouched handout", exam.handout)):
+        points = "not graded" if report.points is None else number(report.points)
+        console.print(f"{name}: {points} of {number(report.max_points)} points", highlight=False)
+    console.print(exam_table(exam.findings, assignment))
+    console.print(answers_table(exam))
+    console.print(costs_table(exam.costs, assignment))
+    if costs:
+        console.print(each_cost_table(exam.costs))
+    for note in exam.notes:
+        say(note, "yellow")
+    if names := not_independent(assignment):
+        say(f"The oracle of {', '.join(names)} is the solution itself: `release` refuses it.", "yellow")
+    for complaint in exam.complaints:
+        say(complaint, "bold red")
+    if exam.unmarked:
+        path = f"solution/{assignment.name}/{assignment.module}.py"
+        print(f"Where a change means nothing, mark its line in {path}, or the line above it: {SIGN} why")
+
+
+def exam_table(findings: Iterable[Finding], assignment: Assignment) -> Table:
+    """How the catalogue of mistakes fared, by function."""
+
+    def counts(of: Sequence[Finding]) -> list[str]:
+        namings = [finding.naming for finding in of]
+        caught, spilt = (sum(finding.lost > 0 for finding in of), sum(finding.spilt > 0 for finding in of))
+        return [str(n) for n in (len(of), caught, *map(namings.count, ("rightly", "wrongly", "not")), spilt)]
+
+    findings = list(findings)
+    headings = ("function", "tried", "caught", "named rightly", "named wrongly", "not named", "felt elsewhere")
+    rows = [
+        [short_name(function), *counts([finding for finding in findings if finding.known.function == function])]
+        for function in assignment.functions
+    ]
+    return table_of("Known mistakes", headings, rows, total=["all", *counts(findings)])
+
+
+def answers_table(exam: Exam) -> Table:
+    """How right answers in other styles, changes of the solution and the clauses of the contract fared."""
+    shares = [
+        ("right answers that earn all", sum(a.is_accepted for a in exam.right_answers), len(exam.right_answers)),
+    ]
+    for family, what in FAMILIES.items():
+        lost = [not fate.survived for fate in exam.fates if fate.mutant.family == family and not fate.is_equivalent]
+        shares.append((f"{what} that lose points", sum(lost), len(lost)))
+    equal = sum(fate.is_equivalent for fate in exam.fates)
+    shares.append(("equivalent changes that lose none", equal, equal))
+    if (clauses := exam.coverage) is not None:
+        shares.append(("clauses that a mistake tests", clauses.tested, clauses.clauses - clauses.not_graded))
+        shares.append(("clauses not graded, with a reason", clauses.not_graded, clauses.not_graded))
+    rows = [(what, str(tried), str(good), str(tried - good)) for what, good, tried in shares]
+    headings = ("", "tried", "as it should be", "not")
+    table = table_of("Right answers, changes of the solution, clauses", headings, rows)
+    if not exam.has_operators:
+        table.caption = "no mutants: mutmut is not installed (python -m pip install -e '.[test]')"
+    return table
+
+
+def costs_table(costs: Sequence[Cost], assignment: Assignment) -> Table:
+    """How many mistakes cost which share of their function."""
+
+    def quarters(of: Sequence[Cost]) -> list[str]:
+        up_to = [sum(cost.share <= bound + 1e-9 for cost in of) for bound in (0.25, 0.5, 0.75, 1.0)]
+        return [str(len(of)), *(str(more - less) for more, less in zip(up_to, [0, *up_to], strict=False))]
+
+    headings = ("function", "tried", "up to 1/4", "up to 1/2", "up to 3/4", "more")
+    rows = [
+        [short_name(function), *quarters([cost for cost in costs if cost.function == function])]
+        for function in assignment.functions
+    ]
+    total = ["all", *quarters(costs)]
+    return table_of("What a mistake costs: the share of its function", headings, rows, total=total)
+
+
+def each_cost_table(costs: Sequence[Cost]) -> Table:
+    """Every mistake with what it costs, the highest share first; of a change made in several places, the costliest."""
+    table = empty_table("What each mistake costs of its function, at most")
+    table.add_column("mistake", overflow="fold")
+    table.add_column("function", no_wrap=True)
+    for heading in ("points", "of", "share"):
+        table.add_column(heading, justify="right")
+    most = {(cost.name, cost.function): cost for cost in sorted(costs, key=lambda cost: cost.share)}
+    for cost in sorted(most.values(), key=lambda cost: -cost.share):
+        share = f"{100 * cost.share:.0f} %"
+        name, function = escape(visible(cost.name)), escape(short_name(cost.function))
+        table.add_row(name, function, number(cost.lost), number(cost.of), share)
+    return table

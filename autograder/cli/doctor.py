@@ -1,31 +1,37 @@
-"""What this machine has of what grading needs: packages, sandbox, fixtures; and what to do where one is missing."""
+"""The verb `doctor`: what this machine has of what grading needs, and what to do where something is missing."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
+from rich.table import Table
+from rich.text import Text
+
 from autograder.authoring.exam.selfcheck import stale_handout
 from autograder.authoring.fixtures.regenerate import observe
 from autograder.authoring.handout.release import installed_requirements
+from autograder.cli.options import AssignmentOption, course
+from autograder.cli.terminal import empty_table, standard_output
+from autograder.grading.assignments import find_assignments, unreadable
 from autograder.grading.cases import Case
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment
 from autograder.sandbox.isolation.layers import AROUND
 from autograder.sandbox.sandbox import Sandbox, probe
 from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.text import visible
 
 State = Literal["ok", "absent", "warning", "missing"]
-
-
+STYLES = {"ok": "green", "absent": "dim", "warning": "yellow", "missing": "bold red"}
 OR_ELSE = "grade in a container, or as a user who owns nothing else"
-WEAKER = {
+WITHOUT = {  # of each layer of isolation, what to do without it
     "rlimits": f"Student code may use up memory and disk: {OR_ELSE}.",
     "landlock": f"Linux 5.13 or newer has it, if it is not switched off (lsm=). Until then, {OR_ELSE}.",
     "identity": "Student code keeps the rights of root: grade as an ordinary user.",
@@ -33,6 +39,15 @@ WEAKER = {
     "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns).",
     "seccomp": f"Student code may start processes and use the network: {OR_ELSE}.",
 }
+
+
+def doctor(assignment: AssignmentOption = None) -> None:
+    """Which packages, isolation layers and fixtures this machine has, and what to do about what is missing."""
+    here = course()
+    examined = examine(here, find_assignments(here, assignment), unreadable(here))
+    standard_output().print(doctor_table(examined))
+    if any(each.state == "missing" for each in examined):
+        raise SystemExit(3)
 
 
 @dataclass(frozen=True)
@@ -49,14 +64,19 @@ class Examined:
 
 
 def examine(course: Path, assignments: Sequence[Assignment], broken: Mapping[str, str]) -> list[Examined]:
-    """Everything that grading needs, in the order in which it needs it.
+    """Examine everything that grading needs, in the order in which it needs it.
 
     broken   assignments of the course that cannot be read: folder → what is wrong
     """
-    of_each = [one for assignment in assignments for one in (_fixtures(assignment), _handout(course, assignment))]
-    half = [Examined(name, "missing", why, "Grade others with --assignment.") for name, why in broken.items()]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {cores} cores"
     packages = [package(entry) for entry in installed_requirements() if ";" not in entry]  # the others are of extras
-    return [*packages, _machine(), *_sandbox(assignments[0]), *of_each, *half]
+    examined = [*packages, Examined("machine", "ok", machine), *_sandbox(assignments[0])]
+    for assignment in assignments:
+        examined += [_fixtures(assignment), _handout(course, assignment)]
+    return examined + [
+        Examined(name, "missing", why, "Grade others with --assignment.") for name, why in broken.items()
+    ]
 
 
 def package(requirement: str) -> Examined:
@@ -78,12 +98,6 @@ def _numbers(text: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", text.split("+")[0])]
 
 
-def _machine() -> Examined:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    found = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {cores} cores"
-    return Examined("machine", "ok", found)
-
-
 def _sandbox(assignment: Assignment) -> list[Examined]:
     item = assignment.items[0]
     case = Case("doctor", item.id, item.function, "", "public", "", {}, {}, (), {})
@@ -95,13 +109,12 @@ def _sandbox(assignment: Assignment) -> list[Examined]:
     if outcome != "missing":  # what an empty module should be told: the answer comes from inside the sandbox
         advice = "Reinstall the kit as README.md says; student code cannot run here."
         return [Examined("sandbox", "missing", outcome, advice)]
-    return [Examined("sandbox", "ok", "starts, and answers"), *(_layer(name, why) for name, why in probe().items())]
-
-
-def _layer(name: str, why_not: str) -> Examined:
-    if not why_not:
-        return Examined(name, "ok", "tried: it holds")
-    return Examined(name, "absent" if name in AROUND else "warning", why_not, WEAKER[name])
+    examined = [Examined("sandbox", "ok", "starts, and answers")]
+    for layer, why_not in probe().items():
+        state: State = "absent" if layer in AROUND else "warning"
+        tried = Examined(layer, "ok", "tried: it holds")
+        examined.append(Examined(layer, state, why_not, WITHOUT[layer]) if why_not else tried)
+    return examined
 
 
 def _fixtures(assignment: Assignment) -> Examined:
@@ -122,3 +135,15 @@ def _handout(course: Path, assignment: Assignment) -> Examined:
         return Examined("handout", "warning", complaints[0])
     path = assignment.handout
     return Examined("handout", "ok", path.relative_to(course).as_posix() if path.is_relative_to(course) else str(path))
+
+
+def doctor_table(examined: Iterable[Examined]) -> Table:
+    """What the machine has, and what to do where something is missing."""
+    table = empty_table("What grading needs here")
+    table.add_column("", no_wrap=True)
+    for heading in ("state", "found", "what to do"):
+        table.add_column(heading, overflow="fold")
+    for each in examined:
+        state = Text(each.state, STYLES[each.state])
+        table.add_row(Text(each.what), state, Text(visible(each.found)), Text(visible(each.advice)))
+    return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+import textwrap
 from collections.abc import Iterable
 from contextlib import ExitStack
 from enum import StrEnum
@@ -15,9 +16,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
-from autograder.cli.console import print_json, progress_bar, standard_output
-from autograder.cli.fixtures import chosen_fixtures, chosen_variants
 from autograder.cli.gradebook import (
     ClassOnPagesOption,
     OverridesOption,
@@ -43,22 +44,34 @@ from autograder.cli.options import (
     VariantByOption,
     course,
 )
-from autograder.cli.tables import class_table
+from autograder.cli.release import chosen_fixtures, chosen_variants
+from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, warn
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
+from autograder.gradebook.class_statistics import Summary, stands_out
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import refuse_another, tells_of_class
 from autograder.gradebook.roster import named, read_roster
 from autograder.gradebook.rules import keep_seen, read_rules, times_of
 from autograder.grading.choice import assignment_of_submissions, refuse_unlikely
 from autograder.grading.grader import Grader
+from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.text import STRICT, visible
+from autograder.vocabulary.text import STRICT, number, visible
+
+MAX_REFUSED = 20  # sentences
+MAX_ROWS = 100  # students
+MAX_COLUMNS = 8  # of functions: with more, no terminal has room for the rest
+MAX_MISTAKES = 3
+MAX_REMARK = 100  # characters of what stands out
+WIDEST_NAME = 24
+LEAST_ROOM = 30  # columns for what stands out: as long as most names of mistakes
+GAP = 2  # columns between two
 
 
 class Level(StrEnum):
@@ -69,12 +82,11 @@ class Level(StrEnum):
     none = "none"
 
 
-MOST_REFUSED = 20
-SUBMISSIONS = "A folder of submissions, one student's folder, or files."
-
-
 def grade(
-    paths: Annotated[list[Path], typer.Argument(readable=False, help=SUBMISSIONS)],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(readable=False, help="A folder of submissions, one student's folder, or files."),
+    ],
     out: Annotated[Path, typer.Option("--out", readable=False, help="Where reports, pages and grades.csv go.")],
     jobs: JobsOption = CORES,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what has a report already.")] = False,
@@ -103,21 +115,21 @@ def grade(
     """Grade a class: reports, feedback pages, grades.csv and a dashboard."""
     if isolation is Level.none and not trusted:
         raise UsageError("--isolation none runs student code with your rights: if it is your own, --trust-this-code.")
+    silent = quiet or as_json
     chosen = assignment_of_submissions(course(), paths, assignment)
     refuse_another(out, chosen.name)
     grader = Grader.of(chosen, chosen_fixtures(chosen, fixtures))
     variants = chosen_variants(chosen, fixtures) if variant_by else None
     people = read_roster(roster) if roster else None
-    done = count(1)
     asked = (paths, chosen.module, people, deadline)
     of_course = gathered(*asked, out=out, class_zip=class_zip, layout=layout, functions=chosen.functions)
     with of_course as class_, ExitStack() as bar:
         candidates = class_.candidates
-        students = [one.student for one in candidates]
+        students = [candidate.student for candidate in candidates]
         if assignment is None:
             refuse_unlikely(chosen, candidates)
         times = read_times(timestamps, chosen, candidates, people) if timestamps else None
-        seen = {one.student: one.submitted for one in candidates if one.submitted}
+        seen = {candidate.student: candidate.submitted for candidate in candidates if candidate.submitted}
         files = overrides or ()
         rules = chosen_rules(out, chosen, policy, files, times, students, seen, replace=replace)  # or what is wrong
 
@@ -126,11 +138,11 @@ def grade(
             of_old = rules
             if rules and rules.policy.late:
                 of_old = dataclasses.replace(rules, times=times_of(out, rules.policy.timezone, times))
-            show_changes(out, reports, rules, of_old, replace=replace, silent=quiet or as_json)
+            show_changes(out, reports, rules, of_old, replace=replace, silent=silent)
             return {report.student: final_of(report, rules) for report in reports} if rules else {}
 
         tells = tells_of_class(out)  # now: every page is written anew
-        advance = bar.enter_context(progress_bar("grading", hidden=quiet))
+        advance, done = bar.enter_context(progress_bar("grading", hidden=quiet)), count(1)
         run = grade_all(
             grader,
             candidates,
@@ -143,7 +155,6 @@ def grade(
             fixtures_of=variants.fixtures_of if variants else None,
             agree=agree,
         )
-    silent = quiet or as_json
     described = _described(out, run, class_) if as_json else {}  # before rules write into the reports
     if not silent:
         console = standard_output()
@@ -158,15 +169,26 @@ def grade(
             if final := finals.get(student["student"]):
                 student |= {"final": final.points, "final_max": final.most}
         print_json({"assignment": chosen.name, **described})
-    _say_who(class_)
-    _say_isolation(run)
-    _say_lost(run)
+    _say_what_is_wrong(run, class_)
     if run.figures.graded < run.figures.students or class_.refused:
         raise SystemExit(3)
 
 
 def _described(out: Path, run: Run, class_: Gathered) -> dict[str, Any]:
     """What `--json` prints; the keys are a promise."""
+    students = [
+        {
+            "student": report.student,
+            "status": report.status,
+            "points": report.points,
+            "final": report.points,
+            "final_max": report.max_points,
+            "not_passed": [item.item for item in report.items if item.verdict != "passed"],
+            "report": str(out / "reports" / f"{file_stem(report.student)}.json"),
+            "page": str(out / "feedback" / f"{file_stem(report.student)}.html"),
+        }
+        for report in run.reports
+    ]
     return {
         "out": str(out),
         "max_points": run.figures.max_points,
@@ -174,7 +196,7 @@ def _described(out: Path, run: Run, class_: Gathered) -> dict[str, Any]:
         "unchanged": run.reused,
         "seconds": round(run.seconds, 2),
         "isolation": list(run.isolation),
-        "students": [_student(out, report) for report in run.reports],
+        "students": students,
         "absent": list(class_.absent),
         "not_in_roster": list(class_.unknown),
         "refused": list(class_.refused),
@@ -182,34 +204,21 @@ def _described(out: Path, run: Run, class_: Gathered) -> dict[str, Any]:
     }
 
 
-def _student(out: Path, report: Report) -> dict[str, Any]:
-    return {
-        "student": report.student,
-        "status": report.status,
-        "points": report.points,
-        "final": report.points,
-        "final_max": report.max_points,
-        "not_passed": [item.item for item in report.items if item.verdict != "passed"],
-        "report": str(out / "reports" / f"{file_stem(report.student)}.json"),
-        "page": str(out / "feedback" / f"{file_stem(report.student)}.html"),
-    }
-
-
 def _say_where(console: Console, run: Run, out: Path) -> None:
     again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
     console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
-    for name, what in (
-        ("index.html", "the class"),
-        ("feedback", "a page for each student"),
-        ("grades.csv", "the gradebook"),
-        ("reports", "JSON"),
+    for name, end, what in (
+        ("index.html", "", "the class"),
+        ("feedback", os.sep, "a page for each student"),
+        ("grades.csv", "", "the gradebook"),
+        ("reports", os.sep, "JSON"),
     ):
-        path = f"{out / name}{'' if '.' in name else os.sep}"
-        console.print(f"  {escape(visible(path))}  {what}", highlight=False, soft_wrap=True)
+        path = escape(visible(f"{out / name}{end}"))
+        console.print(f"  {path}  {what}", highlight=False, soft_wrap=True)
 
 
-def _say_who(class_: Gathered) -> None:
-    """Who is missing on either side, and what was taken for nobody's, on stderr."""
+def _say_what_is_wrong(run: Run, class_: Gathered) -> None:
+    """Say who is missing on either side, what was taken for nobody's, whose grade is lost, and which wall is."""
     for names, what in (
         (class_.absent, "Handed in nothing"),
         (class_.unknown, "NOT IN THE ROSTER, but graded"),
@@ -217,27 +226,99 @@ def _say_who(class_: Gathered) -> None:
     ):
         if names:
             print(f"autograder: {what}: {named(names)}.", file=sys.stderr)
-    for sentence in class_.refused[:MOST_REFUSED]:
+    for sentence in class_.refused[:MAX_REFUSED]:
         print(f"autograder: NOT GRADED: {visible(sentence)}", file=sys.stderr)
-    if len(class_.refused) > MOST_REFUSED:
-        print(f"autograder: NOT GRADED: and {len(class_.refused) - MOST_REFUSED} more.", file=sys.stderr)
-
-
-def _say_isolation(run: Run) -> None:
-    """What must not be missed where the code that was graded could do more than it should."""
+    if len(class_.refused) > MAX_REFUSED:
+        print(f"autograder: NOT GRADED: and {len(class_.refused) - MAX_REFUSED} more.", file=sys.stderr)
     if missing := [layer for layer in STRICT if layer not in run.isolation]:
-        _warn(
+        warn(
             f"NOT STRICT: without {' and '.join(missing)}, student code can read your files and use your network. "
             "`autograder doctor` says why; grade in a container, or as a user who owns nothing else."
         )
-
-
-def _say_lost(run: Run) -> None:
     if lost := run.figures.students - run.figures.graded:
-        names = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
+        students = ", ".join(visible(student, 40) for student in run.figures.not_graded[:10])
         more = f" and {lost - 10} more" if lost > 10 else ""
-        _warn(f"NOT GRADED, through no fault of theirs: {names}{more}. {visible(run.fault, 300)}")
+        warn(f"NOT GRADED, through no fault of theirs: {students}{more}. {visible(run.fault, 300)}")
 
 
-def _warn(sentence: str) -> None:
-    Console(stderr=True, emoji=False).print(escape(sentence), style="bold red", highlight=False, soft_wrap=True)
+# The class in the terminal
+
+
+def class_table(reports: Iterable[Report], figures: Summary, assignment: Assignment, width: int) -> Table:
+    """One row per student: points, points by function, what stands out. Of a large class, one row per function.
+
+    Of many functions, or where the last column would have no room, it says how many are complete.
+    """
+    title = f"{assignment.title}: {figures.students:,} submission{'s' * (figures.students != 1)}"
+    if figures.students > MAX_ROWS:
+        return _large_class_table(title, figures, assignment)
+    reports = list(reports)
+    names = max([len("student"), *(len(visible(report.student, 40)) for report in reports)])
+    used = min(names, WIDEST_NAME) + max([len("points"), *(len(_points(report)) for report in reports)]) + 3 * GAP
+    columns = [short_name(function).replace("_", "\n") for function in assignment.functions]
+    room = width - used - sum(_width(name) + GAP for name in columns)
+    whole = len(columns) <= MAX_COLUMNS and room >= LEAST_ROOM
+    if not whole:
+        columns = ["functions\ncomplete"]
+        room = width - used - _width(columns[0]) - GAP
+    table = empty_table(title)
+    table.add_column("student", overflow="fold", max_width=WIDEST_NAME)
+    table.add_column("points", justify="right")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("what stands out", overflow="fold")
+    for report in reports:
+        if whole:
+            by_function = [
+                _sum(item.points for item in report.items if item.function == function)
+                for function in assignment.functions
+            ]
+        else:
+            of = len(assignment.functions)
+            incomplete = {item.function for item in report.items if item.verdict != "passed"}
+            by_function = ["" if report.points is None else f"{of - len(incomplete)} of {of}"]
+        row = [visible(report.student, 40), _points(report), *by_function, _in_lines(stands_out(report), room)]
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _width(heading: str) -> int:
+    """How wide a column of points is."""
+    return max(5, *map(len, heading.split("\n")))
+
+
+def _large_class_table(title: str, figures: Summary, assignment: Assignment) -> Table:
+    table = empty_table(title)
+    table.add_column("function", no_wrap=True)
+    table.add_column("mean", justify="right")
+    table.add_column("of", justify="right")
+    table.add_column("most common mistakes", overflow="fold")
+    for function in assignment.functions:
+        items = [item for item in figures.items if item.function == function]
+        names = {item.item for item in items}
+        made = [mistake for mistake in figures.mistakes if names & set(mistake.items)][:MAX_MISTAKES]
+        mistakes = ", ".join(f"{mistake.mistake} ({mistake.count:,})" for mistake in made)
+        mean, most = _sum(item.mean for item in items), _sum(item.max_points for item in items)
+        table.add_row(*map(Text, (short_name(function), mean, most, mistakes)))
+    table.add_section()
+    median = "" if figures.median is None else f"median {number(figures.median)}, "
+    full_marks = f"{median}full marks {figures.full_marks:,}"
+    table.add_row("all", _sum([figures.mean]), number(figures.max_points), full_marks)
+    table.caption = f"Each of the {figures.students:,} students has a row in index.html and grades.csv."
+    return table
+
+
+def _points(report: Report) -> str:
+    return "not graded" if report.points is None else number(report.points)
+
+
+def _in_lines(text: str, room: int) -> str:
+    """A text of 100 characters at most in lines of that width, which end after a word, or a hyphen of a long one."""
+    shown = textwrap.shorten(visible(text, 400), MAX_REMARK, placeholder=" …", break_on_hyphens=False)
+    too_long = any(len(word) > room for word in shown.split())
+    return "\n".join(textwrap.wrap(shown, max(room, 1), break_on_hyphens=too_long))
+
+
+def _sum(points: Iterable[float | None]) -> str:
+    values = list(points)
+    return "" if None in values else number(sum(value or 0.0 for value in values))

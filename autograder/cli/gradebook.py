@@ -1,9 +1,9 @@
-"""The verbs `gradebook`, `serve` and `similar`, and what `grade` shares: a course's rules for final grades."""
+"""The verbs about what is graded: gradebook, serve, similar, export; and a course's rules, which `grade` applies."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -36,17 +36,19 @@ from autograder.gradebook.grades_folder import (
     tells_of_class,
     write_standings,
 )
-from autograder.gradebook.roster import named, read_roster
+from autograder.gradebook.roster import Roster, named, read_roster
 from autograder.gradebook.rules import Rules, Times, read_rules
 from autograder.grading.assignments import find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.items import Assignment
+from autograder.platforms import blackboard, brightspace, canvas, moodle
+from autograder.platforms.exports import Upload, json_lines, plain_csv
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import PRIVATE, alone, write_own, writing
+from autograder.vocabulary.files import PRIVATE, alone, read_table, write_own, writing
 from autograder.vocabulary.report import Report
-from autograder.vocabulary.text import number, visible
+from autograder.vocabulary.text import counted, number, visible
 
 PolicyOption = Annotated[
     Path | None, typer.Option("--policy", readable=False, help="A TOML file: late days, dropped items, excuses.")
@@ -69,7 +71,7 @@ ClassOnPagesOption = Annotated[
 ReplaceOption = Annotated[
     bool, typer.Option("--replace", help="Write also where a grade or decision that is there changes; all are shown.")
 ]
-MAX_TOLD = 10
+MAX_SHOWN = 10  # students or pairs
 
 
 def gradebook(
@@ -97,8 +99,7 @@ def gradebook(
     if others := [report for report in reports if report.assignment != chosen.name]:
         raise UsageError(f"{grades} holds grades of {others[0].assignment!r}: name it with --assignment.")
     students = [report.student for report in reports]
-    people = read_roster(roster) if roster else None
-    times = read_times(timestamps, chosen, reports, people) if timestamps else None
+    times = read_times(timestamps, chosen, reports, _roster(roster)) if timestamps else None
     rules = chosen_rules(grades, chosen, policy, overrides or (), times, students, replace=replace)
     tells = tells_of_class(grades)
     show_changes(grades, reports, rules, rules, replace=replace)
@@ -109,7 +110,8 @@ def gradebook(
 def _write_course(grades: Path, *, rules_given: bool) -> None:
     if rules_given:
         raise UsageError(f"{grades} holds several assignments: rules are applied in the folder of each.")
-    titles = {name: name for name in unreadable(course())} | {one.name: one.title for one in find_assignments(course())}
+    here = course()
+    titles = {name: name for name in unreadable(here)} | {each.name: each.title for each in find_assignments(here)}
     graded = read_course(grades, titles)
     write_course(grades, graded)
     print(f"{len(students_of(graded))} students, {len(graded)} assignments:")
@@ -133,17 +135,13 @@ def similar(
 ) -> None:
     """Show which submissions are alike beyond the handout: pairs to look at, never a verdict."""
     chosen = assignment_of_submissions(course(), paths, assignment)
-    people = read_roster(roster) if roster else None
-    with gathered(
-        paths, chosen.module, people, deadline, class_zip=class_zip, layout=layout, functions=chosen.functions
-    ) as class_:
+    asked = (paths, chosen.module, _roster(roster), deadline)
+    with gathered(*asked, class_zip=class_zip, layout=layout, functions=chosen.functions) as class_:
         found = compare_class(chosen, class_.candidates, least / 100)
-    with writing(out, "file with --out"):
-        content = similarity_page(found, chosen.title, chosen.name)
-        write_own(out.parent, {out.name: content}, replace=replace, mode=PRIVATE)
-    pairs = f"{len(found.pairs)} pair{'s' * (len(found.pairs) != 1)} to look at"
+    _write(out, similarity_page(found, chosen.title, chosen.name), replace)
+    pairs = f"{counted(len(found.pairs), 'pair')} to look at"
     print(f"{len(found.texts)} submissions compared, {len(found.left_out)} left out: {pairs}.")
-    for pair in found.pairs[:MAX_TOLD]:
+    for pair in found.pairs[:MAX_SHOWN]:
         shares = " and ".join(f"{100 * share:.0f} %" for share in pair.shares)
         print(f"  {' and '.join(visible(name, 40) for name in pair.students)}: {shares}")
     for sentence in class_.refused:
@@ -171,19 +169,22 @@ def serve(
     """Show the pages live in a browser of this machine, and take overrides and comments, until Ctrl-C."""
     from autograder.course.live_view import LiveServer  # the only verb that needs a web server
 
-    folders = _live_folders(grades, assignment, name.strip() or login_name())
-    if submissions:
-        folder = folders.get("")
-        if folder is None:
+    if not grades.is_dir():
+        raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
+    who = name.strip() or login_name()
+    if is_course(grades):
+        folders = {path.name: _live_folder(path, None, who) for path in folders_of(grades)}
+        if submissions:
             raise UsageError(f"{grades} holds several assignments: give --submissions for the folder of one.")
-        people, chosen, functions = (
-            read_roster(roster) if roster else None,
-            folder.assignment,
-            folder.assignment.functions,
-        )
-        asked = (submissions, chosen.module, people, deadline)
-        with gathered(*asked, out=grades, class_zip=class_zip, layout=layout, functions=functions) as class_:
-            folder.answers = answers_of(chosen, class_.candidates, [question.id for question in folder.questions])
+    else:
+        folder = _live_folder(grades, assignment, who)
+        folders = {"": folder}
+        if submissions:
+            chosen = folder.assignment
+            asked = (submissions, chosen.module, _roster(roster), deadline)
+            functions = chosen.functions
+            with gathered(*asked, out=grades, class_zip=class_zip, layout=layout, functions=functions) as class_:
+                folder.answers = answers_of(chosen, class_.candidates, [question.id for question in folder.questions])
     try:
         server = LiveServer(grades, folders, port)
     except OSError as error:
@@ -193,15 +194,11 @@ def serve(
     server.serve_forever()
 
 
-def _live_folders(grades: Path, assignment: str | None, who: str) -> Mapping[str, LiveFolder]:
-    if not grades.is_dir():
-        raise UsageError(f"There is no folder {grades}: give the one that `autograder grade … --out` writes.")
-    folders = {path.name: path for path in folders_of(grades)} if is_course(grades) else {"": grades}
-    named = assignment if "" in folders else None
-    return {
-        name: LiveFolder(folder, find_assignment(course(), named or stored_reports(folder)[0].assignment), who)
-        for name, folder in folders.items()
-    }
+def _live_folder(folder: Path, assignment: str | None, who: str) -> LiveFolder:
+    return LiveFolder(folder, find_assignment(course(), assignment or stored_reports(folder)[0].assignment), who)
+
+
+# A course's rules for final grades
 
 
 def chosen_rules(
@@ -215,21 +212,23 @@ def chosen_rules(
     *,
     replace: bool = False,
 ) -> Rules | None:
-    """The rules in these files or kept in `out`, for these students.
+    """Read the rules in these files or kept in `out`, for these students.
 
     Says whom they name in vain, and which decisions they replace.
     """
     rules = read_rules(out, assignment, policy, overrides, times, seen, replace_decisions=replace)
-    for sentence in rules.decisions.merged()[2] if rules and rules.decisions else ():
+    if rules is None:
+        return None
+    for sentence in rules.decisions.merged()[2] if rules.decisions else ():
         print(f"autograder: replaced: {sentence}.", file=sys.stderr)
     students = list(students)
     by_name = {student.rpartition("_")[0] or student: student for student in students}  # without the id
-    strangers = rules.check_students(students, out) if rules else []
-    for at, name in enumerate(strangers):
-        if near := get_close_matches(name, by_name, 1, 0.8):
-            strangers[at] = f"{name} (or is it {by_name[near[0]]}?)"
-    if strangers:
-        print(f"autograder: the policy names {named(strangers)}, who handed in nothing.", file=sys.stderr)
+    absent = []
+    for name in rules.check_students(students, out):
+        near = get_close_matches(name, by_name, 1, 0.8)
+        absent.append(f"{name} (or is it {by_name[near[0]]}?)" if near else name)
+    if absent:
+        print(f"autograder: the policy names {named(absent)}, who handed in nothing.", file=sys.stderr)
     return rules
 
 
@@ -252,8 +251,7 @@ def show_changes(
     if not rest:
         return
     count = len(stored_grades(out)) or len(list((out / "reports").glob("*.json")))
-    grades = f"{count} grade{'s' * (count != 1)} {len(rest)} change{'s' * (len(rest) == 1)}"
-    sentence = f"Of {grades}: {', '.join(rest)}."
+    sentence = f"Of {counted(count, 'grade')} {len(rest)} change{'s' * (len(rest) == 1)}: {', '.join(rest)}."
     if not silent and (replace or can_ask):
         print(f"autograder: {sentence}", file=sys.stderr)
     if not (replace or (can_ask and typer.confirm("Write these grades?", err=True))):
@@ -273,7 +271,9 @@ def apply_rules(
         print("No rules are applied any more: grades.csv holds what the grader gave.")
     elif not silent:
         _say_finals(out, reports, finals)
-    _say_timeless(finals)
+    if timeless := [name for name, final in finals.items() if any(a.rule == "no-time" for a in final.adjustments)]:
+        sentence = f"NO FINAL GRADE for {named(timeless)}: nothing says when they handed in."
+        print(f"autograder: {sentence}", file=sys.stderr)
     if rules and rules.questions and (half := half_marked(read_grades(out))):
         print(f"autograder: {half}", file=sys.stderr)
     return finals
@@ -295,27 +295,182 @@ def tell_of_class(out: Path, *, asked: bool | None, before: bool, silent: bool =
 
 
 def _say_finals(out: Path, reports: Sequence[Report], finals: dict[str, Final]) -> None:
+    def shown(points: float | None) -> str:
+        return "none" if points is None else number(points)
+
     before = {report.student: report.points for report in reports}
-    changed = [name for name, final in finals.items() if final.points != before[name]]
     most = {report.student: report.max_points for report in reports}
-    worth = next((number(one.most) for name, one in finals.items() if one.most != most[name]), "")
+    changed = [name for name, final in finals.items() if final.points != before[name]]
+    worth = next((number(final.most) for name, final in finals.items() if final.most != most[name]), "")
     of = f", of {worth} points with those for questions," if worth else ""
-    known = sum(one.points is not None for one in finals.values())
+    known = sum(final.points is not None for final in finals.values())
     rest = f", none for {len(finals) - known} of {len(finals)} students" if known < len(finals) else ""
-    grades = f"{known} final grade{'s' * (known != 1)}{of}"
-    print(f"{grades} in {visible(str(out / 'grades.csv'))}{rest}; {len(changed)} changed:")
-    for name in changed[:MAX_TOLD]:
-        told = f"{_shown(before[name])} → {_shown(finals[name].points)}  {visible(finals[name].reasons, 160)}"
-        print(f"  {visible(name, 40)}  {told}")
-    if len(changed) > MAX_TOLD:
-        print(f"  … and {len(changed) - MAX_TOLD} more, in {ADJUSTMENTS}")
+    path = visible(str(out / "grades.csv"))
+    print(f"{counted(known, 'final grade')}{of} in {path}{rest}; {len(changed)} changed:")
+    for name in changed[:MAX_SHOWN]:
+        points = f"{shown(before[name])} → {shown(finals[name].points)}"
+        print(f"  {visible(name, 40)}  {points}  {visible(finals[name].reasons, 160)}")
+    if len(changed) > MAX_SHOWN:
+        print(f"  … and {len(changed) - MAX_SHOWN} more, in {ADJUSTMENTS}")
 
 
-def _say_timeless(finals: dict[str, Final]) -> None:
-    if timeless := [name for name, final in finals.items() if any(one.rule == "no-time" for one in final.adjustments)]:
-        sentence = f"NO FINAL GRADE for {named(timeless)}: nothing says when they handed in."
-        print(f"autograder: {sentence}", file=sys.stderr)
+# Grades in the formats of other platforms, for their owner alone: they are students'
+
+export_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Grades in the format of another platform.")
+GradesArgument = Annotated[
+    Path, typer.Argument(metavar="GRADES_DIR", readable=False, help="The folder that `grade --out` wrote.")
+]
+FileOption = Annotated[Path, typer.Option("--out", readable=False, help="The file to write.")]
 
 
-def _shown(points: float | None) -> str:
-    return "none" if points is None else number(points)
+@export_app.command("csv")
+def export_csv(
+    grades: GradesArgument, out: FileOption, roster: RosterOption = None, replace: ReplaceFileOption = False
+) -> None:
+    """A row per student; with --roster, also those who handed in nothing, without points."""
+    reports = _grades(grades)
+    _write(out, plain_csv(reports, _roster(roster)), replace)
+    print(f"{out}: {counted(len(reports), 'student')} with a report.")
+
+
+@export_app.command("jsonl")
+def export_jsonl(grades: GradesArgument, out: FileOption, replace: ReplaceFileOption = False) -> None:
+    """JSON Lines: one whole report a line."""
+    reports = _grades(grades)
+    _write(out, json_lines(reports), replace)
+    print(f"{out}: {counted(len(reports), 'report')}.")
+
+
+@export_app.command("canvas")
+def export_canvas(
+    grades: GradesArgument,
+    gradebook: Annotated[
+        Path, typer.Option("--gradebook", readable=False, help="What Canvas exported: Grades, Export entire gradebook.")
+    ],
+    column: Annotated[str, typer.Option("--assignment-column", help='A heading of it: "HW5 GRPO (123456)".')],
+    out: FileOption,
+    roster: RosterOption = None,
+    scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth in Canvas.")] = False,
+    replace: ReplaceFileOption = False,
+) -> None:
+    """A gradebook for Canvas to import, made from its own: no cell without a grade of ours is changed."""
+    made = canvas.canvas_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+    _write(out, made.text, replace)
+    print(f"{out}: {counted(made.graded, 'grade')}; {counted(len(made.kept), 'cell')} unchanged.")
+    _say_unknown(made.unknown, gradebook)
+
+
+@export_app.command("moodle")
+def export_moodle(
+    grades: GradesArgument,
+    worksheet: Annotated[
+        Path, typer.Option("--worksheet", readable=False, help="What Moodle's Download grading worksheet gave.")
+    ],
+    out: FileOption,
+    feedback: Annotated[
+        Path | None, typer.Option("--feedback-zip", readable=False, help="Write the feedback pages for Moodle, too.")
+    ] = None,
+    roster: RosterOption = None,
+    grade_column: Annotated[str, typer.Option("--grade-column", help="Its heading in your language.")] = "Grade",
+    identifier_column: Annotated[
+        str, typer.Option("--identifier-column", help="Its heading in your language.")
+    ] = "Identifier",
+    replace: ReplaceFileOption = False,
+) -> None:
+    """A grading worksheet for Moodle to import, and a zip of feedback files for it to hand out."""
+    reports, table, people = _grades(grades), read_table(worksheet), _roster(roster)
+    columns = {"grade_column": grade_column, "identifier_column": identifier_column}
+    made = moodle.moodle_csv(reports, table, people, **columns)
+    _write(out, made.text, replace)
+    print(f"{out}: {counted(made.graded, 'grade')}.")
+    if feedback is not None:
+        _write(feedback, moodle.feedback_zip(made.folders, grades / "feedback"), replace, "--feedback-zip")
+        print(f"{feedback}: {counted(len(made.folders), 'feedback page')}.")
+    if made.locked:
+        why = "since Moodle has locked it or would drop it as too high"
+        _warn(f"NOT EXPORTED, {why}: the grade of {named(made.locked)}.")
+    _say_unknown(made.unknown, worksheet)
+
+
+def _upload_verb(platform: str, what: str, upload: Callable[..., Upload]) -> None:
+    """Make the verb that writes one column of a platform's own gradebook."""
+
+    @export_app.command(platform, help=f"{what}; students without a grade of ours are left out.")
+    def export_upload(
+        grades: GradesArgument,
+        gradebook: Annotated[
+            Path,
+            typer.Option("--gradebook", readable=False, help="The grades that the platform exported, as they are."),
+        ],
+        column: Annotated[str, typer.Option("--column", help="The heading of the column, or how it begins.")],
+        out: FileOption,
+        roster: RosterOption = None,
+        scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth there.")] = False,
+        replace: ReplaceFileOption = False,
+    ) -> None:
+        made = upload(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+        _write(out, made.text, replace)
+        print(f"{out}: {counted(made.graded, 'grade')}.")
+        _say_unknown(made.unknown, gradebook)
+
+
+_upload_verb("blackboard", "One column of Blackboard's own gradebook for it to upload", blackboard.blackboard_csv)
+_upload_verb("brightspace", "One grade item of Brightspace's own export for it to import", brightspace.brightspace_csv)
+
+
+@export_app.command("nbgrader")
+def export_nbgrader(
+    grades: GradesArgument,
+    database: Annotated[
+        str, typer.Option("--db", help="The gradebook, a file or a URL; without it the one in nbgrader's settings.")
+    ] = "",
+    assignment: AssignmentOption = None,
+) -> None:
+    """Scores and comments into nbgrader's gradebook, for formgrader and `nbgrader export`; manual grades stay."""
+    from autograder.platforms import nbgrader
+
+    held = _grades(grades)[0].assignment
+    chosen = find_assignment(course(), assignment or held)
+    reports = nbgrader.read_reports(grades, chosen)
+    done = nbgrader.export(reports, chosen, chosen.solution.parent, database)
+    marked = f"to mark by hand: {named(done.waiting)}" if done.waiting else "nothing to mark by hand"
+    print(f"{done.database}: {counted(done.students, 'student')}; {marked}.")
+    for student, asked in done.unnamed.items():
+        print(
+            f"Answered in cells without nbgrader's name, so mark by hand: {visible(student, 40)}: {', '.join(asked)}."
+        )
+    if done.changed:
+        print(f"Handed in anew since they were graded, so grade again: {named(done.changed)}.", file=sys.stderr)
+    for student, reason in done.failed.items():
+        _warn(f"NOT EXPORTED: {visible(student, 40)}: {reason}")
+    if done.failed:
+        raise SystemExit(3)
+
+
+def _grades(folder: Path) -> list[Report]:
+    """Read the reports in a folder of grades; says whose final grade is above the maximum, and what is half marked."""
+    reports = read_grades(folder)
+    if above := [report.student for report in reports if (report.points or 0.0) > report.max_points]:
+        _warn(f"Above {number(reports[0].max_points)} points, by extra credit: {named(above)}.")
+    if half := half_marked(reports):
+        _warn(half)
+    return reports
+
+
+def _roster(path: Path | None) -> Roster | None:
+    return None if path is None else read_roster(path)
+
+
+def _say_unknown(students: Sequence[str], where: Path) -> None:
+    if students:
+        advice = "Give --roster a file that says who they are."
+        _warn(f"NOT EXPORTED, since {where} holds them not, or not clearly: {named(students)}. {advice}")
+
+
+def _warn(sentence: str) -> None:
+    print(f"autograder: {visible(sentence)}", file=sys.stderr)
+
+
+def _write(out: Path, content: str | bytes, replace: bool, option: str = "--out") -> None:
+    with writing(out, f"file with {option}"):
+        write_own(out.parent, {out.name: content}, replace=replace, mode=PRIVATE)

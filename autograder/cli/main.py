@@ -6,48 +6,75 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from autograder import __version__
-from autograder.checking.check import check as check_folder
-from autograder.checking.check import watch as watch_folder
 from autograder.checking.terminal import print_anything
-from autograder.cli.authoring import items, new, rename
-from autograder.cli.console import standard_output
-from autograder.cli.doctor import examine
-from autograder.cli.exports import export_app
-from autograder.cli.fixtures import fixtures_app
-from autograder.cli.grade import grade
-from autograder.cli.gradebook import gradebook, serve, similar
 from autograder.cli.options import (
     AssignmentOption,
     CourseOption,
     JsonOption,
     QuietOption,
-    course,
     course_first,
     name_course,
     root_for,
 )
-from autograder.cli.release import bundle_app, release
-from autograder.cli.selfcheck import selfcheck
-from autograder.cli.tables import doctor_table
-from autograder.grading.assignments import find_assignments, unreadable
 from autograder.vocabulary.errors import KitError
 from autograder.vocabulary.text import visible
 
+# The verb, where it is, and what `autograder --help` says. A verb's module is imported once that verb is asked for.
+VERBS = {
+    "grade": ("grade:grade", "Grade a class: reports, feedback pages, grades.csv and a dashboard."),
+    "gradebook": ("gradebook:gradebook", "Apply late rules, dropped items, excuses and overrides to graded reports."),
+    "serve": ("gradebook:serve", "Show the pages live in a browser of this machine, and take overrides and comments."),
+    "similar": ("gradebook:similar", "Show which submissions are alike beyond the handout: pairs to look at."),
+    "export": ("gradebook:export_app", "Grades in the format of another platform."),
+    "check": ("main:check", "What a student runs: the public cases, with the messages of grading."),
+    "new": ("authoring:new", "Make an assignment from a solution file."),
+    "items": ("authoring:items", "What an assignment grades, as a table."),
+    "rename": ("authoring:rename", "Give an item or a function another name, wherever the assignment's files say it."),
+    "selfcheck": ("authoring:selfcheck", "The grader's own exam: solution, handout, mistakes, mutants, contract."),
+    "fixtures": ("release:fixtures_app", "The stored tensors: make, verify, compare or read them."),
+    "release": ("release:release", "Make the handout from the solution."),
+    "bundle": ("release:bundle_app", "What to upload to a platform so that it grades by itself."),
+    "doctor": ("doctor:doctor", "Which packages, isolation layers and fixtures this machine has, and what is missing."),
+}
+INTERRUPTED = 130  # typer's exit code for Ctrl-C
+
+
+class Verbs(TyperGroup):
+    """The verbs by name; the one that is asked for takes the place of its name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Find the verb that the arguments name, and import it."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and _load(str(name)), rest
+
+
+def _load(verb: str) -> Any:
+    module, _, name = VERBS[verb][0].partition(":")
+    found: typer.Typer | Callable[..., None] = getattr(import_module(f"autograder.cli.{module}"), name)
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(add_completion=False, rich_markup_mode=None)
+        found.command(verb)(function)
+    return typer.main.get_command(found)
+
+
 app = typer.Typer(
+    cls=Verbs,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Grade assignments: student code runs sandboxed, its tensors are compared with stored ones.",
 )
-app.add_typer(fixtures_app, name="fixtures")
-app.add_typer(export_app, name="export")
-app.add_typer(bundle_app, name="bundle")
+for _verb, (_, _help) in VERBS.items():
+    app.command(_verb, help=_help)(lambda: None)
 
 
 def _show_version(asked: bool) -> None:
@@ -67,7 +94,25 @@ def choose_course(
     name_course(course)
 
 
-INTERRUPTED = 130  # typer's exit code for Ctrl-C
+def check(
+    path: Annotated[
+        Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
+    ] = Path(),
+    item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
+    ] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    assignment: AssignmentOption = None,
+) -> None:
+    """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
+    from autograder.checking import check as checking
+
+    root = root_for(path)
+    if watching:
+        raise SystemExit(checking.watch(path, item or (), assignment, root))
+    raise SystemExit(checking.check(path, item or (), assignment, root, quiet=quiet, as_json=as_json))
 
 
 def main() -> None:
@@ -84,37 +129,3 @@ def main() -> None:
             more = " Run the same command again to go on where it stopped." if sys.argv[1:2] == ["grade"] else ""
             print(f"autograder: stopped.{more}", file=sys.stderr)
         raise
-
-
-for verb in (grade, gradebook, serve, similar, new, items, rename, release, selfcheck):
-    app.command()(verb)
-
-
-@app.command()
-def check(
-    path: Annotated[
-        Path, typer.Argument(metavar="[DIR]", readable=False, help="The folder with the work to check.")
-    ] = Path(),
-    item: Annotated[list[str] | None, typer.Option("--item", help="This item only; may be repeated.")] = None,
-    watching: Annotated[
-        bool, typer.Option("--watch", help="Check again whenever a file is saved, until Ctrl-C.")
-    ] = False,
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
-    assignment: AssignmentOption = None,
-) -> None:
-    """What a student runs: the public cases, with the messages of grading. Exits with 1 where an item fails."""
-    if watching:
-        raise SystemExit(watch_folder(path, item or (), assignment, root_for(path)))
-    code = check_folder(path, item or (), assignment, root_for(path), quiet=quiet, as_json=as_json)
-    raise SystemExit(code)
-
-
-@app.command()
-def doctor(assignment: AssignmentOption = None) -> None:
-    """Which packages, isolation layers and fixtures this machine has, and what to do about what is missing."""
-    here = course()
-    examined = examine(here, find_assignments(here, assignment), unreadable(here))
-    standard_output().print(doctor_table(examined))
-    if any(one.state == "missing" for one in examined):
-        raise SystemExit(3)

@@ -12,40 +12,56 @@ from typing import Annotated
 
 import typer
 
-from autograder.grading.assignments import find_course, nearest_root
 from autograder.platforms import LAYOUTS
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.text import visible
-from autograder.vocabulary.times import within_bounds
 
 COURSE = "--course"
+CORES = max(1, os.cpu_count() or 1)
 
 AssignmentOption = Annotated[
     str | None,
     typer.Option("--assignment", help="Which assignment; without it what the files say, all, or the only one."),
 ]
-FixturesOption = Annotated[
-    Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
-]
 CourseOption = Annotated[
     Path | None,
     typer.Option(COURSE, readable=False, help="The course's folder; else found upwards from here. May stand anywhere."),
 ]
-
+FixturesOption = Annotated[
+    Path | None, typer.Option("--fixtures", readable=False, help="A folder with another set of fixtures.")
+]
 RosterOption = Annotated[
     Path | None, typer.Option("--roster", readable=False, help="A CSV file: which id or address is which student.")
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
-
-
 ReplaceFileOption = Annotated[bool, typer.Option("--replace", help="Replace what is there, whoever wrote it.")]
+
+
+def _at_least_one(jobs: int) -> int:
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs} would grade nothing: give 1 or more.")
+    return jobs
+
+
+JobsOption = Annotated[int, typer.Option("--jobs", callback=_at_least_one, help="Submissions at a time, 1 or more.")]
+
+
+class VariantBy(StrEnum):
+    """Whose own public cases a submission is held against."""
+
+    student = "student"
+
+
+VariantByOption = Annotated[
+    VariantBy | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
+]
 
 
 # Where submissions lie, and which of them count
 
 
-def _a_layout(name: str) -> str:
+def _known_layout(name: str) -> str:
     if name not in ("", *LAYOUTS):
         raise UsageError(f"There is no layout {visible(name, 40)!r}. There are: {', '.join(LAYOUTS)}.")
     return name
@@ -53,6 +69,8 @@ def _a_layout(name: str) -> str:
 
 def _moment(deadline: datetime | None) -> datetime | None:
     """The deadline, of this machine's time zone where it names none; UsageError where no hand-in can be that late."""
+    from autograder.vocabulary.times import within_bounds
+
     try:
         return within_bounds(deadline).astimezone() if deadline else None
     except ValueError as error:
@@ -67,58 +85,38 @@ ClassZipOption = Annotated[
     bool, typer.Option("--class-zip", help="PATH is a zip of the class that you downloaded from your platform.")
 ]
 LayoutOption = Annotated[
-    str, typer.Option("--layout", callback=_a_layout, help=f"How submissions are laid out: {', '.join(LAYOUTS)}.")
+    str, typer.Option("--layout", callback=_known_layout, help=f"How submissions are laid out: {', '.join(LAYOUTS)}.")
 ]
 
 
-class VariantBy(StrEnum):
-    """Whose own public cases a submission is held against."""
-
-    student = "student"
-
-
-class HiddenCases(StrEnum):
-    """When Gradescope shows how hidden cases went."""
-
-    visible = "visible"
-    after_due_date = "after_due_date"
-    after_published = "after_published"
-    hidden = "hidden"
-
-
-SEEN = "When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
-HiddenOption = Annotated[HiddenCases, typer.Option("--hidden-cases", help=SEEN)]
-
-
-CORES = max(1, os.cpu_count() or 1)
-VariantByOption = Annotated[
-    VariantBy | None, typer.Option("--variant-by", help="Public cases of each student's own, from --fixtures.")
-]
-
-
-def _at_least_one(jobs: int) -> int:
-    if jobs < 1:
-        raise UsageError(f"--jobs {jobs} would grade nothing: give 1 or more.")
-    return jobs
-
-
-JobsOption = Annotated[int, typer.Option("--jobs", callback=_at_least_one, help="Submissions at a time, 1 or more.")]
+# The course. What finds it imports numpy, and the help of a verb needs neither.
 
 _named: ContextVar[Path | None] = ContextVar("the course that --course names", default=None)
 
 
 def name_course(folder: Path | None) -> None:
     """Let `course` answer for this folder from now on; UsageError where it lies in no course."""
-    _named.set(None if folder is None else _course_at(folder))
+    _named.set(None)
+    if folder is None:
+        return
+    from autograder.grading.assignments import find_course
+
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}: give --course the folder of a course.")
+    _named.set(find_course(folder))
 
 
 def course() -> Path:
     """The course that --course names, or the one that the current folder lies in; UsageError where there is none."""
+    from autograder.grading.assignments import find_course
+
     return _named.get() or find_course(Path.cwd())
 
 
 def root_for(path: Path) -> Path:
     """Where a student's own check looks for its cases: the course that is named, else the handout round `path`."""
+    from autograder.grading.assignments import nearest_root
+
     return _named.get() or nearest_root(path)
 
 
@@ -129,15 +127,9 @@ def course_first(arguments: Sequence[str]) -> list[str]:
     rest: list[str] = []
     waiting = list(arguments[:end])
     while waiting:
-        one = waiting.pop(0)
-        if one == COURSE and waiting:
-            moved += [one, waiting.pop(0)]
+        argument = waiting.pop(0)
+        if argument == COURSE and waiting:
+            moved += [argument, waiting.pop(0)]
         else:
-            (moved if one.startswith(f"{COURSE}=") else rest).append(one)
+            (moved if argument.startswith(f"{COURSE}=") else rest).append(argument)
     return [*moved, *rest, *arguments[end:]]
-
-
-def _course_at(folder: Path) -> Path:
-    if not folder.is_dir():
-        raise UsageError(f"There is no folder {folder}: give --course the folder of a course.")
-    return find_course(folder)

@@ -1,13 +1,33 @@
-"""The verbs `release` and `bundle`: solution → handout, and what other platforms grade with by themselves."""
+"""The verbs `release`, `bundle` and `fixtures`: from the solution to stored tensors, handouts, platforms' graders."""
 
 from __future__ import annotations
 
+import os
+import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autograder.authoring.fixtures.stored_set import Variants
+from autograder.authoring.exam.selfcheck import contract_slips
+from autograder.authoring.fixtures.diff import difference_text, item_json, item_text, read_set, sample_differences
+from autograder.authoring.fixtures.stored_set import (
+    OWN,
+    Term,
+    Variants,
+    objection,
+    read_secret,
+    read_term,
+    read_variants,
+    refuse_inside,
+    refuse_target,
+    secret_warning,
+    what_goes,
+)
+from autograder.authoring.fixtures.terms import MAX_VARIANTS
+from autograder.authoring.fixtures.verify import Movement, regenerate_into
+from autograder.authoring.fixtures.verify import verify as verify_fixtures
 from autograder.authoring.handout.release import (
     Files,
     handout_files,
@@ -17,30 +37,44 @@ from autograder.authoring.handout.release import (
     write_source_notebook,
     zip_bytes,
 )
-from autograder.authoring.proofreading.proofread import refuse_faults
+from autograder.authoring.proofreading.proofread import authored, refuse_faults
 from autograder.checking.handout import write_handout
-from autograder.cli.fixtures import chosen_fixtures, chosen_variants
+from autograder.checking.terminal import width
 from autograder.cli.options import (
+    CORES,
     AssignmentOption,
     FixturesOption,
-    HiddenCases,
-    HiddenOption,
+    JobsOption,
+    JsonOption,
     ReplaceFileOption,
     VariantByOption,
     course,
 )
+from autograder.cli.terminal import print_json, status
 from autograder.gradebook.roster import read_roster
-from autograder.grading.assignments import find_assignment
-from autograder.grading.choice import assignment_of_fixtures, assignments_to_release
+from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.choice import assignment_of_fixtures, assignment_of_item, assignments_to_release
+from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
 from autograder.grading.items import Assignment
 from autograder.platforms import bundles
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_own, writing
+from autograder.vocabulary.text import counted, visible
 
-bundle_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="What to upload to a platform so that it grades by itself."
-)
-ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
+
+def chosen_fixtures(assignment: Assignment, folder: Path | None) -> Fixtures:
+    """Read the fixtures in `folder`, or the assignment's own; UsageError where the folder holds none."""
+    if folder is not None and not os.access(folder / MANIFEST, os.R_OK):
+        raise UsageError(f"{folder} holds no readable {MANIFEST}: give --fixtures a folder with a set of fixtures.")
+    return read_fixtures(assignment, folder=folder)
+
+
+def chosen_variants(assignment: Assignment, folder: Path | None) -> Variants:
+    """Read all variants in that folder."""
+    return read_variants(assignment, folder or assignment.folder)
+
+
+# release
 
 
 def release(
@@ -62,14 +96,22 @@ def release(
     assignment: AssignmentOption = None,
 ) -> None:
     """Make the handout from the solution: stubs, notebook, given files, public cases, the checker."""
-    if variant_by or fixtures:
-        several = [assignment_of_fixtures(course(), [fixtures] if fixtures else [], assignment)]
+    if variant_by:
+        chosen = assignment_of_fixtures(course(), [fixtures] if fixtures else [], assignment)
+        refuse_release(chosen)
+        variants = chosen_variants(chosen, fixtures)
+        if roster is None or out is None:
+            raise UsageError("--variant-by student makes a zip for each student: give --roster FILE and --out FOLDER.")
+        students = [person.student for person in read_roster(roster).people]
+        with writing(out):
+            zips = student_zips(variants, students)
+            write_own(out, zips, replace=replace)
+        print(f"{out}: {len(zips)} zips, each with the public cases of one of {variants.count} variants.")
+        return
+    if fixtures:
+        several = [assignment_of_fixtures(course(), [fixtures], assignment)]
     else:
         several = assignments_to_release(course(), zip_file, assignment)
-    if variant_by:
-        refuse_release(several[0])
-        _release_variants(chosen_variants(several[0], fixtures), roster, out, replace=replace)
-        return
     for chosen in several:
         refuse_faults(chosen.folder)
         if not draft:
@@ -94,20 +136,38 @@ def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None, *
         _write_zip(zip_file, files, chosen.name, replace=replace, more=" Students need it and nothing else.")
 
 
-def _release_variants(variants: Variants, roster: Path | None, out: Path | None, *, replace: bool) -> None:
-    if roster is None or out is None:
-        raise UsageError("--variant-by student makes a zip for each student: give --roster FILE and --out FOLDER.")
-    students = [person.student for person in read_roster(roster).people]
-    with writing(out):
-        zips = student_zips(variants, students)
-        write_own(out, zips, replace=replace)
-    print(f"{out}: {len(zips)} zips, each with the public cases of one of {variants.count} variants.")
+def _write_zip(path: Path, files: Files, folder: str, mode: int = READABLE, *, replace: bool, more: str = "") -> None:
+    with writing(path, "file with --zip"):
+        write_own(path.parent, {path.name: zip_bytes(files, folder)}, replace=replace, mode=mode)
+    print(f"{path}: {path.stat().st_size:,} bytes.{more}")
+
+
+# bundle
+
+bundle_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="What to upload to a platform so that it grades by itself."
+)
+ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
+
+
+class HiddenCases(StrEnum):
+    """When Gradescope shows how hidden cases went."""
+
+    visible = "visible"
+    after_due_date = "after_due_date"
+    after_published = "after_published"
+    hidden = "hidden"
 
 
 @bundle_app.command("gradescope")
 def bundle_gradescope(
     zip_file: ZipOption,
-    hidden_cases: HiddenOption = HiddenCases.visible,
+    hidden_cases: Annotated[
+        HiddenCases,
+        typer.Option(
+            help="When students see how hidden cases went, and a total; with `hidden` the total alone, at once."
+        ),
+    ] = HiddenCases.visible,
     fixtures: FixturesOption = None,
     replace: ReplaceFileOption = False,
     assignment: AssignmentOption = None,
@@ -140,7 +200,152 @@ def bundle_github(zip_file: ZipOption, replace: ReplaceFileOption = False, assig
     print("Students can change what runs in their repository: grade their clones with `autograder grade` in the end.")
 
 
-def _write_zip(path: Path, files: Files, folder: str, mode: int = READABLE, *, replace: bool, more: str = "") -> None:
-    with writing(path, "file with --zip"):
-        write_own(path.parent, {path.name: zip_bytes(files, folder)}, replace=replace, mode=mode)
-    print(f"{path}: {path.stat().st_size:,} bytes.{more}")
+# fixtures
+
+fixtures_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify, compare or read them."
+)
+SecretOption = Annotated[
+    Path | None, typer.Option("--secret-file", readable=False, help="The file with the secret of the term.")
+]
+
+
+@fixtures_app.command("regenerate")
+def fixtures_regenerate(
+    term: Annotated[str | None, typer.Option("--term", help="Hidden cases of this term's own: 2027-spring.")] = None,
+    secret_file: SecretOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", readable=False, help="Another folder for them, outside the course.")
+    ] = None,
+    variants: Annotated[
+        int, typer.Option("--variants", min=0, max=MAX_VARIANTS, help="Sets of public cases for single students.")
+    ] = 0,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of another set in that folder; says what goes.")
+    ] = False,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
+    if (term is None) != (secret_file is None) or (variants and term is None):
+        raise UsageError("A term's own fixtures take both --term and --secret-file; so do --variants.")
+    drawn_from = None if term is None or secret_file is None else read_term(term, secret_file)
+    if secret_file is not None and (warning := secret_warning(secret_file)):
+        print(f"autograder: {visible(warning)}", file=sys.stderr)
+    if out is not None or drawn_from is not None:
+        several = [authored(course(), assignment, find_assignment)]
+    else:
+        several = authored(course(), assignment, find_assignments)
+    for chosen in several:
+        target = out or chosen.folder
+        refuse_inside(chosen, target)
+        with writing(target):
+            if not replace:
+                refuse_target(chosen, target, drawn_from, variants)
+            elif objection(chosen, target, drawn_from, variants) and (gone := what_goes(target)):
+                print(f"autograder: this goes from {target}: {visible(gone)}.", file=sys.stderr)
+        _regenerate(chosen, target, drawn_from, variants)
+
+
+def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:
+    with writing(target), status("oracle, solution and every mistake are run on every case"):
+        made = regenerate_into(assignment.folder, target, term, variants, look_for_fixed=True)
+    print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
+    if names := not_independent(assignment):
+        print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")
+    if term is None:
+        for slip in contract_slips(assignment, read_fixtures(assignment, folder=target).hints):
+            print(f"selfcheck would refuse: {visible(slip)}")
+    if made.fixed:
+        advice = "Drawn, Number and Whole draw from it; example=True says that a case stays"
+        print(f"A new term would be refused: no secret changes {', '.join(made.fixed)}. {advice}.")
+    if term is not None:
+        print(f"Hidden cases are those of {term.name}; public ones and the named examples are what they were.")
+        if again := ", ".join(f"{case} ({counted(times, 'time')})" for case, times in made.redrawn.items()):
+            print(f"Drawn again, since the first draw told too little apart: {again}.")
+        if made.variants:
+            print(f"{made.variants} variants of the public cases lie in {OWN}/.")
+
+
+@fixtures_app.command("verify")
+def fixtures_verify(
+    fixtures: FixturesOption = None, secret_file: SecretOption = None, assignment: AssignmentOption = None
+) -> None:
+    """Check every stored hash, make all fixtures anew elsewhere, and compare bytes, or else how far values moved."""
+    here = course()
+    several = [assignment_of_fixtures(here, [fixtures], assignment)] if fixtures else find_assignments(here, assignment)
+    secret = b"" if secret_file is None else read_secret(secret_file)
+    verified = [_verified(each, fixtures, secret, f" of {each.name}" * (len(several) > 1)) for each in several]
+    if not all(verified):
+        advice = "if cases, oracle, probes, solution or mistakes were meant to change."
+        print(f"Run `autograder fixtures regenerate` {advice}")
+        raise SystemExit(3)
+
+
+def _verified(assignment: Assignment, folder: Path | None, secret: bytes, of: str) -> bool:
+    """Say what verification found; whether grading here is as good as where the fixtures were made."""
+    chosen_fixtures(assignment, folder)
+    with status("making all fixtures anew, to compare"):
+        found = verify_fixtures(assignment, folder, secret)
+    for name, (then, here) in found.versions.items():
+        print(f"{name} was {then} when they were made, and is {here} here.")
+    if not found.different:
+        print(f"{found.files} files{of}: every hash is right, and a regeneration makes the same bytes.")
+        return True
+    print(f"{len(found.different)} of {found.files} files{of} would be made otherwise now:")
+    for name in found.different:
+        movement = found.moved.get(name)
+        print(f"  {name}" + (f"  {_how_far(movement)}" if movement is not None else ""))
+    if found.harmless:
+        print("That is rounding: no verdict depends on it, and grading here is as good as where they were made.")
+        return True
+    numbers = [moved for moved in found.moved.values() if not moved.harmless]
+    if numbers and all(moved.keeps_verdicts for moved in numbers) and not found.told:
+        print("No verdict depends on it, but a known mistake that acts otherwise here may go unnamed.")
+    return False
+
+
+def _how_far(moved: Movement) -> str:
+    if moved.share == float("inf"):
+        return "not in numbers alone"
+    values = f"{moved.share:.2g} of what is allowed ({moved.where})" if moved.share else "no expected value"
+    mistakes = f"; of a known mistake by {moved.mistakes:.2g}" if moved.mistakes else ""
+    otherwise = f"; acts otherwise: {', '.join(moved.otherwise)}" if moved.otherwise else ""
+    return f"moved: {values}{mistakes}{otherwise}"
+
+
+@fixtures_app.command("diff")
+def fixtures_diff(
+    before: Annotated[Path, typer.Argument(metavar="A", readable=False, help="A folder with a set of fixtures.")],
+    after: Annotated[Path, typer.Argument(metavar="B", readable=False, help="A folder with another one.")],
+    submissions: Annotated[
+        Path | None,
+        typer.Option("--submissions", readable=False, help="Graded against both; else the sample class."),
+    ] = None,
+    jobs: JobsOption = CORES,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Say in words what changed from A to B, and whose score among some submissions would change."""
+    chosen = assignment_of_fixtures(course(), [before, after], assignment)
+    old, new = read_set(chosen, before), read_set(chosen, after)
+    print(difference_text(old, new), end="")
+    sample = submissions or chosen.folder / "submissions"
+    if submissions is not None or sample.is_dir():
+        with status("grading the same submissions against both"):
+            changes = sample_differences(old, new, [sample], jobs=jobs)
+        print(changes, end="")
+
+
+@fixtures_app.command("show")
+def fixtures_show(
+    item: Annotated[str, typer.Argument(help="The item whose cases to print.")],
+    fixtures: FixturesOption = None,
+    as_json: JsonOption = False,
+    assignment: AssignmentOption = None,
+) -> None:
+    """Print the cases of an item, hidden ones too, as a person would want to read them."""
+    chosen = assignment_of_item(course(), item, assignment)
+    stored = chosen_fixtures(chosen, fixtures)
+    if as_json:
+        print_json(item_json(chosen.item(item), stored))
+    else:
+        print(item_text(chosen.item(item), stored, width()), end="")

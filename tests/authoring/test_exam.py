@@ -35,7 +35,7 @@ from autograder.authoring.exam.selfcheck import (
 )
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.checking.handout import COPIES
-from autograder.cli.tables import FAMILIES, exam_table
+from autograder.cli.authoring import FAMILIES, exam_table
 from autograder.grading.assignments import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.items import Assignment, load_assignment

@@ -13,8 +13,7 @@ from rich.console import Console
 from autograder.authoring.exam.contract import Contract, Coverage, read_contract
 from autograder.authoring.exam.mutants import Mutant
 from autograder.authoring.exam.selfcheck import Cost, Exam, Fate, Finding, Known, cost_complaints, costs, without_costly
-from autograder.cli.selfcheck import say_exam
-from autograder.cli.tables import answers_table, costs_table, each_cost_table, exam_table
+from autograder.cli.authoring import answers_table, costs_table, each_cost_table, exam_table, say_exam
 from autograder.grading.items import Assignment
 from autograder.vocabulary.report import Report, SubmissionInfo
 

@@ -414,7 +414,7 @@ class Stack: ...
 @pytest.mark.long
 def test_mixed_file_is_graded_as_far_as_it_answers(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(MIXED)
-    done = run(tmp_path, "new", "made", "--from", "s.py", "--yes")
+    done = run(tmp_path, "new", "made", "--from", "s.py")
     assert done.returncode == 0, done.stderr
     assert "Not graded: Stack (a class); see fixtures/README.md" in done.stdout
     assert "Not graded yet: planted" in done.stdout

@@ -14,8 +14,8 @@ import pytest
 from places import KIT
 from test_calls import calls, verdict
 
-from autograder.authoring.calls import Drawn
 from autograder.authoring.declarations import Draft, Misnamed, Refusal
+from autograder.authoring.drafts.draws import Drawn
 from autograder.authoring.drafts.gradable import check_draft
 from autograder.grading.cases import Case
 from autograder.grading.compare import compare
@@ -183,7 +183,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.long
 def test_lists_dictionaries_and_infinities_of_tensors_from_new_to_grades(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(SOLUTION)
-    done = run(tmp_path, "new", "several", "--from", "s.py", "--yes")
+    done = run(tmp_path, "new", "several", "--from", "s.py")
     assert done.returncode == 0, done.stderr
     declared = (tmp_path / "fixtures/several/functions.py").read_text()
     assert 'options={"infinite": "the solution returns it"}' in declared

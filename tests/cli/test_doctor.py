@@ -11,9 +11,8 @@ import pytest
 import toy_kit
 from rich.console import Console
 
-from autograder.cli.doctor import Examined, State, package
+from autograder.cli.doctor import Examined, State, doctor_table, package
 from autograder.cli.main import main
-from autograder.cli.tables import doctor_table
 from autograder.sandbox.isolation.layers import AROUND, LAYERS
 from autograder.sandbox.sandbox import probe
 

@@ -26,7 +26,7 @@ from graded_folder import comparable
 from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
 
-from autograder.cli.tables import class_table
+from autograder.cli.grade import class_table
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
 from autograder.gradebook.class_statistics import summary
