@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from autograder.gradebook.final_grades import Final
 from autograder.vocabulary.report import NOT_REACHED, VERDICT_WORDS, ItemResult, Report, Verdict
+from autograder.vocabulary.text import number
 
 BINS = 10
 MOST_NAMED = 100  # students of one kind; the others stand in the table of students
@@ -26,7 +27,8 @@ LEAST_SHARED = 2  # students who give one answer, before it is told
 LEAST_AGREEING = 5  # students who give one answer without a name, before the item is suspected
 SMALLEST_CLASS = 10  # submissions that ran; a rate or a correlation over fewer says nothing of an item
 LEAST_APART = 5  # submissions that did not earn what most earn: a correlation with a handful of them is theirs alone
-GOES_WITH_THE_REST = 0.2  # the correlation that an item should reach
+GOES_TOGETHER = 0.2  # the usual correlation of a class whose items go together; below it, none says anything
+SURE = 2.6  # standard deviations: chance takes one sound item in two hundred as far
 ONE_SIDED_95 = 1.645  # standard deviations
 NOT_IMPORTED, UNTOUCHED = "could not be imported", "without a line of work"
 OTHER, UNSEEN = "another wrong answer", "right in all public cases, wrong in a hidden one"
@@ -231,6 +233,11 @@ class _Item:
     points: list[float] = field(default_factory=list)
     outcomes: list[_Outcome] = field(default_factory=list)
 
+    @property
+    def pairs(self) -> list[tuple[float, float]]:
+        """Points here and on all other items."""
+        return [(outcome.points, outcome.rest) for outcome in self.outcomes if outcome.rest is not None]
+
 
 class Tally:
     """Collects the figures of a class whose reports pass one at a time; it keeps no report."""
@@ -311,6 +318,8 @@ class Tally:
             for name, group in self._mistakes.items()
         ]
         faults = [FaultSummary(*kind, *_counted(group)) for kind, group in self._faults.items()]
+        correlations = [_discrimination(item.pairs) for item in self._items.values()]
+        usual = statistics.median([value for value in correlations if value is not None] or [0.0])
         return Summary(
             students=self._students,
             excused=self._excused,
@@ -325,33 +334,35 @@ class Tally:
             distribution=tuple(Bin(i * 100 / BINS, (i + 1) * 100 / BINS, shares[i]) for i in range(BINS)),
             ran=self._ran,
             apart=tuple(apart),
-            items=tuple(self._item_summary(name, item) for name, item in self._items.items()),
+            items=tuple(self._item_summary(name, item, usual) for name, item in self._items.items()),
             mistakes=tuple(sorted(mistakes, key=lambda mistake: (-mistake.count, mistake.mistake))),
             shared=self._shared_answers(),
             faults=tuple(sorted(faults, key=lambda fault: (fault.function is not None, -fault.count))),
         )
 
-    def _item_summary(self, name: str, item: _Item) -> ItemSummary:
+    def _item_summary(self, name: str, item: _Item, usual: float) -> ItemSummary:
         first, graded = item.first, len(item.outcomes)
         passed = sum(not outcome.instead for outcome in item.outcomes)
         instead = Counter(outcome.instead for outcome in item.outcomes if outcome.instead)
-        pairs = [(outcome.points, outcome.rest) for outcome in item.outcomes if outcome.rest is not None]
-        correlation = _discrimination(pairs)
-        plausible = None if correlation is None else _plausible(correlation, len(pairs))
+        correlation = _discrimination(item.pairs)
+        plausible = None if correlation is None else _plausible(correlation, len(item.pairs), ONE_SIDED_95)
         flags = []
-        if graded >= SMALLEST_CLASS and not passed:
-            flags.append(Flag("nobody", f"Nobody passed it, of {graded:,} that ran."))
-        # Even the greatest correlation that these students leave plausible is a weak one.
-        if plausible is not None and plausible[1] < GOES_WITH_THE_REST:
-            usual = Counter(points for points, _ in pairs).most_common(1)[0][1]
-            if len(pairs) - usual >= LEAST_APART and plausible[1] < 0:
-                flags.append(Flag("reversed", "Who does well on the other items does worse on this one."))
-            elif len(pairs) - usual >= LEAST_APART:
-                flags.append(Flag("unrelated", "Who does well on the other items does no better on this one."))
+        tried = graded - instead[VERDICT_WORDS["missing"]]
+        if tried >= SMALLEST_CLASS and not passed:
+            flags.append(Flag("nobody", f"Nobody passed it, of {tried:,} who tried. One who passes would settle it."))
+        if correlation is not None:
+            most_often = Counter(points for points, _ in item.pairs).most_common(1)[0][1]
+            greatest = _plausible(correlation, len(item.pairs), SURE)[1]
+            if len(item.pairs) - most_often >= LEAST_APART and greatest < 0:
+                said = "Who does well on the other items does worse on this one."
+                flags.append(Flag("reversed", f"{said} {_halves(item.pairs)}"))
+            elif len(item.pairs) - most_often >= LEAST_APART and usual >= GOES_TOGETHER and greatest < usual / 2:
+                said = "Who does well on the other items does no better on this one, though the others go together."
+                flags.append(Flag("unrelated", f"{said} {_halves(item.pairs)}"))
         agreeing = max((len(group.who) for key, group in self._answers.items() if key[0] == name), default=0)
         if agreeing >= LEAST_AGREEING and 2 * agreeing > graded - passed:
             of = f"{agreeing:,} of the {graded - passed:,} who failed gave the same answer, which has no name"
-            flags.append(Flag("agreement", f"{of}: does the text ask for it?"))
+            flags.append(Flag("agreement", f"{of}: does the text ask for it? A name in the catalogue would settle it."))
         most = first.max_points * graded
         return ItemSummary(
             item=name,
@@ -431,10 +442,19 @@ def _discrimination(pairs: Sequence[tuple[float, float]]) -> float | None:
     return statistics.correlation(here, rest)
 
 
-def _plausible(correlation: float, count: int) -> tuple[float, float]:
+def _plausible(correlation: float, count: int, deviations: float) -> tuple[float, float]:
     """Fisher's interval: atanh of a correlation is about normal, with the deviation 1 / sqrt(n - 3)."""
-    middle, reach = math.atanh(max(-0.999999, min(0.999999, correlation))), ONE_SIDED_95 / math.sqrt(count - 3)
+    middle, reach = math.atanh(max(-0.999999, min(0.999999, correlation))), deviations / math.sqrt(count - 3)
     return math.tanh(middle - reach), math.tanh(middle + reach)
+
+
+def _halves(pairs: Sequence[tuple[float, float]]) -> str:
+    """Show the evidence of a correlation, and what would change it."""
+    ordered = [here for here, _ in sorted(pairs, key=lambda pair: pair[1])]
+    half = len(ordered) // 2
+    weaker, stronger = (number(round(statistics.fmean(part), 2)) for part in (ordered[:half], ordered[-half:]))
+    evidence = f"The stronger half by the other items has {stronger} points here on average, the weaker half {weaker}."
+    return f"{evidence} It is flagged until the stronger half does better."
 
 
 def _instead(result: ItemResult) -> str:
