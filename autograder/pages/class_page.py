@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
@@ -24,17 +24,19 @@ from autograder.gradebook.class_statistics import (
     Summary,
     Tally,
     Who,
+    ran,
     stands_out,
 )
 from autograder.gradebook.final_grades import Final
-from autograder.pages.html import page_template, script_and_policy
-from autograder.vocabulary.report import VERDICT_WORDS, VERDICTS, Report, Verdict
+from autograder.pages.html import page_template, script_and_policy, verdict_word
+from autograder.vocabulary.report import VERDICTS, Report, Verdict
 from autograder.vocabulary.text import STRICT, number, visible
 
 ABSENT = "not in the class"
 NOT_GRADED = "not graded"
 RUN_BEGIN = "<!-- of this run alone -->"
 RUN_END = "<!-- end of what is of this run alone -->"
+LOWEST = 5  # students whose points are fewest
 LEADING = 2  # columns before the first function: student and points, or the final grade
 MAX_NOTE, MAX_NAMES = 80, 2  # characters of what stands out; names and verdicts in it
 MAX_LESSONS = 3
@@ -92,6 +94,17 @@ class Change:
         return round(self.now - self.before, 2)
 
 
+# Whom to look at first: the row of a student says in which of these they are, and the page filters by them.
+GROUPS = {
+    "broken": "not imported or crashed",
+    "unstarted": "not started",
+    "ungraded": "not graded",
+    "lowest": "with the fewest points",
+    "unmarked": "with an answer in words without a mark",
+    "unnamed": "with a wrong answer without a name",
+}
+
+
 class ClassPage:
     """`grades/index.html` for the staff, of reports that pass one at a time: what it keeps does not grow with them."""
 
@@ -103,6 +116,8 @@ class ClassPage:
         self._fixtures: set[str] = set()
         self._student: str | None = None
         self._repeated: dict[str, None] = {}
+        self._groups: Counter[str] = Counter()
+        self._lowest: list[tuple[float, str]] = []
 
     def add(self, report: Report, final: Final | None = None, answers: Mapping[str, str] | None = None) -> None:
         """Count a report in; reports come in the order of their students.
@@ -118,6 +133,11 @@ class ClassPage:
         if report.student == self._student and len(self._repeated) < MOST_NAMED:
             self._repeated[report.student] = None
         self._student = report.student
+        groups = _groups_of(report, final)
+        self._groups.update(groups)
+        points = report.points if final is None else final.points
+        if points is not None and points < report.max_points and not {"broken", "unstarted"} & {*groups}:
+            self._lowest = sorted([*self._lowest, (points, report.student)])[:LOWEST]
 
     def summary(self) -> Summary:
         """Return the figures of all that was added."""
@@ -141,6 +161,8 @@ class ClassPage:
         script, policy = script_and_policy()
         columns = _columns(figures)
         mistakes = _costliest_first(figures)
+        lowest = {student for _, student in self._lowest}
+        counts = self._groups | Counter(lowest=len(lowest))
         isolation = [str(layer) for layer in run.get("isolation", sorted(self._layers or ())) or ()]
         times = {"started": str(run.get("started") or ""), "seconds": run.get("seconds"), "slow": self._clock.slow()}
         verdicts = {verdict for item in figures.items for verdict in item.verdicts}
@@ -156,6 +178,7 @@ class ClassPage:
             mistakes=mistakes,
             examples=_examples(figures, background),
             teach=_lessons(figures, background),
+            groups=[(name, words, counts[name]) for name, words in GROUPS.items() if counts[name]],
             warnings=self._warnings(isolation),
             histogram=_histogram(figures),
             verdicts=[verdict for verdict in VERDICTS if verdict in verdicts],
@@ -165,7 +188,7 @@ class ClassPage:
                 *(LEADING + place for place, column in enumerate(columns, start=1) if column.is_function),
                 LEADING + len(columns) + 1,
             ],
-            rows=_rows(reports, finals, columns, mistakes) if self._student is not None else (),
+            rows=_rows(reports, finals, columns, mistakes, lowest) if self._student is not None else (),
             run=run,
             times=times if any(times.values()) else None,
             # What is no difference in points comes first, then the greatest loss.
@@ -279,7 +302,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A student's row; `mistakes` are their places in the class's list.
+    """A student's row; `mistakes` are their places in the class's list, `groups` some of GROUPS.
 
     points   the final grade where rules apply
     earned   what the grader gave, where that is another number
@@ -291,6 +314,7 @@ class Row:
     earned: float | None
     status: str
     mistakes: str
+    groups: str
     cells: Markup
     note: str
 
@@ -309,6 +333,7 @@ def _rows(
     finals: Mapping[str, Final] | None,
     columns: Sequence[Column],
     mistakes: Sequence[MistakeSummary],
+    lowest: Collection[str],
 ) -> Iterator[Row]:
     """Make the rows, in the order of the reports; `finals` are the grades under a course's rules, where it has some."""
     places = {mistake.mistake: str(place) for place, mistake in enumerate(mistakes)}
@@ -327,9 +352,26 @@ def _rows(
             earned=None if final is None or final.is_excused or final.points == report.points else report.points,
             status=status,
             mistakes=" ".join(places[name] for name in made),
+            groups=" ".join([*_groups_of(report, final), *(["lowest"] if report.student in lowest else [])]),
             cells=_cells(report, columns),
             note=visible(stands_out(report, MAX_NAMES), MAX_NOTE),
         )
+
+
+def _groups_of(report: Report, final: Final | None) -> list[str]:
+    """Return the GROUPS that a report tells of by itself."""
+    if final is not None and final.is_excused:
+        return []
+    adjustments = () if final is None else final.adjustments
+    unmarked = any(change.rule == "question" and change.after is None for change in adjustments)
+    if report.points is None:
+        groups = ["ungraded"]
+    elif report.cause or any(item.verdict == "crashed" for item in report.items):
+        groups = ["broken"]
+    else:
+        groups = [] if ran(report) else ["unstarted"]
+    unnamed = any(item.verdict == "failed" and not item.mistakes for item in report.items)
+    return [*groups, *(["unmarked"] if unmarked else []), *(["unnamed"] if unnamed else [])]
 
 
 def _cells(report: Report, columns: Sequence[Column]) -> Markup:
@@ -342,7 +384,7 @@ def _cells(report: Report, columns: Sequence[Column]) -> Markup:
             known = [value for value in points if value is not None]
             cells.append(_sum_cell(round(sum(known), 2) if known and len(known) == len(points) else None))
         elif (item := items.get(column.name)) is not None:
-            cells.append(_item_cell(item.verdict, item.points, item.max_points))
+            cells.append(_item_cell(item.verdict, verdict_word(item), item.points, item.max_points))
         else:
             cells.append(Markup('<td class="absent">not in this report</td>'))
     return Markup("").join(cells)
@@ -354,10 +396,10 @@ def _sum_cell(points: float | None) -> Markup:
 
 
 @lru_cache(maxsize=1024)
-def _item_cell(verdict: Verdict, points: float | None, max_points: float) -> Markup:
+def _item_cell(verdict: Verdict, word: str, points: float | None, max_points: float) -> Markup:
     """Write a cell; a full mark is told by its verdict alone: most cells are that."""
     plain = points is None or (verdict == "passed" and points == max_points)
-    words = VERDICT_WORDS[verdict] + ("" if plain or points is None else f", {number(points)} of {number(max_points)}")
+    words = word + ("" if plain or points is None else f", {number(points)} of {number(max_points)}")
     partial = Markup(' data-p="{}"').format(number(points)) if points and points < max_points else Markup("")
     return Markup('<td class="{}"{}>{}</td>').format(verdict, partial, words)
 

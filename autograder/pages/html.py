@@ -23,6 +23,7 @@ from autograder.vocabulary.report_text import counterexample_lines
 from autograder.vocabulary.text import isolation_line, number, visible
 
 NO_VALUE = "–"
+PARTLY = "partly"  # the verdict on an item that failed and earned points
 
 # From which item-rest correlation on, which word: the usual reading, in three steps rather than five.
 DISCRIMINATION_WORDS = ((0.3, "strong"), (0.1, "weak"), (-0.1, "none"), (-1.1, "reversed"))
@@ -37,6 +38,16 @@ _LAID_OUT = re.compile(r"\s|.*\S {2,}\S")
 def discrimination_word(value: float) -> str:
     """What an item-rest correlation says of an item."""
     return next(word for least, word in DISCRIMINATION_WORDS if round(value, 2) >= least)
+
+
+def is_partly(item: ItemResult) -> bool:
+    """Tell whether an item failed and earned points all the same."""
+    return item.verdict == "failed" and bool(item.points)
+
+
+def verdict_word(item: ItemResult) -> str:
+    """Say the verdict on an item."""
+    return PARTLY if is_partly(item) else VERDICT_WORDS[item.verdict]
 
 
 def script_and_policy() -> tuple[Markup, str]:
@@ -69,21 +80,22 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         blocks=_blocks,
+        case_rows=_case_rows,
         counterexample=counterexample_lines,
         discrimination_word=discrimination_word,
         duration=_duration,
         href=_href,
         isolation=isolation_line,
         line=visible,
-        not_passed=lambda item: [case for case in item.cases if case.verdict != "passed"],
         number=number,
-        passed=_passed,
         percent=lambda share: f"{100 * share:.0f}%",
         points=lambda points: NO_VALUE if points is None else number(points),
         score=lambda score: visible(score, 40) if isinstance(score, str) else number(score),
         signed=_signed,
         thousands=lambda count: f"{count:,}",
         word=VERDICT_WORDS.__getitem__,
+        verdict_class=lambda item: PARTLY if is_partly(item) else item.verdict,
+        verdict_word=verdict_word,
     )
     return environment
 
@@ -94,10 +106,13 @@ def _finalize(value: object) -> object:
     return visible(str(value), newlines=True) if is_plain else value
 
 
-def _passed(item: ItemResult, visibility: str) -> Markup:
-    """The names of the cases of that visibility that passed; a class has hundreds for each student."""
-    names = [case.case for case in item.cases if case.verdict == "passed" and case.visibility == visibility]
-    return Markup("".join([f"<code>{escape(visible(name, 120))}</code> " for name in names]))
+def _case_rows(item: ItemResult) -> list[tuple[tuple[str, str, str], list[str]]]:
+    """Return (verdict, visibility, message) with the names of the cases that say so, those that fail first."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for case in sorted(item.cases, key=lambda case: case.verdict == "passed"):
+        message = "" if case.message == item.message else case.message
+        rows.setdefault((case.verdict, case.visibility, message), []).append(case.case)
+    return list(rows.items())
 
 
 def _signed(value: float, digits: int = 2) -> str:

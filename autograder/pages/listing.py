@@ -19,12 +19,13 @@ from pygments.lexer import Lexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
-from autograder.pages.fault_lines import Known, certain_line
+from autograder.pages.fault_lines import Known, fault_line
 from autograder.submissions.submission import BREAK, UNPARSABLE, Function, Submission, outlined
 from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.text import visible
 
 MAX_BYTES = 56_000  # of all listings of a page, as HTML
+MAX_SEARCHED = 20_000  # characters of a file
 LINE_BYTES = 60  # of a line's own markup
 MAX_UNREAD = 12  # cells that are shown of those that could not be read
 HEAD, AROUND = 12, 8  # lines that are shown of a long piece: its first, and those around what is marked
@@ -120,6 +121,12 @@ class Listing:
     changes: tuple[Change, ...]
     unread: tuple[Piece, ...] = ()
 
+    def around(self, at: int, count: int = 2) -> list[Line]:
+        """Return a line and those around it, as far as they are shown."""
+        pieces = [*self.pieces.values(), *([self.rest] if self.rest else []), *self.unread]
+        piece = next((piece for piece in pieces if any(line.at == at for line in piece.lines)), None)
+        return [line for line in piece.lines if line.number and abs(line.at - at) <= count] if piece else []
+
 
 NOTHING = Listing({}, None, {}, None, ())
 
@@ -188,17 +195,18 @@ def _unread_cells(
 def _marked_lines(
     report: Report, submission: Submission, functions: Mapping[str, Function], known: Known, lines: Sequence[str]
 ) -> dict[str, int]:
-    """Return item → line: where it raised; the line that makes a known mistake; else the head of the function."""
+    """Return item → line: where it raised, or the line that makes the mistake. What is not certain has none."""
     marked = {}
     for item in report.items:
-        if item.verdict in ("passed", "not_graded") or item.message.startswith(NOT_REACHED):
+        if item.verdict in ("passed", "missing", "not_graded") or item.message.startswith(NOT_REACHED):
             continue
-        function = functions.get(item.function)
         line = _line_in_message(item.message, submission)
-        if line is None and function is not None:
-            text = "\n".join(lines[function.first - 1 : function.last])
-            certain = certain_line(text, item.function, item.mistakes, known) if item.mistakes else None
-            line = function.head if certain is None else function.first - 1 + certain
+        function = functions.get(item.function)
+        if line is None and item.verdict == "failed" and function is not None:
+            # The whole file where it is small: a helper of theirs may be at fault.
+            text = "\n" * (function.first - 1) + "\n".join(lines[function.first - 1 : function.last])
+            text = submission.source if len(submission.source) < MAX_SEARCHED else text
+            line = fault_line(text, item.function, item.mistakes, known)
         if line is not None:
             marked[item.item] = line
     return marked

@@ -12,9 +12,9 @@ from markupsafe import escape
 from autograder.grading.counterexamples.typed import CALLED
 from autograder.grading.remarks.details import Details, Earlier
 from autograder.pages.drawings import grid, plot
-from autograder.pages.html import render_page
-from autograder.pages.listing import NOTHING, Listing
-from autograder.vocabulary.report import NOT_REACHED, VERDICT_WORDS, ItemResult, Report
+from autograder.pages.html import PARTLY, render_page, verdict_word
+from autograder.pages.listing import NOTHING, Line, Listing
+from autograder.vocabulary.report import NOT_REACHED, ItemResult, Report
 from autograder.vocabulary.report_text import notes_beside
 from autograder.vocabulary.text import number, visible
 
@@ -43,24 +43,36 @@ class Grading:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """Items of one function that lost points by one cause, the most telling first.
+
+    line    in words, where the line that is at fault is known; `lines` are those around it, `at` is its anchor
+    """
+
+    items: tuple[ItemResult, ...]
+    lost: float
+    at: int = 0
+    line: str = ""
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
 class FunctionGroup:
     """The items of one function; points is None where the grader failed on one of them.
 
-    together    items that lost points or were not graded: those with the same known mistakes side by side, those that
-                one missing piece of code left without any point, and those that one fault of the grader did
-    passed      those that earned all of theirs
-    unreached   those that something outside them kept from being reached
+    causes     of what is to be mended
+    others     items that need no card: they passed, nothing is written there, or something else kept them from being
+               reached
+    verdict    one word on the `others`, where there are no causes
     """
 
     function: str
-    together: tuple[tuple[ItemResult, ...], ...]
-    passed: tuple[ItemResult, ...]
-    unreached: tuple[ItemResult, ...]
+    causes: tuple[Cause, ...]
+    others: tuple[ItemResult, ...]
+    verdict: str
     points: float | None
     max_points: float
     percent: float
-    passed_points: float
-    is_unwritten: bool
 
 
 def feedback_page(
@@ -88,7 +100,7 @@ def feedback_page(
 
 def _page(title: str, notes: Sequence[str], report: Report, details: Details, listing: Listing, left_out: str) -> str:
     graded = [item for item in report.items if item.points is not None]
-    groups = _groups(report.items)
+    groups = _groups(report.items, listing)
     places = {item: words for item, (_, words) in listing.places.items()}
     questions = {item.item: question(item, report, places.get(item.item, ""), title) for item in report.items}
     return render_page(
@@ -97,13 +109,10 @@ def _page(title: str, notes: Sequence[str], report: Report, details: Details, li
         title=title,
         notes=notes_beside(report, notes),
         left_out=left_out,
-        next_step=next_step(report),
+        next_step=next_step(report, groups),
         groups=groups,
-        sections=[
-            group.function for group in groups if group.together or group.passed or group.function in listing.pieces
-        ],
         faults=[item for item in report.items if item.points is None],
-        open=[item for item in graded if item.verdict != "passed" and not _is_unreached(item)],
+        unreached=next((item.message for item in report.items if _is_unreached(item)), ""),
         all_passed=bool(report.items) and all(item.verdict == "passed" for item in report.items),
         earned=sum(item.points or 0.0 for item in graded),
         gradable=sum(item.max_points for item in graded),
@@ -117,44 +126,55 @@ def _page(title: str, notes: Sequence[str], report: Report, details: Details, li
     )
 
 
-def _groups(items: Sequence[ItemResult]) -> list[FunctionGroup]:
+def _groups(items: Sequence[ItemResult], listing: Listing = NOTHING) -> list[FunctionGroup]:
     """Group items by function: functions in the order of their first item, items in the order of the report."""
     by_function: dict[str, list[ItemResult]] = {}
     for item in items:
         by_function.setdefault(item.function, []).append(item)
-    return [_group(name, same) for name, same in by_function.items()]
+    return [_group(name, same, listing) for name, same in by_function.items()]
 
 
-def _group(function: str, items: Sequence[ItemResult]) -> FunctionGroup:
-    passed = tuple(item for item in items if item.verdict == "passed")
-    unreached = tuple(item for item in items if _is_unreached(item))
-    rest = [item for item in items if item not in (*passed, *unreached)]
+def _group(function: str, items: Sequence[ItemResult], listing: Listing) -> FunctionGroup:
+    others = [item for item in items if item.verdict == "passed" or _is_unreached(item) or _is_unwritten(item)]
     by_cause: dict[object, list[ItemResult]] = {}
-    for item in rest:
-        by_cause.setdefault(item.mistakes or _shared_cause(item) or item.item, []).append(item)
+    for item in items:
+        if item in others:
+            continue
+        at = listing.places.get(item.item, (None,))[0]
+        # What has no name of its own and goes wrong at the line of another has that one's cause.
+        same_line = [key for key, known in by_cause.items() if at and listing.places.get(known[0].item, (0,))[0] == at]
+        key: object = item.mistakes or (same_line and same_line[0]) or at or item.item
+        if item.verdict == "not_graded":
+            key = (item.verdict, item.message)
+        by_cause.setdefault(key, []).append(item)
+    verdicts = {"not reached" if _is_unreached(item) else verdict_word(item) for item in others}
     earned = sum(item.points or 0.0 for item in items)
     most = sum(item.max_points for item in items)
     return FunctionGroup(
         function=function,
-        together=tuple(map(tuple, by_cause.values())),
-        passed=passed,
-        unreached=unreached,
+        causes=tuple(_cause(same, listing) for same in by_cause.values()),
+        others=tuple(others),
+        verdict=verdicts.pop() if len(verdicts) == 1 else PARTLY,
         points=None if any(item.points is None for item in items) else earned,
         max_points=most,
         percent=round(100 * earned / most, 1) if most else 0.0,
-        passed_points=sum(item.points or 0.0 for item in passed),
-        is_unwritten=bool(rest) and not passed and all(_is_unwritten(item) for item in rest),
     )
 
 
+def _cause(items: Sequence[ItemResult], listing: Listing) -> Cause:
+    """Put first what says most: a public case that fails, then a hint, then what costs most."""
+    first = min(items, key=lambda item: (item.fails_unseen, not item.hint, -_lost(item)))
+    ordered = (first, *(item for item in items if item is not first))
+    lost = sum(map(_lost, items))
+    if first.item not in listing.places:
+        return Cause(ordered, lost)
+    at, words = listing.places[first.item]
+    return Cause(ordered, lost, at, words, tuple(listing.around(at)))
+
+
 def _is_unwritten(item: ItemResult) -> bool:
-    """Whether an item earned nothing since nothing is written there, and no more is known of it."""
+    """Tell whether an item earned nothing since nothing is written there, and no more is known of it."""
     return item.verdict == "missing" and not (item.points or item.hint or item.counterexample)
-
-
-def _shared_cause(item: ItemResult) -> tuple[str, str] | None:
-    """Return what items share that have no known mistake: the same missing code, or the same fault of the grader."""
-    return (item.verdict, item.message) if _is_unwritten(item) or item.verdict == "not_graded" else None
 
 
 def _is_unreached(item: ItemResult) -> bool:
@@ -181,31 +201,44 @@ def _gradings(report: Report, earlier: Sequence[Earlier]) -> list[Grading]:
 # What to do next
 
 
-def next_step(report: Report) -> tuple[str, str]:
+def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str]:
     """Choose what to start with: (item, what is known of it); ("", sentence) where it is no item; ("", "") if nothing.
 
     Functions stand in the order of items.toml, in which they build on each other. It is the first of them that would
     win a quarter of what the most rewarding one would: a slip worth 0.25 waits while 20 points are to be had, and of
-    comparable ones the one comes first that others build on. Of that function's items, those of which a public case
-    fails before the others, since such a case can be seen and run, it is the first by the same rule. Where its hint
-    names another item that fails, it is that one, whatever it is worth.
+    comparable ones the one comes first that others build on. Of that function's causes, those that a public case shows
+    come before the others, and then it is the first by the same rule. Where its hint names another item that fails, it
+    is that one, whatever it is worth.
     """
     if report.cause:
         lost = sum(_is_unreached(item) for item in report.items)
         items = "one item was" if lost == 1 else f"{lost} items were"
         return "", f"Start with the box below: {items} not reached because of it." if lost else ""
-    left = {item.item: item for item in report.items if item.verdict not in ("passed", "not_graded")}
-    if not left:
+    causes = {
+        group.function: [
+            *(cause for cause in group.causes if cause.items[0].verdict != "not_graded"),
+            *(Cause((item,), _lost(item)) for item in group.others if item.verdict != "passed"),
+        ]
+        for group in groups
+    }
+    to_win = {function: sum(cause.lost for cause in found) for function, found in causes.items() if found}
+    if not to_win:
         return "", ""
-    to_win: dict[str, float] = {}
-    for item in left.values():
-        to_win[item.function] = to_win.get(item.function, 0.0) + _lost(item)
-    function = _first_worthwhile(to_win, to_win.__getitem__)
-    own = [item for item in left.values() if item.function == function]
-    start = _first_worthwhile([item for item in own if not item.fails_unseen] or own, _lost)
-    simpler = ELSEWHERE.fullmatch(start.hint)
-    start = left.get(simpler[1], start) if simpler else start
-    return start.item, _about(start)
+    own = causes[_first_worthwhile(to_win, to_win.__getitem__)]
+    start = _first_worthwhile(
+        [cause for cause in own if not cause.items[0].fails_unseen] or own, lambda cause: cause.lost
+    )
+    if simpler := ELSEWHERE.fullmatch(start.items[0].hint):
+        every = (cause for found in causes.values() for cause in found)
+        start = next((cause for cause in every if cause.items[0].item == simpler[1]), start)
+    return start.items[0].item, f"{_about(start.items[0])} {_worth(start, sum(to_win.values()))}".strip()
+
+
+def _worth(cause: Cause, missing: float) -> str:
+    """Say what mending a cause wins, where there are others."""
+    if cause.lost >= missing or len(cause.items) == 1:
+        return ""
+    return f"{number(round(cause.lost, 2))} of your {number(round(missing, 2))} missing points have this one cause."
 
 
 def _lost(item: ItemResult) -> float:
@@ -274,7 +307,7 @@ def question(item: ItemResult, report: Report, place: str = "", title: str = "")
     points = f"{number(item.points or 0.0)} of {number(item.max_points)} points"
     assignment = f"{visible(title, 120)} ({report.assignment})" if title else report.assignment
     lines = [
-        f"{assignment}, item {item.item} ({visible(item.title, 200)}): {VERDICT_WORDS[item.verdict]}, {points}",
+        f"{assignment}, item {item.item} ({visible(item.title, 200)}): {verdict_word(item)}, {points}",
         *([f"Case: {visible(case.case, 120)} ({case.visibility})"] if case else []),
         f"Submission: {visible(report.submission.path, 200)}, SHA-256 {report.submission.sha256}",
         f"Fixtures: SHA-256 {report.fixtures}",
@@ -295,13 +328,11 @@ def question(item: ItemResult, report: Report, place: str = "", title: str = "")
 class Cut:
     """What a page keeps.
 
-    room            bytes that a message may take as HTML
-    passed_cases    the names of the cases of items that passed
-    earlier         gradings before this one, the latest
+    room       bytes that a message may take as HTML
+    earlier    gradings before this one, the latest
     """
 
     room: int = MAX_BYTES
-    passed_cases: bool = True
     pictures: bool = True
     curves: bool = True
     cases: bool = True
@@ -311,12 +342,11 @@ class Cut:
 
 CUTS = (
     Cut(),
-    Cut(passed_cases=False),
-    Cut(1_500, passed_cases=False),
-    Cut(500, passed_cases=False, pictures=False),
-    Cut(250, passed_cases=False, pictures=False, curves=False, earlier=3),
-    Cut(250, passed_cases=False, pictures=False, curves=False, cases=False, earlier=1),
-    Cut(100, passed_cases=False, pictures=False, curves=False, cases=False, code=False, earlier=0),
+    Cut(1_500),
+    Cut(500, pictures=False),
+    Cut(250, pictures=False, curves=False, earlier=3),
+    Cut(250, pictures=False, curves=False, cases=False, earlier=1),
+    Cut(100, pictures=False, curves=False, cases=False, code=False, earlier=0),
 )
 
 
@@ -332,8 +362,7 @@ def _cut_to(cut: Cut, report: Report, details: Details, listing: Listing) -> tup
 
     items = []
     for item in report.items:
-        has_cases = cut.cases and (cut.passed_cases or item.verdict != "passed")
-        cases = [replace(case, message=shorter(case.message)) for case in item.cases] if has_cases else []
+        cases = [replace(case, message=shorter(case.message)) for case in item.cases] if cut.cases else []
         message, hint, call = map(shorter, (item.message, item.hint, item.counterexample))
         items.append(replace(item, message=message, hint=hint, counterexample=call, cases=tuple(cases)))
     kept = replace(
@@ -343,9 +372,7 @@ def _cut_to(cut: Cut, report: Report, details: Details, listing: Listing) -> tup
         curves=details.curves if cut.curves else (),
         earlier=details.earlier if cut.earlier is None else details.earlier[len(details.earlier) - cut.earlier :],
     )
-    had_passed_cases = any(item.verdict == "passed" and item.cases for item in report.items)
     left_out = {
-        "the cases of items that passed": cut.cases and not cut.passed_cases and had_passed_cases,
         "the ends of long messages": is_shorter,
         "pictures of differences": kept.pictures != details.pictures,
         "what public cases call": kept.calls != details.calls,

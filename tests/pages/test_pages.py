@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import re
+import textwrap
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +25,7 @@ from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.grading.remarks.details import Details, Earlier
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
+from autograder.pages.listing import NOTHING
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.files import file_stem
@@ -97,6 +100,27 @@ def report(student: str = "ada", *items: ItemResult) -> Report:
 
 def faulty(student: str = "bob") -> Report:
     return report(student, passed("reward-lists"), item("run-exact", "not_graded", None, message="The sandbox failed."))
+
+
+def said(element: Element) -> str:
+    return " ".join(element.text.split())
+
+
+def cells_of(row: Element) -> list[str]:
+    return [cell.text.strip() for cell in row.children if isinstance(cell, Element)]
+
+
+def section(page: str, name: str) -> Element:
+    (found,) = tree(page).find("section", **{"aria-labelledby": name})
+    return found
+
+
+QUOTES = "'''"
+BACKGROUND = Background(
+    clauses={"population-std": "The standard deviation divides by G − 1."},
+    sections={"compute_deltas": "From rewards to deltas"},
+    code_of=lambda student, function: f"def {function}(rewards):\n    return {QUOTES}{student}\\n{QUOTES} < 0\n",
+)
 
 
 def pages_with(text: str) -> list[str]:
@@ -278,17 +302,23 @@ def test_every_pair_of_colours_reads_at_the_contrast_that_small_text_needs(schem
 # ---- feedback
 
 
-def test_the_total_and_the_points_of_each_function_stand_at_the_top() -> None:
+def test_total_and_one_row_for_each_function_stand_at_the_top() -> None:
     root = tree(BOTH["feedback"])
     assert root.find(class_="total")[0].text == "8 of 18 points"
-    scores = root.find("table", class_="scores")[0].find("tbody")[0].find("tr")
-    assert [" ".join(row.text.split()) for row in scores] == [
-        "compute_reward 6 / 6",
-        "compute_deltas 2 / 6",
-        "compute_loss 0 / 6",
+    rows = root.find("table", class_="scores")[0].find("tbody")[0].find("tr")
+    assert [row.find("th")[0].find("code")[0].text for row in rows] == [
+        "compute_reward",
+        "compute_deltas",
+        "compute_loss",
     ]
-    widths = [row.find("span", class_="bar")[0].find("span")[0].attributes["style"] for row in scores]
+    assert [[said(cell) for cell in row.find("td")[1:]] for row in rows] == [
+        ["passed", "6 / 6"],
+        ["1 to mend in compute_deltas", "2 / 6"],
+        ["1 to mend in compute_loss", "0 / 6"],
+    ]
+    widths = [row.find("span", class_="bar")[0].find("span")[0].attributes["style"] for row in rows]
     assert widths == ["width:100.0%", "width:33.3%", "width:0.0%"]
+    assert [one.attributes["id"] for one in rows[0].find("li")] == ["item-reward-lists"]
 
 
 def test_a_failed_item_has_message_hint_and_the_command_that_runs_it_again() -> None:
@@ -300,36 +330,53 @@ def test_a_failed_item_has_message_hint_and_the_command_that_runs_it_again() -> 
     assert "2 / 6" in card.find(class_="head")[0].text
 
 
-def test_items_with_the_same_mistake_stand_together_under_one_hint() -> None:
+def test_items_of_one_cause_are_one_card_whose_others_open() -> None:
     both = [item(name, mistakes=("population-std",), hint="G or G - 1?") for name in ("a", "c")]
     root = tree(feedback_page(report("ada", both[0], item("b", hint="another"), both[1])))
-    (together,) = root.find(class_="together")
-    assert [card.attributes["id"] for card in together.find("article")] == ["item-a", "item-c"]
-    assert [hint.text for hint in together.find(class_="hint")] == ["Hint G or G - 1?"]
-    assert [card.attributes["id"] for card in root.find("article")] == ["item-a", "item-c", "item-b"]
+    first, second = root.find("div", class_="card")
+    assert [each.attributes["id"] for each in first.find("article")] == ["item-a", "item-c"]
+    assert [each.attributes["id"] for each in first.find("details", class_="same")[0].find("article")] == ["item-c"]
+    assert [hint.text for hint in first.find(class_="hint")] == ["Hint G or G - 1?"]
+    assert [each.attributes["id"] for each in second.find("article")] == ["item-b"]
 
 
-def test_items_of_a_function_that_is_not_written_are_one_card_and_others_keep_theirs() -> None:
+def test_public_case_leads_and_unnamed_item_joins_the_line_of_a_named_one() -> None:
+    unseen = replace(item("a", mistakes=("m",)), cases=UNSEEN)
+    named, unnamed, other = item("b", mistakes=("m",)), item("c", hint=""), item("d", hint="")
+    places = {name: (at, f"Line {at} of your file") for name, at in (("a", 3), ("b", 3), ("c", 3), ("d", 4))}
+    listing = replace(NOTHING, places=places)
+    root = tree(feedback_page(report("ada", unseen, named, unnamed, other), (), None, listing))
+    cards = [[each.attributes["id"] for each in card.find("article")] for card in root.find("div", class_="card")]
+    assert cards == [["item-b", "item-a", "item-c"], ["item-d"]]
+    assert said(root.find(class_="next")[0]).endswith("12 of your 16 missing points have this one cause.")
+
+
+def test_failed_item_with_points_is_partly() -> None:
+    card = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0]
+    assert card.find(class_="verdict")[0].text == "partly"
+    assert tree(feedback_page(report("ada", item(points=0.0)))).find(class_="verdict")[0].text == "failed"
+
+
+def test_function_without_a_line_of_work_is_a_row() -> None:
     message = "f is not implemented yet."
     lost = [item(name, "missing", 0.0, function="f", message=message, hint="") for name in ("a", "b")]
     partly = item("c", "missing", 1.0, function="f", message=message, hint="")
     root = tree(feedback_page(report("ada", *lost, partly)))
-    both, other = root.find("article")
-    assert [one.attributes["id"] for one in both.find("li")] == ["item-a", "item-b"]
-    assert [" ".join(one.text.split()) for one in both.find("li")] == ["title of a a 0 / 6", "title of b b 0 / 6"]
-    assert [one.text.strip() for one in both.find("pre")] == [message]
-    assert other.attributes["id"] == "item-c"
-    assert len(tree(feedback_page(report("ada", lost[0]))).find("article", id="item-a")) == 1
+    (row,) = root.find("table", class_="scores")[0].find("tbody")[0].find("tr")
+    assert [each.attributes["id"] for each in row.find("li")] == ["item-a", "item-b"]
+    assert [each.attributes["id"] for each in root.find("article")] == ["item-c"]
+    (row,) = tree(feedback_page(report("ada", *lost))).find("tbody")[0].find("tr")
+    assert row.find(class_="verdict")[0].text == "not implemented yet"
 
 
-def test_items_that_nothing_reached_stand_in_a_table_below_their_cause_and_in_no_card() -> None:
+def test_items_that_nothing_reached_are_rows_below_their_cause() -> None:
     lost = [item(name, "raised", 0.0, function=name[0], message=f"{NOT_REACHED}: no import.") for name in ("f1", "f2")]
     root = tree(feedback_page(replace(report("ada", *lost, passed("g1", "g")), cause="It raised SyntaxError.")))
-    (table,) = root.find("section", class_="cause")[0].find("table")
-    assert [row.find("th")[0].text for row in table.find("tbody")[0].find("tr")] == ["f"]
-    assert [one.attributes["id"] for one in table.walk() if "id" in one.attributes] == ["item-f1", "item-f2"]
-    assert [card.attributes["id"] for card in root.find("article")] == ["item-g1"]
-    assert not root.find(class_="look")
+    assert root.find("section", class_="cause")[0].find("pre")[0].text.strip() == "It raised SyntaxError."
+    rows = root.find("table", class_="scores")[0].find("tbody")[0].find("tr")
+    assert [[each.attributes["id"] for each in row.find("li")] for row in rows] == [["item-f1", "item-f2"], ["item-g1"]]
+    assert [row.find(class_="verdict")[0].text for row in rows] == ["not reached", "passed"]
+    assert not root.find("article")
     assert root.find(class_="next")[0].text == "Next Start with the box below: 2 items were not reached because of it."
 
 
@@ -361,7 +408,7 @@ def test_one_sentence_says_what_to_start_with(items: list[ItemResult], said: str
     root = tree(feedback_page(report("ada", *items)))
     assert root.find(class_="next")[0].text == f"Next Start with {said}"
     (link,) = root.find(class_="next")[0].find("a")
-    assert root.find("article", id=link.attributes["href"][1:])
+    assert [one for one in root.walk() if one.attributes.get("id") == link.attributes["href"][1:]]
 
 
 def losing(name: str, lost: float, function: str, hint: str = "") -> ItemResult:
@@ -402,7 +449,7 @@ def test_a_failed_item_has_a_text_to_paste_into_a_question() -> None:
     (ask,) = tree(BOTH["feedback"]).find("article", id="item-deltas-normalized")[0].find("details", class_="ask")
     assert "open" not in ask.attributes
     assert ask.find("pre")[0].text.splitlines() == [
-        "policy_gradient, item deltas-normalized (title of deltas-normalized): failed, 2 of 6 points",
+        "policy_gradient, item deltas-normalized (title of deltas-normalized): partly, 2 of 6 points",
         "Case: constant-group (public)",
         f"Submission: ada/policy_gradient.py, SHA-256 {'5a' * 32}",
         f"Fixtures: SHA-256 {'f1' * 32}",
@@ -580,3 +627,161 @@ def test_a_class_without_a_grade_has_no_histogram() -> None:
     root = tree(index_page([faulty()], {}))
     assert "No submission has been graded." in root.text
     assert not root.find("svg")
+
+
+# ---- the table of students
+
+
+def heads(page: str) -> list[str]:
+    return [head.text for head in tree(page).find("table", id="class")[0].find("th", scope="col")]
+
+
+def test_a_row_tells_points_functions_every_verdict_and_what_stands_out() -> None:
+    page = index_page([report()], RUN)
+    (ada,) = students(page)
+    assert dict(zip(heads(page), cells_of(ada), strict=True)) == {
+        "student": "ada",
+        "points": "8",
+        "compute_reward": "6",
+        "reward-lists": "passed",
+        "compute_deltas": "2",
+        "deltas-normalized": "partly, 2 of 6",
+        "compute_loss": "0",
+        "loss-clipped": "raised an error, 0 of 6",
+        "what stands out": "raised an error",
+    }
+    assert [cell.attributes.get("data-p") for cell in ada.find("td", class_="failed")] == ["2"]
+
+
+def test_a_status_is_told_only_where_it_differs() -> None:
+    ada, bob = students(index_page([faulty(), report()], RUN))
+    assert cells_of(ada)[:2] == ["ada", "8"]
+    assert cells_of(bob)[:2] == ["bob", "–, not graded"]
+    assert bob.find("td", class_="not_graded")[0].text == "could not be graded"
+    assert bob.find("td", class_="absent")[0].text == "not in this report"
+    assert heads(index_page([report()], RUN))[:2] == ["student", "points"]
+
+
+def test_final_grades_stand_where_rules_apply_with_what_was_earned_and_who_is_excused_is_said_to_be() -> None:
+    excused = Final(None, (Adjustment("excused", "", 8.0, None, "excused from this assignment"),), 18)
+    finals = {"ada": Final(7.5, (), 18), "bob": excused}
+    page = index_page([report(), report("bob")], RUN, finals=finals)
+    ada, bob = students(page)
+    assert heads(page)[:3] == ["student", "final", "compute_reward"]
+    assert cells_of(ada)[:2] == ["ada", "7.5, graded 8"]
+    assert cells_of(bob)[:2] == ["bob", "–, excused"]
+    (same,) = students(index_page([report()], RUN, finals={"ada": Final(8, (), 18)}))
+    assert cells_of(same)[:2] == ["ada", "8"]
+    facts = {fact.find("dt")[0].text: fact.find("dd")[0].text for fact in tree(page).find("dl")[0].find("div")}
+    assert facts["mean final grade"] == "7.5 of 18"
+    assert facts["student"] == "1"
+    assert facts["excused"] == "1 count nowhere"
+    assert [link.text for link in section(page, "faulty").find("a")] == ["ada"]
+
+
+def test_a_grade_that_rules_withhold_is_no_fault_of_the_grader() -> None:
+    withheld = Final(None, (Adjustment("no-time", "", 8.0, None, "when?"),), 18)
+    page = index_page([report()], RUN, finals={"ada": withheld})
+    assert cells_of(students(page)[0])[:2] == ["ada", "–, graded 8, no final grade"]
+    assert not tree(page).find("section", class_="fault-box")
+
+
+# ---- mistakes
+
+
+def mistakes_of(page: str) -> list[Element]:
+    return section(page, "mistakes").find("tbody")[0].find("tr")
+
+
+def lessons_of(page: str) -> list[Element]:
+    return tree(page).find("ol", class_="teach")[0].find("li")
+
+
+def test_mistakes_come_with_hint_count_cost_and_students() -> None:
+    many = [report(f"s{number}", item(mistakes=("population-std",))) for number in range(9)]
+    (card,) = mistakes_of(index_page(many, RUN))
+    assert card.find("summary")[0].text == "population-std"
+    assert [said(cell) for cell in card.find("td")] == ["compute_deltas", "9", "36"]
+    assert card.find(class_="hint-line")[0].text == "They are told What is its standard deviation?"
+    people = card.find(class_="people")[0]
+    assert [link.text for link in people.find("a")] == [f"s{number}" for number in range(9)]
+    assert people.find("a")[8].attributes["href"] == "feedback/s8.html#item-deltas-normalized"
+    assert people.find("summary")[0].text == "3 more"
+
+
+def test_three_misunderstandings_are_taught_and_not_one_that_cost_nothing() -> None:
+    rows = [report(f"s{place}", item("a", points=float(place), mistakes=(f"m{place}",))) for place in range(7)]
+    names = [lesson.find("a")[0].text for lesson in lessons_of(index_page(rows, RUN))]
+    assert names == ["m0", "m1", "m2"]
+    assert len(lessons_of(index_page(rows[5:], RUN))) == 1
+
+
+def test_a_mistake_is_told_with_the_sentence_it_goes_against_and_how_a_student_wrote_it() -> None:
+    made = [report(name, item(mistakes=("population-std",))) for name in ("barbara", "ada")]
+    page = index_page(made, RUN, background=BACKGROUND)
+    (card,) = mistakes_of(page)
+    assert "Against “The standard deviation divides by G − 1.”" in card.text
+    assert card.find("summary")[1].text == "How ada wrote it"
+    assert card.find("pre")[0].text.strip() == "def compute_deltas(rewards):\n    return '''ada\\n''' < 0"
+    (lesson,) = lessons_of(page)
+    assert "Against “The standard deviation divides by G − 1.”" in lesson.text
+    assert "In the handout's text, section “From rewards to deltas”" in lesson.text
+
+
+def test_an_answer_without_a_name_that_students_share_is_told_with_an_entry_for_the_catalogue() -> None:
+    shared, other = {"deltas-normalized": "11aa"}, {"deltas-normalized": "22bb"}
+    answers = {"ada": shared, "bob": shared, "cyd": other}
+    page = index_page([report(name) for name in answers], RUN, answers=answers, background=BACKGROUND)
+    (card,) = section(page, "shared").find("article")
+    assert said(card.find("h3")[0]) == "2 students share an answer of compute_deltas 8 points"
+    assert [link.attributes["href"] for link in card.find(class_="people")[0].find("a")] == [
+        "feedback/ada.html#item-deltas-normalized",
+        "feedback/bob.html#item-deltas-normalized",
+    ]
+    (call,) = ast.parse(f"[\n{textwrap.dedent(card.find('pre')[1].text)}\n]", mode="eval").body.elts
+    given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    assert given["function"] == "compute_deltas"
+    assert given["source"] == BACKGROUND.code_of("ada", "compute_deltas")
+    assert "11aa" not in page
+
+
+# ---- items
+
+
+def test_what_students_did_instead_stands_beside_each_item() -> None:
+    made = [report(f"s{place}", item(mistakes=("population-std",) * (place < 2))) for place in range(3)]
+    row = section(index_page(made, RUN), "items").find("tr")[1]
+    assert said(row.find("td", class_="instead")[0]) == "population-std 2 another wrong answer 1"
+
+
+def test_discrimination_is_told_with_the_word_for_what_it_means_and_what_is_plausible() -> None:
+    scores = ((0, 0, 6), (1, 5, 4), (2, 1, 2), (3, 4, 1)) * 3
+    rows = ([item("a", points=a), item("b", points=b), item("c", points=c), passed("d")] for a, b, c in scores)
+    items = section(index_page([report(f"s{place:02}", *row) for place, row in enumerate(rows)], RUN), "items")
+    cells = [said(cell) for cell in items.find("td", class_="tells")]
+    assert cells == ["−0.46 reversed −0.8 to 0", "−0.37 reversed −0.7 to +0.2", "−0.71 reversed −0.9 to −0.3"]
+    assert said(items.find("details", class_="easy")[0]) == "1 item that everybody passed who ran d title of d"
+    flagged = [line.find("code")[0].text for line in items.find("ul", class_="flagged")[0].find("li")]
+    assert flagged == ["a", "b", "c", "c"]  # nobody passes them, and one does not go with the others
+    assert "read that item again" in said(items)
+
+
+# ---- faults and times
+
+
+def test_faulty_submissions_are_told_by_exception_and_line() -> None:
+    message = "compute_loss raised TypeError: no.\nLine 31 of your file:\n  loss()"
+    broken = report("eve", passed("a"), item("b", "raised", 0.0, function="compute_loss", message=message))
+    faults = section(index_page([broken], RUN), "faulty")
+    rows = [said(row) for row in faults.find("tbody")[0].find("tr")]
+    assert rows == ["raised an error TypeError compute_loss 1 eve line 31 of the file"]
+    assert faults.find("a")[0].attributes["href"] == "feedback/eve.html#item-b"
+
+
+def test_only_what_took_unusually_long_is_told_the_longest_first() -> None:
+    usual = [report(f"u{place}", item(seconds=0.5), item("b", seconds=1 / 128)) for place in range(9)]
+    slow = [report("slow", item(seconds=130.0), item("b", seconds=2.0)), report("even", item(seconds=4.0))]
+    times = section(index_page([*usual, *slow], RUN), "times")
+    rows = [said(row) for row in times.find("tbody")[0].find("tr")]
+    assert rows == ["slow deltas-normalized failed 2 min 10 s 500 ms", "slow b failed 2.0 s 8 ms"]
+    assert times.find("a")[1].attributes["href"] == "feedback/slow.html#item-b"

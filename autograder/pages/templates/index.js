@@ -49,9 +49,9 @@
   const items = heads.flatMap((head, column) => (head.classList.contains("item-head") ? [column] : []));
   const score = heads.findIndex((head) => head.classList.contains("points"));
   const box = table.parentElement;
-  const names = ["name", "item", "verdict", "mistake", "least", "most"];
+  const names = ["name", "item", "verdict", "mistake", "group", "least", "most"];
   const controls = names.map((id) => document.getElementById(id));
-  const [name, item, verdict, mistake, least, most] = controls;
+  const [name, item, verdict, mistake, group, least, most] = controls;
   const shown = document.getElementById("shown");
   const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
@@ -61,6 +61,8 @@
     link.append(...cell.childNodes);
     cell.append(link);
   };
+  const lost = document.querySelectorAll(".changes-list tbody tr:has(.flag) th");
+  const fell = new Set([...lost].map((head) => head.textContent.trim()));
   const rows = [...table.tBodies[0].rows].map((row) => {
     const cells = [...row.cells];
     const page = cells[0].firstElementChild.getAttribute("href");
@@ -68,7 +70,8 @@
       if (!["passed", "absent"].includes(verdictOf(cells[column]))) linkCell(cells[column], page, column);
     }
     const made = (row.dataset.m || "").split(" ");
-    return { row, cells, made, name: fold(cells[0].textContent), score: number(cells[score].textContent) };
+    const groups = (row.dataset.g || "").split(" ").concat(fell.has(cells[0].textContent.trim()) ? "fell" : []);
+    return { row, cells, made, groups, name: fold(cells[0].textContent), score: number(cells[score].textContent) };
   });
 
   // Of a large class no more rows are laid out than somebody looks at: the others follow as one scrolls, or all at once.
@@ -100,6 +103,7 @@
       const keep = entry.name.includes(wanted)
         && (verdict.value === "" || judged.some(matches))
         && (mistake.value === "" || entry.made.includes(mistake.value))
+        && (group.value === "" || entry.groups.includes(group.value))
         && !(entry.score < low) && !(entry.score > high);
       entry.row.hidden = !keep;
       count += keep ? 1 : 0;
@@ -169,11 +173,11 @@
     only(name, "");
     name.focus();
   });
-  for (const link of document.querySelectorAll("a[data-item], a[data-mistake]")) {
+  for (const link of document.querySelectorAll("a[data-item], a[data-mistake], a[data-group]")) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
-      if (link.dataset.item) only(item, link.dataset.item);
-      else only(mistake, link.dataset.mistake);
+      const control = [item, mistake, group].find((one) => one.id in link.dataset);
+      only(control, link.dataset[control.id]);
       document.getElementById("students").scrollIntoView();
       box.focus({ preventScroll: true });
     });
