@@ -448,7 +448,7 @@ def cells_in(text: str) -> list[WrittenCell]:
     except ValueError:
         cells = _whole_cells(text)
     room, written = MAX_PICTURES, []
-    for cell in cells[:MAX_CELLS]:
+    for cell in filter(None, cells[:MAX_CELLS]):
         pictures: dict[str, dict[str, str]] = {}
         attached = cell.get("attachments")
         for name, bundle in attached.items() if isinstance(attached, dict) else ():
@@ -466,7 +466,7 @@ def cells_in(text: str) -> list[WrittenCell]:
 def _whole_cells(text: str) -> list[Any]:
     """Load the readable cells of broken JSON, where brackets stand on lines of their own; of a conflict, ours."""
     kept, ours = [], True
-    for line in text.splitlines():
+    for line in re.split(r"\r?\n", text):  # not at other breaks, which strings may hold
         if line.startswith(("<<<<<<<", ">>>>>>>")):
             ours = True
         elif line.startswith(("|||||||", "=======")):

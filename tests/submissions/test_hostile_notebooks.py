@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +24,6 @@ from autograder.submissions.reading import read, written_cells
 from autograder.vocabulary.report import Report
 
 Edit = Callable[[Notebook], Any]
-ALL = {"passed"}
-MEGABYTES = 50
 
 
 @pytest.fixture(scope="module")
@@ -63,78 +60,6 @@ def cell(notebook: Notebook, name: str) -> dict[str, Any]:
     return found
 
 
-def code(source: str, **metadata: Any) -> dict[str, Any]:
-    bare = {"cell_type": "code", "id": "mine", "metadata": metadata, "outputs": [], "execution_count": None}
-    return {**bare, "source": source}
-
-
-def swap_the_kernel(notebook: Notebook) -> None:
-    notebook["metadata"]["kernelspec"] = {"name": "evil", "argv": ["rm", "-rf", "/"], "language": "bash"}
-
-
-def add_magics_and_shell_lines(notebook: Notebook) -> None:
-    for source in ("%cd /\n!touch owned\n%load_ext evil\nx?", "%%bash\ntouch owned", "%%writefile x.py\n1 / 0"):
-        notebook["cells"].insert(0, code(source))
-    answer = cell(notebook, "compute_kl_penalty")
-    answer["source"] = f"%matplotlib inline\n!pip install evil\n{answer['source']}\n%timeit compute_kl_penalty"
-
-
-def delete_the_test_cells(notebook: Notebook) -> None:
-    notebook["cells"] = [one for one in notebook["cells"] if not one["metadata"].get("nbgrader", {}).get("points")]
-
-
-def duplicate_the_answer(notebook: Notebook) -> None:
-    again = copy.deepcopy(cell(notebook, "compute_kl_penalty"))
-    notebook["cells"] += [again, code("def compute_kl_penalty(log_probs, ref):\n    raise NotImplementedError()")]
-
-
-def try_another_answer_below(notebook: Notebook) -> None:
-    notebook["cells"].append(code("def compute_kl_penalty(log_probs, ref_log_probs):\n    return log_probs.sum()"))
-
-
-def retag_the_cells(notebook: Notebook) -> None:
-    names = [one["metadata"]["nbgrader"]["grade_id"] for one in notebook["cells"] if "nbgrader" in one["metadata"]]
-    for one in notebook["cells"]:
-        if "nbgrader" in one["metadata"]:
-            one["metadata"]["nbgrader"]["grade_id"] = names.pop()
-
-
-def fill_the_metadata_with_junk(notebook: Notebook) -> None:
-    junk = itertools.cycle([None, 3, [], {"nbgrader": None}, {"nbgrader": {"grade_id": {}}}])
-    for one in notebook["cells"]:
-        one["metadata"] = next(junk)
-
-
-def print_fifty_megabytes(notebook: Notebook) -> None:
-    text = "x" * 2**20
-    output = {"output_type": "stream", "name": "stdout", "text": [text] * MEGABYTES}
-    cell(notebook, "compute_kl_penalty")["outputs"] = [output]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "edit",
-    [
-        swap_the_kernel,
-        add_magics_and_shell_lines,
-        delete_the_test_cells,
-        duplicate_the_answer,
-        try_another_answer_below,
-        retag_the_cells,
-        fill_the_metadata_with_junk,
-        print_fifty_megabytes,
-    ],
-)
-def test_right_answers_earn_all_points_whatever_surrounds_them(
-    solved: Notebook, grade: Callable[[Path], Report], tmp_path: Path, edit: Edit
-) -> None:
-    notebook = copy.deepcopy(solved)
-    hand_in(tmp_path, json.dumps(edit(notebook) or notebook))
-    report = grade(tmp_path)
-    assert {item.verdict for item in report.items} == ALL, report.items[0].message
-    assert not list(tmp_path.rglob("owned"))
-
-
 def hand_in(folder: Path, text: str | bytes) -> None:
     (folder / "ada").mkdir()
     (folder / "ada" / "policy_gradient.ipynb").write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -155,7 +80,9 @@ def empty_every_test_cell(notebook: Notebook) -> None:
 
 
 def replace_the_checker(notebook: Notebook) -> None:
-    notebook["cells"].insert(0, code("import autograder.checking.live\nautograder.live.score = lambda *_: 100.0"))
+    source = "import autograder.checking.live\nautograder.checking.live.score = lambda *_: 100.0"
+    bare = {"cell_type": "code", "id": "mine", "metadata": {}, "outputs": [], "execution_count": None}
+    notebook["cells"].insert(0, {**bare, "source": source})
 
 
 @pytest.mark.parametrize("edit", [forge_every_output, empty_every_test_cell, replace_the_checker])
