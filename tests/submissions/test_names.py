@@ -72,54 +72,82 @@ def test_lone_file_is_the_work_whatever_its_name(tmp_path: Path, layout: str, na
     )
 
 
-HANDED_IN_TOGETHER = [
-    ({f"{MODULE}.py": WORK, "zz policy_gradient (1).py": "def f(x):\n    return 0\n"}, f"{MODULE}.py"),
-    (
+WRONG = "def f(x):\n    return 0\n"
+BEGUN = UNTOUCHED.replace("raise NotImplementedError", "return x", 1)
+TOGETHER: dict[str, tuple[dict[str, str], str]] = {
+    "the right name": ({f"{MODULE}.py": WORK, "zz policy_gradient (1).py": WRONG}, f"{MODULE}.py"),
+    "begun under the right name": ({f"{MODULE}.py": BEGUN, "policy_gradient_final.py": WORK}, f"{MODULE}.py"),
+    "beside given files": (
         {"sorting_task.py": GIVEN, "experiments.py": "from policy_gradient import f\n", "hw5 answers.ipynb": WORK},
         "hw5 answers.ipynb",
     ),
-    (
-        {"work.zip": {"hand in/Copy of policy_gradient.ipynb": WORK, "hand in/sorting_task.py": GIVEN}},
-        "work.zip/hand in/Copy of policy_gradient.ipynb",
+    "a copy of the notebook": (
+        {"Policy_Gradient.py": UNTOUCHED, "Copy of policy_gradient.ipynb": WORK},
+        "Copy of policy_gradient.ipynb",
     ),
-]
+    **{
+        f"the handout and {name}": ({f"{MODULE}.py": UNTOUCHED, "sorting_task.py": GIVEN, name: WORK}, name)
+        for name in ("Copy of policy_gradient.ipynb", "policy_gradient_final.py", "my answers.py")
+    },
+}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("files", "path"), HANDED_IN_TOGETHER)
-def test_file_with_the_work_counts_before_what_lies_beside(
-    tmp_path: Path, layout: str, files: dict[str, str | dict[str, str]], path: str
-) -> None:
-    data = {
-        name: content(name, text) if isinstance(text, str) else zipped({n: content(n, t) for n, t in text.items()})
-        for name, text in files.items()
-    }
-    eve = graded(put(tmp_path, layout, *HONEST, ("eve", data)))["eve"]
-    assert eve.path.endswith(path)
+@pytest.mark.parametrize("layout", [*LAYOUTS, "zip"])
+@pytest.mark.parametrize("case", TOGETHER)
+def test_work_counts_before_what_lies_beside(tmp_path: Path, layout: str, case: str) -> None:
+    texts, name = TOGETHER[case]
+    files = {path: content(path, text) for path, text in texts.items()}
+    if layout == "zip":
+        layout, files = "folder", {"work.zip": zipped({f"hand in/{path}": data for path, data in files.items()})}
+    eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
+    assert eve.problem == eve.fault == ""
+    assert eve.path.endswith(name)
     assert "def f(x):\n    return x" in eve.source
+    assert eve.notes or name == f"{MODULE}.py"
 
 
 def test_newest_of_a_platform_counts(tmp_path: Path) -> None:
-    files = {"first try.py": b"def f(x):\n    return 0\n", "answers.py": WORK.encode()}
+    files = {"first try.py": WRONG.encode(), "answers.py": WORK.encode()}
     eve = graded(put(tmp_path, "canvas", *HONEST, ("eve", files)))["eve"]
     assert eve.source == WORK
 
 
 @pytest.mark.parametrize("layout", ["folder", "deep folder", "moodle folder", "nbgrader"])
 def test_two_that_could_be_meant_are_nobodys_zero(tmp_path: Path, layout: str) -> None:
-    files = {"one.py": b"def f(x):\n    return 0\n", "two.py": WORK.encode()}
+    files = {"one.py": WRONG.encode(), "two.py": WORK.encode()}
     eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
     assert eve.problem == ""
     assert "holds both" in eve.fault
     assert "one.py and" in eve.fault
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_module_and_notebook_of_other_names_are_one_submission(tmp_path: Path, layout: str) -> None:
-    files = {"Policy_Gradient.py": UNTOUCHED.encode(), "Copy of policy_gradient.ipynb": content("x.ipynb")}
-    eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
-    assert "return x" in eve.source
-    assert any("the module is as it was handed out" in note for note in eve.notes)
+# A handout has its cases with it, whose probes define some of what is graded.
+BELOW: list[tuple[dict[str, str], str]] = [
+    ({f"{MODULE}.py": UNTOUCHED, "a.py": WORK, "b.py": WRONG}, " holds both a.py and b.py: keep the one that counts."),
+    ({f"handout/{MODULE}.py": UNTOUCHED, f"mine/{MODULE}.py": WORK}, f"mine/{MODULE}.py"),
+    ({f"again/{MODULE}.py": WORK, f"mine/{MODULE}.py": WORK}, f"/{MODULE}.py"),
+    ({f"hw/{MODULE}.py": UNTOUCHED, "hw/fixtures/x/probes.py": WRONG}, f"hw/{MODULE}.py"),
+    ({"hw/my answers.py": WORK, "hw/fixtures/x/probes.py": WRONG}, "hw/my answers.py"),
+    ({"hw/my answers.ipynb": WORK, "hw/fixtures/x/probes.py": WRONG}, "hw/my answers.ipynb"),
+    ({f"hw/fixtures/{MODULE}/probes.py": WORK, "a.csv": ""}, f" holds no {MODULE}.py or {MODULE}.ipynb: what was"),
+    ({f"hw/fixtures/{MODULE}/probes.py": WORK, f"hw/{MODULE}.txt": WORK}, f"hw/{MODULE}.txt"),
+    ({"report.txt": "I think that def is a keyword.\n", "data.json": "{}"}, "what was found is data.json, report.txt."),
+    ({f"{MODULE}.txt": WORK, "sorting_task.py": GIVEN}, f"{MODULE}.txt"),
+    ({"hw5.py": WORK, "old.txt": WRONG}, "hw5.py"),
+    ({"data.zip": "", "work.zip": WORK}, f"work.zip/{MODULE}.py"),
+    ({"again.zip": WORK, "work.zip": WORK}, " holds both again.zip and work.zip: keep the one that counts."),
+    ({"hand in/work.7z": "7z"}, " holds hand in/work.7z, which is not unpacked here: unpack it by hand, and grade the"),
+]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("texts", "outcome"), BELOW)
+def test_file_that_counts_in_a_folder_or_zip(tmp_path: Path, texts: dict[str, str], outcome: str, packed: bool) -> None:
+    files = {path: content(path, text) if text else zipped({"x.csv": b""}) for path, text in sorted(texts.items())}
+    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", {"w.zip": zipped(files)} if packed else files)))["eve"]
+    sentence = eve.problem or eve.fault
+    assert outcome in (sentence or eve.path)
+    assert (eve.problem == "") == ("found" not in outcome and "what was" not in outcome)  # else it is nobody's zero
 
 
 OTHER_SUFFIXES = (
@@ -141,66 +169,6 @@ def test_suffix_put_there_by_a_program_makes_no_zero(tmp_path: Path, layout: str
     assert any(note.endswith(wanted) for note in eve.notes) or "zip" in name
 
 
-@pytest.mark.parametrize("layout", [*LAYOUTS, "zip"])
-@pytest.mark.parametrize("name", ["Copy of policy_gradient.ipynb", "policy_gradient_final.py", "my answers.py"])
-def test_work_counts_before_what_was_handed_out(tmp_path: Path, layout: str, name: str) -> None:
-    """The whole handout is handed in, as it was, and beside it the work under another name."""
-    files = {f"{MODULE}.py": UNTOUCHED.encode(), "sorting_task.py": GIVEN.encode(), name: content(name)}
-    if layout == "zip":
-        layout, files = "folder", {"work.zip": zipped({f"hand in/{path}": data for path, data in files.items()})}
-    eve = graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"]
-    assert eve.problem == eve.fault == ""
-    assert "return x" in eve.source
-    assert eve.notes
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_work_begun_under_the_right_name_counts_first(tmp_path: Path, layout: str) -> None:
-    begun = UNTOUCHED.replace("raise NotImplementedError", "return 7", 1)
-    files = {f"{MODULE}.py": begun.encode(), "policy_gradient_final.py": WORK.encode()}
-    assert graded(put(tmp_path, layout, *HONEST, ("eve", files)))["eve"].source == begun
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_two_works_beside_the_handout_are_nobodys_zero(tmp_path: Path, packed: bool) -> None:
-    files = {f"{MODULE}.py": UNTOUCHED.encode(), "a.py": WORK.encode(), "b.py": b"def f(x):\n    return 0\n"}
-    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", {"w.zip": zipped(files)} if packed else files)))["eve"]
-    assert eve.fault == f"eve{'/w.zip' if packed else ''} holds both a.py and b.py: keep the one that counts."
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_of_two_folders_the_one_with_work_counts(tmp_path: Path, packed: bool) -> None:
-    handed = {f"handout/{MODULE}.py": UNTOUCHED.encode(), f"mine/{MODULE}.py": WORK.encode()}
-    twice = {f"again/{MODULE}.py": WORK.encode(), f"mine/{MODULE}.py": WORK.encode()}
-    for number, files in enumerate((handed, twice)):
-        of_eve = {"w.zip": zipped(files)} if packed else files
-        eve = graded(put(tmp_path / str(number), "folder", *HONEST, ("eve", of_eve)))["eve"]
-        assert (eve.source, eve.fault) == (WORK, "")
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("name", [f"{MODULE}.py", "my answers.py", "my answers.ipynb"])
-def test_handout_below_is_nobodys_work(tmp_path: Path, packed: bool, name: str) -> None:
-    """A handout has its cases with it, whose probes define some of what is graded."""
-    text = UNTOUCHED if name == f"{MODULE}.py" else WORK
-    files = {f"hw/{name}": content(name, text), "hw/fixtures/x/probes.py": b"def f(x):\n    return 0\n"}
-    of_eve = {"w.zip": zipped(files)} if packed else files
-    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", of_eve)))["eve"]
-    assert eve.fault == eve.problem == ""
-    assert eve.path.endswith(f"hw/{name}")
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_handout_alone_is_no_work(tmp_path: Path, packed: bool) -> None:
-    files = {f"hw/fixtures/{MODULE}/{name}.py": WORK.encode() for name in ("probes", "untouched")}
-    found = []
-    for number, handed in enumerate((files, {**files, f"hw/{MODULE}.txt": WORK.encode()})):
-        of_eve = {"w.zip": zipped(handed)} if packed else handed
-        found.append(graded(put(tmp_path / str(number), "folder", *HONEST, ("eve", of_eve)))["eve"])
-    assert f"holds no {MODULE}.py or {MODULE}.ipynb: what was found is hw/fixtures/" in found[0].problem
-    assert found[1].source == WORK
-
-
 def test_words_are_read_from_the_notebook_with_work(tmp_path: Path) -> None:
     written = {"cell_type": "markdown", "id": "w", "metadata": {}, "source": "An answer."}
     work = json.loads(notebook(WORK))
@@ -209,16 +177,6 @@ def test_words_are_read_from_the_notebook_with_work(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     cells = written_cells(Candidate("eve", tmp_path, "eve"), MODULE, ("f", "g"))
     assert [cell.source for cell in cells if cell.kind == "markdown"] == ["An answer."]
-
-
-def test_report_in_words_is_no_module(tmp_path: Path) -> None:
-    files = {"report.txt": b"I think that def is a keyword.\n", "data.json": b"{}"}
-    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"]
-    assert eve.problem == f"eve holds no {MODULE}.py or {MODULE}.ipynb: what was found is data.json, report.txt."
-    files = {"policy_gradient.txt": WORK.encode(), "sorting_task.py": GIVEN.encode()}
-    assert graded(put(tmp_path / "given", "folder", *HONEST, ("eve", files)))["eve"].source == WORK
-    files = {"hw5.py": WORK.encode(), "old.txt": b"def f(x):\n    return 0\n"}
-    assert graded(put(tmp_path / "two", "folder", *HONEST, ("eve", files)))["eve"].source == WORK
 
 
 PACKED = {
@@ -234,14 +192,6 @@ def test_other_archive_is_nobodys_zero(tmp_path: Path, layout: str, name: str) -
     assert eve.problem == ""
     assert "not unpacked here: unpack it by hand, and grade the folder." in eve.fault
     assert name in eve.fault
-
-
-def test_of_several_zips_the_one_with_work_counts(tmp_path: Path) -> None:
-    files = {"data.zip": zipped({"x.csv": b""}), "work.zip": content("work.zip")}
-    assert graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"].source == WORK
-    files["again.zip"] = content("work.zip")
-    eve = graded(put(tmp_path, "folder", *HONEST, ("eve", files)))["eve"]
-    assert eve.fault == "eve holds both again.zip and work.zip: keep the one that counts."
 
 
 # Zips with names of other code pages
