@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autograder.authoring.handout.notebook import CODE_STUB, TEXT_STUB
 from autograder.authoring.handout.release import finish_release
-from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.assignment import find_assignment, find_assignments
 from autograder.platforms.nbgrader import keeping
 from autograder.vocabulary.errors import KitError
 

@@ -18,7 +18,7 @@ import pytest
 from lengths import LONGEST
 from places import KIT
 
-from autograder.grading.assignments import find_assignments
+from autograder.grading.assignment import find_assignments
 from autograder.sandbox import sandbox as sandbox_module
 from autograder.sandbox.sandbox import Sandbox
 

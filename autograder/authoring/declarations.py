@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.grading.cases import Expectation
+from autograder.grading.fixtures import Expectation
 from autograder.sandbox.calls import Array
 from autograder.vocabulary.errors import FixtureError
 

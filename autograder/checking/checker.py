@@ -18,12 +18,11 @@ from typing import Self, TextIO
 
 from autograder.checking.handout import newer_zip
 from autograder.checking.terminal import CLEAR_LINE, has_colours
-from autograder.grading.assignments import nearest_root
+from autograder.grading.assignment import PACKAGES, Assignment, Item, nearest_root
 from autograder.grading.choice import assignment_of_submissions
-from autograder.grading.counterexamples.typed import with_calls
+from autograder.grading.counterexamples import with_calls
 from autograder.grading.fixtures import MANIFEST, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import PACKAGES, Assignment, Item
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import NOT_AGAIN, Sandbox
 from autograder.submissions.finding import find

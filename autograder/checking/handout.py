@@ -11,9 +11,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import Assignment, find_assignment
 from autograder.grading.fixtures import MANIFEST
-from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import (
     ENGINE,

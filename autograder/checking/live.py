@@ -23,8 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.grading.assignments import find_assignment, nearest_root
-from autograder.grading.counterexamples.typed import with_calls
+from autograder.grading.assignment import find_assignment, nearest_root
+from autograder.grading.counterexamples import with_calls
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.calls import Outcome, Program, Request, read_answer

@@ -29,9 +29,8 @@ from autograder.authoring.scaffold.assignment import check_name, new_assignment
 from autograder.authoring.scaffold.solution import GUIDE, read_solution, solution_of
 from autograder.cli.options import CORES, AssignmentOption, JobsOption, JsonOption, QuietOption, course
 from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
-from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import writing

@@ -19,10 +19,8 @@ from autograder.authoring.fixtures.regenerate import observe
 from autograder.authoring.handout.release import installed_requirements
 from autograder.cli.options import AssignmentOption, course
 from autograder.cli.terminal import empty_table, standard_output
-from autograder.grading.assignments import find_assignments, unreadable
-from autograder.grading.cases import Case
-from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment, find_assignments, unreadable
+from autograder.grading.fixtures import Case, read_fixtures
 from autograder.sandbox.isolation.layers import AROUND
 from autograder.sandbox.sandbox import Sandbox, probe
 from autograder.vocabulary.errors import KitError

@@ -53,9 +53,9 @@ from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import refuse_another, tells_of_class
 from autograder.gradebook.roster import named, read_roster
 from autograder.gradebook.rules import keep_seen, read_rules, times_of
+from autograder.grading.assignment import Assignment
 from autograder.grading.choice import assignment_of_submissions, refuse_unlikely
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times

@@ -38,9 +38,8 @@ from autograder.gradebook.grades_folder import (
 )
 from autograder.gradebook.roster import Roster, named, read_roster
 from autograder.gradebook.rules import Rules, Times, read_rules
-from autograder.grading.assignments import find_assignment, find_assignments, unreadable
+from autograder.grading.assignment import Assignment, find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
-from autograder.grading.items import Assignment
 from autograder.platforms import blackboard, brightspace, canvas, moodle
 from autograder.platforms.exports import Upload, json_lines, plain_csv
 from autograder.platforms.layouts import gathered

@@ -99,7 +99,7 @@ def name_course(folder: Path | None) -> None:
     _named.set(None)
     if folder is None:
         return
-    from autograder.grading.assignments import find_course
+    from autograder.grading.assignment import find_course
 
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}: give --course the folder of a course.")
@@ -108,14 +108,14 @@ def name_course(folder: Path | None) -> None:
 
 def course() -> Path:
     """The course that --course names, or the one that the current folder lies in; UsageError where there is none."""
-    from autograder.grading.assignments import find_course
+    from autograder.grading.assignment import find_course
 
     return _named.get() or find_course(Path.cwd())
 
 
 def root_for(path: Path) -> Path:
     """Where a student's own check looks for its cases: the course that is named, else the handout round `path`."""
-    from autograder.grading.assignments import nearest_root
+    from autograder.grading.assignment import nearest_root
 
     return _named.get() or nearest_root(path)
 

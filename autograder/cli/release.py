@@ -52,10 +52,9 @@ from autograder.cli.options import (
 )
 from autograder.cli.terminal import print_json, status
 from autograder.gradebook.roster import read_roster
-from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.choice import assignment_of_fixtures, assignment_of_item, assignments_to_release
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
-from autograder.grading.items import Assignment
 from autograder.platforms import bundles
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import PRIVATE, READABLE, write_own, writing

@@ -13,9 +13,9 @@ from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
 from autograder.course.results import Agree, Kept, Results, Run, open_results
 from autograder.grading.choice import read_for
+from autograder.grading.details import Details
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.remarks.details import Details
 from autograder.sandbox.sandbox import Isolation, Sandbox, in_sandboxes
 from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import UsageError

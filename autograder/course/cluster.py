@@ -24,9 +24,8 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self
 
 from autograder.course.results import kit
-from autograder.grading.grader import Grader
-from autograder.grading.judging import not_graded
-from autograder.grading.remarks.details import Details
+from autograder.grading.details import Details
+from autograder.grading.grader import Grader, not_graded
 from autograder.sandbox.sandbox import Isolation, Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, KitError, UsageError

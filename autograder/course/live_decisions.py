@@ -20,7 +20,7 @@ from autograder.gradebook.decisions import JOURNAL, LIVE, decisions_of, line_of
 from autograder.gradebook.final_grades import final_of
 from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.rules import Rules, read_rules
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError

@@ -39,10 +39,10 @@ from autograder.gradebook.grades_folder import (
     write_standings,
 )
 from autograder.gradebook.rules import Rules
+from autograder.grading.assignment import Assignment
+from autograder.grading.details import MOST_EARLIER, Details, Earlier, read_details, write_details
 from autograder.grading.fixtures import Fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
-from autograder.grading.remarks.details import MOST_EARLIER, Details, Earlier, read_details, write_details
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change, ClassPage
 from autograder.pages.fault_lines import Known, known_texts
 from autograder.pages.listing import NOTHING, listing_of

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.pages.html import render_page
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.submissions.reading import read_limited

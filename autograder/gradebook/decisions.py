@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.handout.notebook import read_extras
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Row, alone, file_stem, read_rows, rows_in, table_of, write_atomically
 from autograder.vocabulary.text import as_written, harmless, visible

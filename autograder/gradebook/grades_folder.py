@@ -24,7 +24,7 @@ from autograder.gradebook.class_statistics import SMALLEST_CLASS
 from autograder.gradebook.final_grades import Adjustment, Final, final_of
 from autograder.gradebook.roster import named
 from autograder.gradebook.rules import Rules
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import file_stem, table_of, write_atomically
 from autograder.vocabulary.report import MOST, Report, json_bytes, read_report, to_json

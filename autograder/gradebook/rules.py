@@ -36,7 +36,7 @@ from pydantic import (
 )
 
 from autograder.gradebook.decisions import JOURNAL, Decisions, Override, decisions_of
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, read_rows, read_text, write_atomically
 from autograder.vocabulary.text import visible

@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import contains, eq
 from pathlib import Path
 
-from autograder.grading.assignments import find_assignments, unreadable
+from autograder.grading.assignment import Assignment, find_assignments, unreadable
 from autograder.grading.fixtures import MANIFEST
-from autograder.grading.items import Assignment
 from autograder.submissions.finding import MAX_CLASS_DIRECTORY, MAX_CLASS_ENTRIES, SUBMISSIONS, depth_of_students, find
 from autograder.submissions.handed_in import is_students_own
 from autograder.submissions.names import defined

@@ -1,20 +1,32 @@
-"""Hold what was observed against what is expected. Pure: arrays and descriptions in, a Mismatch or None out.
+"""Compare what was observed with what is expected. Pure: arrays and descriptions in, a Mismatch or None out.
 
 The ladder: returned → tensor → dtype → named shape → finite → values → graph, then errors, facts, gradients and purity.
-The first rung that breaks is the one reported.
+The first rung that breaks is the one reported. The tolerance is decided in `right_places`.
+
+A witness is an example of the student's own, judged by formulas that are data of the stored case:
+
+    of      {name: axis}       the tensors that it consists of; all that share an axis have one size
+    sizes   [least, most]      of every axis
+    dtypes  [name, …]          that the tensors may have; may be left out
+    let     {name: formula}    numbers and arrays with names of their own, in order
+    faults  [[phrase, formula], …]   the first formula that holds says what is wrong
+
+A formula is Python's arithmetic and comparison over those names, with sum, min, max, abs and len. Nothing in it can
+call or reach anything else.
 """
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from autograder.grading.cases import Expectation
-from autograder.grading.witnesses import fault_of
+from autograder.grading.fixtures import Expectation
 from autograder.sandbox.calls import Array, Observation, Returned
 
 Rung = Literal[
@@ -23,6 +35,19 @@ Rung = Literal[
 KIND_ORDER = ("value", "witness", "error", "fact", "gradient", "unchanged")
 SINGLE = (1e-4, 1e-6)  # what float32 answers may differ by: relative, and absolute as a share of the greatest value
 SHOWN = 3
+FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {"sum": np.sum, "min": np.min, "max": np.max, "abs": np.abs, "len": len}
+OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 NOTHING = Returned("none")
 
 
@@ -61,41 +86,30 @@ class Mismatch:
 
 
 def compare(expected: Sequence[Expectation], observation: Observation) -> Mismatch | None:
-    """The first expectation that the observation breaks, or None where all hold."""
+    """Compare an observation with its expectations: the first that it breaks, or None where all hold."""
+    facts = observation.facts
     binding = [expectation for expectation in expected if not expectation.diagnosis]
     for expectation in sorted(binding, key=lambda expectation: KIND_ORDER.index(expectation.kind)):
         mismatch = compare_one(expectation, observation)
-        if mismatch is not None:
-            found = replace(mismatch, right=_right_values(mismatch, binding, observation))
-            if found.rung == "returned" or (found.rung == "gradient" and found.returned.kind != "tensor"):
-                found = replace(found, observed=_kind_of_whole(observation.facts))
-            return _with_diagnoses(found, expected, observation.facts)
+        if mismatch is None:
+            continue
+        if mismatch.rung in ("values", "finite"):
+            others = [other for other in binding if other.kind == "value" and other is not expectation]
+            right = tuple(other.what for other in others if compare_one(other, observation) is None)
+            mismatch = replace(mismatch, right=right)
+        if mismatch.rung == "returned" or (mismatch.rung == "gradient" and mismatch.returned.kind != "tensor"):
+            mismatch = replace(mismatch, observed=facts.get("kind", facts.get("returned")))  # what came as a whole
+        diagnoses = tuple(
+            (diagnosis, facts.get(diagnosis.name))
+            for diagnosis in expected
+            if diagnosis.explains("fact") and facts.get(diagnosis.name) != diagnosis.value
+        )
+        return replace(mismatch, diagnoses=diagnoses)
     return None
 
 
-def _kind_of_whole(facts: Mapping[str, Any]) -> Any:
-    """What came back as a whole, where the probe says so."""
-    return facts.get("kind", facts.get("returned"))
-
-
-def _right_values(mismatch: Mismatch, binding: Sequence[Expectation], observation: Observation) -> tuple[str, ...]:
-    if mismatch.rung not in ("values", "finite"):
-        return ()
-    others = [one for one in binding if one.kind == "value" and one is not mismatch.expectation]
-    return tuple(one.what for one in others if compare_one(one, observation) is None)
-
-
-def _with_diagnoses(mismatch: Mismatch, expected: Sequence[Expectation], facts: Mapping[str, Any]) -> Mismatch:
-    diagnoses = tuple(
-        (expectation, facts.get(expectation.name))
-        for expectation in expected
-        if expectation.explains("fact") and facts.get(expectation.name) != expectation.value
-    )
-    return replace(mismatch, diagnoses=diagnoses)
-
-
 def compare_one(expectation: Expectation, observation: Observation) -> Mismatch | None:
-    """How the observation breaks this one expectation, or None where it holds."""
+    """Compare an observation with one expectation: how it breaks it, or None where it holds."""
     match expectation.kind:
         case "value" | "fact" | "gradient" if expectation.like:
             return _compare_with_other(expectation, observation)
@@ -113,7 +127,7 @@ def compare_one(expectation: Expectation, observation: Observation) -> Mismatch 
 
 
 def _compare_with_other(expectation: Expectation, observation: Observation) -> Mismatch | None:
-    """Hold one thing that came back against another that should be the same; nothing where the other is not there."""
+    """Compare one thing that came back with another that should be the same; None where the other is not there."""
     if expectation.kind == "fact":
         other = observation.facts.get(expectation.like)
         return _compare_json(replace(expectation, value=other), observation.facts.get(expectation.name, other))
@@ -132,22 +146,19 @@ def _compare_json(expectation: Expectation, observed: Any) -> Mismatch | None:
 
 
 def error_holds(expectation: Expectation, observed: Any) -> bool:
-    """Whether an error of the expected type was raised, with all that its text must mention."""
+    """Tell whether an error of the expected type was raised, with all that its text must mention."""
     types, message = (observed.get("types"), observed.get("message")) if isinstance(observed, dict) else (None, None)
     if not isinstance(types, list) or expectation.value["type"] not in types:
         return False
-    return all(isinstance(message, str) and _holds(message, text) for text in expectation.value.get("mentions", ()))
-
-
-def _holds(message: str, text: str) -> bool:
-    """Whether it is in the message; a single letter, which is in any, as a word: `n` is not in `None`."""
-    if len(text) == 1 and text.isalnum():
-        return re.search(rf"(?<!\w){text}(?!\w)", message) is not None
-    return text in message
+    for text in expectation.value.get("mentions", ()):
+        # a single letter, which is in any message, counts as a word: `n` is not in `None`
+        pattern = rf"(?<!\w){text}(?!\w)" if len(text) == 1 and text.isalnum() else re.escape(text)
+        if not isinstance(message, str) or not re.search(pattern, message):
+            return False
+    return True
 
 
 def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    expected = expected_array(expectation)
     if returned.kind == "none":
         return Mismatch("returned", expectation, returned)
     if returned.kind != "tensor":
@@ -155,15 +166,32 @@ def _compare_value(expectation: Expectation, returned: Returned) -> Mismatch | N
     if "values" in expectation.forgiven:
         right = "dtype" in expectation.forgiven or returned.dtype == expectation.dtype
         return None if right else Mismatch("dtype", expectation, returned)
-    expectation, returned = _at_its_precision(expectation, returned), _without_axes_of_one(expectation, returned)
-    mismatch = _compare_form(expectation, returned) or _compare_arrays(expectation, returned, expected)
+    mismatch = _compare_tensor(expectation, returned)
     if mismatch is None and expectation.attached not in (None, returned.requires_grad):
-        return Mismatch("graph", expectation, returned)
+        return Mismatch("graph", expectation, _squeeze_to_expected(expectation, returned))
     return mismatch
 
 
+def _compare_gradient(expectation: Expectation, returned: Returned) -> Mismatch | None:
+    if returned.kind != "tensor":
+        return Mismatch("gradient", expectation, returned)
+    mismatch = _compare_tensor(expectation, returned)
+    is_of_values = mismatch is not None and mismatch.rung in ("finite", "values")
+    return replace(mismatch, rung="gradient") if mismatch is not None and is_of_values else mismatch
+
+
+def _compare_tensor(expectation: Expectation, returned: Returned) -> Mismatch | None:
+    """Compare dtype, shape and values."""
+    expectation, returned = _at_its_precision(expectation, returned), _squeeze_to_expected(expectation, returned)
+    if returned.dtype != expectation.dtype:
+        return Mismatch("dtype", expectation, returned)
+    if returned.shape != expected_array(expectation).shape:
+        return Mismatch("shape", expectation, returned)
+    return _compare_arrays(expectation, returned, expected_array(expectation))
+
+
 def _at_its_precision(expectation: Expectation, returned: Returned) -> Expectation:
-    """The expectation with the dtype that came back, where its own is forgiven; float32 may differ by more."""
+    """Take the dtype that came back, where the expectation's own is forgiven; float32 may differ by more."""
     if "dtype" not in expectation.forgiven or returned.array is None or returned.dtype == expectation.dtype:
         return expectation
     if returned.dtype != "float32":
@@ -174,8 +202,8 @@ def _at_its_precision(expectation: Expectation, returned: Returned) -> Expectati
     return replace(expectation, dtype=returned.dtype, rtol=rtol, atol=atol)
 
 
-def _without_axes_of_one(expectation: Expectation, returned: Returned) -> Returned:
-    """What came back in the expected shape, where axes of size 1 are forgiven and no others differ."""
+def _squeeze_to_expected(expectation: Expectation, returned: Returned) -> Returned:
+    """Reshape what came back to the expected shape, where axes of size 1 are forgiven and no others differ."""
     if "axes" not in expectation.forgiven or returned.array is None:
         return returned
     shape, expected = returned.shape, expected_array(expectation).shape
@@ -184,43 +212,25 @@ def _without_axes_of_one(expectation: Expectation, returned: Returned) -> Return
     return replace(returned, shape=expected, array=returned.array.reshape(expected))
 
 
-def _compare_form(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    if returned.dtype != expectation.dtype:
-        return Mismatch("dtype", expectation, returned)
-    if returned.shape != expected_array(expectation).shape:
-        return Mismatch("shape", expectation, returned)
-    return None
-
-
-def _compare_gradient(expectation: Expectation, returned: Returned) -> Mismatch | None:
-    expected = expected_array(expectation)
-    if returned.kind != "tensor":
-        return Mismatch("gradient", expectation, returned)
-    expectation, returned = _at_its_precision(expectation, returned), _without_axes_of_one(expectation, returned)
-    mismatch = _compare_form(expectation, returned) or _compare_arrays(expectation, returned, expected)
-    if mismatch is None or mismatch.rung not in ("finite", "values"):
-        return mismatch
-    return replace(mismatch, rung="gradient")
-
-
 def _compare_argument(expectation: Expectation, returned: Returned) -> Mismatch | None:
     before, after = expected_array(expectation), returned.array
-    same = after is not None and after.dtype == before.dtype and _same_values(after, before)
-    return None if same else Mismatch("purity", expectation, returned)
+    same = after is not None and after.dtype == before.dtype and after.shape == before.shape
+    # the same bytes hold the same values, which is quicker to see than that NaN is NaN
+    if same and after is not None and (after.tobytes() == before.tobytes() or _equal_values(after, before)):
+        return None
+    return Mismatch("purity", expectation, returned)
 
 
-def _same_values(after: Array, before: Array) -> bool:
-    """Whether no value changed. The same bytes hold the same values, which is quicker to see than that NaN is NaN."""
-    if after.shape == before.shape and after.tobytes() == before.tobytes():
-        return True
+def _equal_values(after: Array, before: Array) -> bool:
     return bool(np.array_equal(after, before, equal_nan=True))
 
 
 def _compare_arrays(expectation: Expectation, returned: Returned, expected: Array) -> Mismatch | None:
     if returned.array is None:
         return Mismatch("tensor", expectation, returned)
-    if _are_the_same_bits(returned.array, expected):
-        return None
+    array = returned.array
+    if array.dtype == expected.dtype and array.tobytes() == expected.tobytes() and np.isfinite(expected).all():
+        return None  # the same finite numbers to the last bit, as most right answers have
     right = right_places(expectation, returned.array)
     if right.all():
         return None
@@ -239,14 +249,8 @@ def _compare_arrays(expectation: Expectation, returned: Returned, expected: Arra
     )
 
 
-def _are_the_same_bits(observed: Array, expected: Array) -> bool:
-    """Whether they hold the same finite numbers to the last bit, as most right answers do."""
-    same = observed.dtype == expected.dtype and observed.shape == expected.shape
-    return same and observed.tobytes() == expected.tobytes() and bool(np.isfinite(expected).all())
-
-
 def right_places(expectation: Expectation, observed: Array) -> Array:
-    """Where `observed` is within the tolerance, or the same infinity: bool, of the shape of both."""
+    """Mark where `observed` is within the tolerance, or the same infinity: bool, of the shape of both."""
     expected = expected_array(expectation)
     wide, seen = widened(expected), widened(observed)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -259,7 +263,7 @@ def right_places(expectation: Expectation, observed: Array) -> Array:
 
 
 def widened(array: Array) -> Array:
-    """The array as float64."""
+    """Return the array as float64."""
     return array.astype(np.float64, copy=False)
 
 
@@ -272,7 +276,7 @@ def _greatest_relative(observed: Array, expected: Array) -> float:
 def _shared_index(
     indices: Sequence[tuple[int, ...]], axes: Sequence[str], shape: Sequence[int]
 ) -> tuple[str, int] | None:
-    """The first axis along which all differing places agree, where others on that axis are right."""
+    """Return the first axis along which all differing places agree, where others on that axis are right."""
     for position, axis in enumerate(axes):
         places = {index[position] for index in indices}
         if len(places) == 1 and shape[position] > 1 and len(indices) > 1:
@@ -281,6 +285,67 @@ def _shared_index(
 
 
 def expected_array(expectation: Expectation) -> Array:
-    """The stored array of an expectation that has one."""
+    """Return the stored array of an expectation that has one."""
     assert expectation.array is not None, f"{expectation.name} is compared as a tensor but stores none"
     return expectation.array
+
+
+# Witnesses
+
+
+def fault_of(claim: Mapping[str, Any], returned: Mapping[str, Returned]) -> str:
+    """Say what is wrong with a student's example, as a phrase; "" where it is one of what was asked for."""
+    if fault := _fault_of_form(claim, returned):
+        return fault
+    known = {name: _array(returned[name]) for name in claim["of"]}
+    with np.errstate(all="ignore"):
+        for name, formula in claim.get("let", {}).items():
+            known[name] = evaluate(formula, known)
+        return next((phrase for phrase, formula in claim["faults"] if bool(evaluate(formula, known))), "")
+
+
+def evaluate(formula: str, known: Mapping[str, Any]) -> Any:
+    """Evaluate a formula; raises ValueError where it holds more than arithmetic over what is known."""
+    return _value(ast.parse(formula, mode="eval").body, known)
+
+
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.Name(id=name) if name in known:
+            return known[name]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](_value(left, known), _value(right, known))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, known)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](_value(left, known), _value(right, known))
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
+            return FUNCTIONS[name](_value(argument, known))
+    raise ValueError(f"{ast.unparse(node)!r} is no part of a formula")
+
+
+def _fault_of_form(claim: Mapping[str, Any], returned: Mapping[str, Returned]) -> str:
+    least, most = claim["sizes"]
+    sizes: dict[str, int] = {}
+    for name, axis in claim["of"].items():
+        value = returned.get(name, NOTHING)
+        if value.array is None:
+            return f"{name} is no tensor of numbers"
+        if value.dtype not in claim.get("dtypes", [value.dtype]):
+            return f"{name} has dtype {value.dtype}"
+        if value.array.ndim != 1:
+            return f"{name} has {value.array.ndim} axes and not one"
+        if not least <= sizes.setdefault(axis, value.array.size) <= most:
+            return f"{name} has {value.array.size} entries"
+        if value.array.size != sizes[axis]:
+            return " and ".join(claim["of"]) + " have different sizes"
+        if not np.isfinite(_array(value)).all():
+            return f"{name} is not finite"
+    return ""
+
+
+def _array(returned: Returned) -> Array:
+    assert returned.array is not None
+    return returned.array.astype(np.float64)

@@ -1,6 +1,11 @@
-"""The set of stored cases that grading uses: read whole, and only as its manifest lists it.
+"""Read and write stored cases: inputs, expected values, tolerances, and what each known mistake returns.
 
-`manifest.json` lists every file with its SHA-256; a file that differs is never graded with.
+One safetensors file holds the cases of one item and visibility: `public/<item>.safetensors`. Its single metadata key
+`cases` is sorted JSON (with one key the bytes are reproducible); its tensors are named
+
+    <case>/input/<name>      <case>/expected/<name>      <case>/mistake/<slug>/<name>
+
+`manifest.json` lists every file of the set with its SHA-256; a file that differs is never graded with.
 """
 
 from __future__ import annotations
@@ -11,19 +16,267 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from autograder.grading.cases import Case, decode
-from autograder.grading.items import Assignment, Item
-from autograder.sandbox.calls import Request
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from autograder.grading.assignment import Assignment, Item
+from autograder.sandbox.calls import Array, Observation, Raised, Request, Returned
 from autograder.sandbox.interpreter import withhold
+from autograder.sandbox.worker.calling import TORCH
 from autograder.vocabulary.errors import FixtureError
+from autograder.vocabulary.report import Visibility
 
+UNNAMED = re.compile(r"axis(\d+)")
 SCHEMA = 1
 MANIFEST = "manifest.json"
 STORED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")  # no way up, no way out, no second spelling of a folder
+METADATA_KEY = "cases"
+Kind = Literal["value", "gradient", "unchanged", "error", "fact", "witness"]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One thing that must hold of what a case returns.
+
+    kind        value      a returned tensor: dtype, named shape, finiteness, values, whether it carries a graph
+                gradient   a tensor of gradients
+                unchanged  an argument after the call
+                fact       a JSON value; `message` explains a difference ({expected}, {observed})
+                error      an exception of type `value["type"]` whose text mentions `value["mentions"]`
+                witness    an example of the student's own, judged here by the formulas in `value`: see `compare`
+    name        the name under which the probe returns it
+    what        how a sentence names it: "deltas", "the gradient with respect to log_probs"
+    axes        names of the axes, for shapes and indices
+    rtol, atol  |observed - expected| <= atol + rtol * |expected|
+    attached    whether the tensor must carry a graph; None where it does not matter
+    diagnosis   explains a failure, causes none; a value of this kind is read by `clues.about_updates`
+    forgiven    what another item judges: "dtype" (values are held to the precision of the dtype that came back),
+                "axes" (axes of size 1 may be more or fewer),
+                "values" (and shape, finiteness, graph: a tensor of that dtype will do)
+    like        of a value or a fact: the name of another one that it must equal, whatever is right, if there is one
+    """
+
+    kind: Kind
+    name: str
+    what: str
+    axes: tuple[str, ...] = ()
+    dtype: str = ""
+    rtol: float = 0.0
+    atol: float = 0.0
+    attached: bool | None = None
+    value: Any = None
+    message: str = ""
+    diagnosis: bool = False
+    forgiven: tuple[str, ...] = ()
+    like: str = ""
+    array: Array | None = field(default=None, compare=False)
+
+    @property
+    def said_axes(self) -> tuple[str, ...]:
+        """The axes as sentences call them: `axis 0` where `axis0` stands for no name."""
+        return tuple(UNNAMED.sub(r"axis \1", axis) for axis in self.axes)
+
+    @property
+    def named_sizes(self) -> dict[str, int]:
+        """The size of each axis that has a name."""
+        shape = () if self.array is None else self.array.shape
+        return {axis: size for axis, size in zip(self.axes, shape, strict=False) if not UNNAMED.fullmatch(axis)}
+
+    def judged_numbers(self, inputs: Iterable[Array]) -> frozenset[float] | None:
+        """See `Case.judged_numbers`; None where zeros would do in place of right values, or no value is looked at."""
+        if self.kind not in ("value", "gradient") or "values" in self.forgiven or self.like or self.array is None:
+            return frozenset((0.0, 1.0)) if self.kind == "witness" else None
+        expected = self.array.astype(np.float64)  # truth values cannot be subtracted
+        allowed = self.atol + self.rtol * np.abs(expected)
+        if (np.abs(expected) <= allowed).all():
+            return None
+        start = tuple(map(slice, expected.shape))
+        for array in inputs:
+            begun = array[start].astype(np.float64) if array.ndim == expected.ndim else None
+            if begun is not None and begun.shape == expected.shape and (np.abs(expected - begun) <= allowed).all():
+                return frozenset()
+        return frozenset((float(expected.min()), float(expected.max())))
+
+    def explains(self, kind: Kind) -> bool:
+        """Tell whether this is a diagnosis of that kind."""
+        return self.diagnosis and self.kind == kind
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call with its expectations, and what each known mistake of the function does in it."""
+
+    id: str
+    item: str
+    function: str
+    title: str
+    visibility: Visibility
+    probe: str
+    params: Mapping[str, Any]
+    inputs: Mapping[str, Array]
+    expected: tuple[Expectation, ...]
+    mistakes: Mapping[str, Observation | Raised]
+    hint: str = ""  # what to think about where it fails, if a law knows better than the item
+
+    @functools.cached_property
+    def judged_numbers(self) -> Mapping[str, frozenset[float]]:
+        """The least and greatest number of each thing that is judged by its values; empty where zeros would pass.
+
+        What begins an input as well has none, a witness two. Numbers of facts count together, where values do.
+        """
+        binding = [expectation for expectation in self.expected if not expectation.diagnosis]
+        judged: dict[str, frozenset[float]] = {}
+        for expectation in binding:
+            numbers = expectation.judged_numbers(self.inputs.values())
+            judged |= {} if numbers is None else {expectation.name: numbers}
+        if not any("values" in expectation.forgiven for expectation in binding):
+            facts = [e.value for e in binding if e.kind == "fact" and not e.like]
+            numbers = frozenset(_numbers_in(facts))
+            judged |= {"": numbers} if numbers - {0.0} else {}
+        return judged
+
+    @property
+    def values(self) -> str:
+        """What the call is of: tensors, NumPy arrays, or lists and numbers."""
+        return str(self.params.get("values", TORCH))
+
+    def request(self, item: Item) -> Request:
+        """Make the call that a worker runs for this case, within the budgets of its item."""
+        budgets = item.timeout, item.cpu, item.memory_megabytes, item.output_megabytes
+        hidden = self.visibility == "hidden"
+        return Request(item.id, item.function, self.probe, self.params, self.encoded_inputs, *budgets, hidden)
+
+    @functools.cached_property
+    def encoded_inputs(self) -> bytes:
+        """The inputs as a worker receives them."""
+        return safetensors.numpy.save({name: np.array(array, order="C") for name, array in self.inputs.items()})
+
+
+def is_finite(array: Array) -> bool:
+    """Tell whether every value is finite; integers and booleans always are."""
+    return bool(np.isfinite(array).all())
+
+
+def are_flags(array: Array | None) -> bool:
+    """Tell whether whole numbers are truth values, as a probe returns them."""
+    return array is not None and array.dtype.kind == "i" and bool(np.isin(array, (0, 1)).all())
+
+
+def _numbers_in(value: Any) -> list[float]:
+    """Collect the numbers in a JSON value, however deep; truth values are none."""
+    if isinstance(value, dict | list):
+        entries = value.values() if isinstance(value, dict) else value
+        return [number for entry in entries for number in _numbers_in(entry)]
+    return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+# Files of cases
+
+
+def encode(cases: Iterable[Case]) -> bytes:
+    """Make the safetensors file of these cases; the same cases give the same bytes."""
+    tensors: dict[str, Array] = {}
+    described = [_describe_case(case, tensors) for case in cases]
+    metadata = {METADATA_KEY: json.dumps(described, sort_keys=True, ensure_ascii=True)}
+    contiguous = {name: np.array(array, order="C") for name, array in tensors.items()}  # save() ignores strides
+    return safetensors.numpy.save(contiguous, metadata=metadata)
+
+
+def decode(data: bytes, path: Path) -> list[Case]:
+    """Read the cases of a file that `encode` made; raises FixtureError on anything else."""
+    try:
+        tensors: dict[str, Array] = safetensors.numpy.load(data)
+        length = int.from_bytes(data[:8], "little")  # of the header, which safetensors.numpy does not return
+        metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+        return [_case(entry, tensors) for entry in json.loads(metadata[METADATA_KEY])]
+    except (safetensors.SafetensorError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise FixtureError(f"{path} does not hold stored cases: {error}.") from error
+
+
+def _describe_case(case: Case, tensors: dict[str, Array]) -> dict[str, Any]:
+    for name, array in case.inputs.items():
+        tensors[f"{case.id}/input/{name}"] = array
+    for expectation in case.expected:
+        if expectation.array is not None:
+            tensors[f"{case.id}/expected/{expectation.name}"] = expectation.array
+    return {
+        "case": case.id,
+        "item": case.item,
+        "function": case.function,
+        "title": case.title,
+        **({"hint": case.hint} if case.hint else {}),
+        "visibility": case.visibility,
+        "probe": case.probe,
+        "params": dict(case.params),
+        "inputs": list(case.inputs),
+        "expected": [_describe_expectation(expectation) for expectation in case.expected],
+        "mistakes": {
+            slug: _describe_mistake(f"{case.id}/mistake/{slug}", seen, tensors) for slug, seen in case.mistakes.items()
+        },
+    }
+
+
+def _describe_expectation(expectation: Expectation) -> dict[str, Any]:
+    return {
+        name: getattr(expectation, name)
+        for name in Expectation.__dataclass_fields__
+        if name != "array" and getattr(expectation, name) != Expectation.__dataclass_fields__[name].default
+    }
+
+
+def _describe_mistake(prefix: str, seen: Observation | Raised, tensors: dict[str, Array]) -> dict[str, Any]:
+    if isinstance(seen, Raised):
+        return {"raised": list(seen.types)}
+    returned: dict[str, Any] = {}
+    for name, value in seen.returned.items():
+        returned[name] = {"kind": value.kind, "type": value.type, "dtype": value.dtype, "shape": list(value.shape)}
+        returned[name]["requires_grad"] = value.requires_grad
+        if value.array is not None:
+            tensors[f"{prefix}/{name}"] = value.array
+    return {"returned": returned, "facts": dict(seen.facts)}
+
+
+def _case(entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Case:
+    name = entry["case"]
+    return Case(
+        id=name,
+        item=entry["item"],
+        function=entry["function"],
+        title=entry["title"],
+        visibility=entry["visibility"],
+        probe=entry["probe"],
+        params=entry["params"],
+        inputs={key: tensors[f"{name}/input/{key}"] for key in entry["inputs"]},
+        expected=tuple(_expectation(name, expectation, tensors) for expectation in entry["expected"]),
+        mistakes={slug: _mistake(f"{name}/mistake/{slug}", seen, tensors) for slug, seen in entry["mistakes"].items()},
+        hint=entry.get("hint", ""),
+    )
+
+
+def _expectation(case: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Expectation:
+    array = tensors.get(f"{case}/expected/{entry['name']}")
+    if array is None and entry["kind"] in ("value", "gradient", "unchanged"):
+        raise ValueError(f"{case} has no expected {entry['name']}")
+    sequences = {key: tuple(entry.get(key, ())) for key in ("axes", "forgiven")}
+    return Expectation(**{**entry, **sequences}, array=array)
+
+
+def _mistake(prefix: str, entry: Mapping[str, Any], tensors: Mapping[str, Array]) -> Observation | Raised:
+    if "raised" in entry:
+        return Raised(tuple(entry["raised"]), "", None, "")
+    returned = {
+        name: Returned(**{**value, "shape": tuple(value["shape"])}, array=tensors.get(f"{prefix}/{name}"))
+        for name, value in entry["returned"].items()
+    }
+    return Observation(returned, entry["facts"])
+
+
+# The stored set
 
 
 @dataclass(frozen=True)
@@ -42,25 +295,24 @@ class Fixtures:
 
     @property
     def holds_hidden(self) -> bool:
-        """Whether there is a hidden case among them: in a student's folder there is none."""
+        """Tell whether there is a hidden case among them: in a student's folder there is none."""
         return any(case.visibility == "hidden" for case in self.cases)
 
     def of_item(self, item_id: str) -> tuple[Case, ...]:
-        """The cases of one item."""
+        """Return the cases of one item."""
         return self._by_item.get(item_id, ())
 
     def requests(self, items: tuple[Item, ...], curves: tuple[Item, ...] = ()) -> Mapping[str, Request]:
-        """The calls of these items and curves by the id of their case, hidden ones last.
+        """Make the calls of these items and curves by the id of their case, the same for each submission.
 
-        What is shown before them cannot tell of them. They are the same for each submission: put together once.
+        Hidden ones come last, so that public ones, whose answers are shown, cannot tell of them.
         """
         if (items, curves) not in self._requests:
-            drawn = {curve.id for curve in curves}
             cases = [case for item in items for case in self.of_item(item.id)]
-            cases += [case for case in self.curves if case.id in drawn]
+            cases += [case for case in self.curves if case.id in {curve.id for curve in curves}]
             cases.sort(key=lambda case: case.visibility == "hidden")
-            named = {item.id: item for item in (*items, *curves)}
-            self._requests[items, curves] = {case.id: case.request(named[case.item]) for case in cases}
+            by_id = {item.id: item for item in (*items, *curves)}
+            self._requests[items, curves] = {case.id: case.request(by_id[case.item]) for case in cases}
         return self._requests[items, curves]
 
     @functools.cached_property
@@ -74,14 +326,14 @@ class Fixtures:
 
 
 def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path | None = None) -> Fixtures:
-    """The stored cases, public ones only where `hidden` is false; `folder` may hold another term's set.
+    """Read the stored cases, public ones only where `hidden` is false; `folder` may hold another term's set.
 
     Raises FixtureError where a file is missing, is not what the manifest says, or lacks a case that an item lists.
     Files that are no tensors (items.toml, probes.py) are the assignment's own: another term's set must fit them.
     """
     folder = folder or assignment.folder
     manifest_bytes = _read(folder / MANIFEST)
-    manifest = _parse(manifest_bytes, folder / MANIFEST)
+    manifest = _parse_manifest(manifest_bytes, folder / MANIFEST)
     if manifest["assignment"] != assignment.name:
         raise FixtureError(f"{folder} holds fixtures of {manifest['assignment']!r}, not of {assignment.name!r}.")
     names = [name for name in manifest["files"] if hidden or not name.startswith("hidden/")]
@@ -92,12 +344,12 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
     for name in names:
         stored = name.endswith(".safetensors")
         path = (folder if stored else assignment.folder) / name
-        data = _read(path)
-        listed, kept = manifest["files"][name], data if stored else plain_lines(data)
-        if hashlib.sha256(kept).hexdigest() != listed and not _says_the_same(data, folder / name, listed):
+        data, sha256 = _read(path), manifest["files"][name]
+        compared = data if stored else plain_lines(data)
+        if hashlib.sha256(compared).hexdigest() != sha256 and not _says_the_same(data, folder / name, sha256):
             raise FixtureError(
                 f"{path} is not the file that {folder / MANIFEST} lists (its SHA-256 differs). "
-                f"Restore it, or run `{_mending(manifest, assignment, folder)}`."
+                f"Restore it, or run `{_regenerate_command(manifest, assignment, folder)}`."
             )
         if stored:
             cases += decode(data, path)
@@ -108,7 +360,7 @@ def read_fixtures(assignment: Assignment, *, hidden: bool = True, folder: Path |
 
 
 def plain_lines(text: bytes) -> bytes:
-    """Text with the line ends that it was made with: git on Windows may have written others."""
+    """Undo the line ends that git on Windows may have written."""
     return text.replace(b"\r\n", b"\n")
 
 
@@ -122,7 +374,7 @@ def _read(path: Path) -> bytes:
 
 
 def _says_the_same(data: bytes, copy: Path, sha256: str) -> bool:
-    """Whether items.toml differs from the copy in the set, which is as it was stored, in comments and layout alone."""
+    """Tell whether items.toml differs from the set's own copy, which is as listed, in comments and layout alone."""
     if copy.suffix != ".toml" or not copy.is_file():
         return False
     stored = copy.read_bytes()
@@ -133,8 +385,8 @@ def _says_the_same(data: bytes, copy: Path, sha256: str) -> bool:
     return same and hashlib.sha256(plain_lines(stored)).hexdigest() == sha256
 
 
-def _mending(manifest: Mapping[str, Any], assignment: Assignment, folder: Path) -> str:
-    """The command that makes the set anew, with the options that it was made with."""
+def _regenerate_command(manifest: Mapping[str, Any], assignment: Assignment, folder: Path) -> str:
+    """Spell the command that makes the set anew, with the options that it was made with."""
     term = manifest.get("term")
     if not isinstance(term, dict):
         return "autograder fixtures regenerate"
@@ -144,36 +396,32 @@ def _mending(manifest: Mapping[str, Any], assignment: Assignment, folder: Path) 
     return f"autograder fixtures regenerate {options}"
 
 
-def _parse(data: bytes, path: Path) -> dict[str, Any]:
+def _parse_manifest(data: bytes, path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(data)
     except (ValueError, RecursionError):
         manifest = None
-    if not _is_manifest(manifest):
+    kinds = {"schema": int, "assignment": str, "files": dict, "hints": dict}
+    if (
+        not isinstance(manifest, dict)
+        or not all(isinstance(manifest.get(key), kind) for key, kind in kinds.items())
+        or manifest["schema"] != SCHEMA
+        or not manifest["files"].keys() >= {"items.toml", "probes.py"}
+    ):
         raise FixtureError(
             f"{path} is not a manifest of fixtures. Restore it, or run `autograder fixtures regenerate`."
         )
     if strange := [name for name in manifest["files"] if not STORED_NAME.fullmatch(name)]:
         raise FixtureError(f"{path} lists {strange[0]!r}, which is not the name of a file in its folder. Restore it.")
-    return dict(manifest)
-
-
-def _is_manifest(found: Any) -> bool:
-    kinds = {"schema": int, "assignment": str, "files": dict, "hints": dict}
-    return (
-        isinstance(found, dict)
-        and all(isinstance(found.get(key), kind) for key, kind in kinds.items())
-        and found["schema"] == SCHEMA
-        and found["files"].keys() >= {"items.toml", "probes.py"}
-    )
+    return manifest
 
 
 def _check_complete(assignment: Assignment, cases: list[Case], *, hidden: bool) -> None:
-    found = {(case.item, case.visibility, case.id) for case in cases}
+    stored = {(case.item, case.visibility, case.id) for case in cases}
     for item in (*assignment.items, *assignment.curves):
         listed = [("public", name) for name in item.public] + [("hidden", name) for name in item.hidden if hidden]
         for visibility, name in listed:
-            if (item.id, visibility, name) not in found:
+            if (item.id, visibility, name) not in stored:
                 raise FixtureError(f"Item {item.id} lists the {visibility} case {name}, which no stored file holds.")
 
 

@@ -1,51 +1,42 @@
-"""One submission and one assignment → a Report. The only orchestrator: it runs, compares, names and words."""
+"""Grade one submission: run its cases, compare what came back, name known mistakes, word the rest. Start here.
+
+Grader.grade → Sandbox.run → Judge.judge → compare → names_of_items → hint_of → counterexamples → Report
+"""
 
 from __future__ import annotations
 
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from autograder.grading.cases import Case
-from autograder.grading.counterexamples.drawing import Drawing
-from autograder.grading.counterexamples.rows import RowSearch, read_rows
-from autograder.grading.counterexamples.search import Search, with_counterexamples
-from autograder.grading.counterexamples.typed import calls_of
+from autograder.grading.assignment import Assignment, Item
+from autograder.grading.clues import about_updates, explain
+from autograder.grading.counterexamples import CallRunner, Drawing, Search, calls_of
+from autograder.grading.details import Details, curve_of, picture_of
 from autograder.grading.fixtures import Fixtures
-from autograder.grading.items import Assignment, Item
-from autograder.grading.judging import (
-    COUNTS_ONCE,
-    ItemJudge,
-    Judge,
-    Judged,
-    load_failure,
-    not_graded,
-    nothing_to_grade,
-    withheld,
-)
+from autograder.grading.hints import NAMED, Failure, hint_of, item_to_start_with, other_default
+from autograder.grading.judging import RIGHT_FORM, WORST_FIRST, Judge, Judged, load_failure, withhold
 from autograder.grading.known_mistakes import Answer, fingerprint, names_of_items
-from autograder.grading.remarks.details import Details
-from autograder.grading.remarks.pictures import curve_of, picture_of
-from autograder.sandbox.calls import Outcome, Program, Request
+from autograder.grading.wording import which_case
+from autograder.sandbox.calls import Outcome, Program
 from autograder.submissions.submission import Submission, outline, outlined, written
 from autograder.vocabulary.errors import GraderFault, KitError
-from autograder.vocabulary.report import ItemResult, Report, SubmissionInfo
+from autograder.vocabulary.report import NOT_REACHED, CaseResult, ItemResult, Report, SubmissionInfo, Verdict
+
+NOTHING_READ = f"{NOT_REACHED}: nothing to grade could be read."
 
 
-class Runner(Protocol):
+class Runner(CallRunner, Protocol):
     """What runs a program on requests: a sandbox, or in a notebook the student's own kernel."""
 
     @property
     def layers(self) -> tuple[str, ...]:
         """The names of the layers of isolation that the program runs under."""
-
-    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
-        """The outcome of each request, in order."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,6 @@ class Grader:
     """What grading one submission needs besides the submission.
 
     drawing   draws counterexamples where a hidden case fails; None where none are looked for
-    rows      probes whose answers are by rows, to which public cases are cut where there are no hidden ones
     """
 
     assignment: Assignment
@@ -61,18 +51,16 @@ class Grader:
     given: Mapping[str, str]
     probes: str
     drawing: Drawing | None = None
-    rows: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assignment: Assignment, fixtures: Fixtures, *, counterexamples: bool = True) -> Grader:
         """Read the given modules and the probes once, and what draws counterexamples, if they are wanted."""
-        given, probes = assignment.given_sources(), assignment.probes_source()
-        if not counterexamples:
-            return cls(assignment, fixtures, given, probes)
-        return cls(assignment, fixtures, given, probes, Drawing.of(assignment), read_rows(assignment))
+        wanted = counterexamples and fixtures.holds_hidden
+        drawing = Drawing.of(assignment) if wanted else None
+        return cls(assignment, fixtures, assignment.given_sources(), assignment.probes_source(), drawing)
 
     def grade(self, submission: Submission, sandbox: Runner, items: Sequence[Item] | None = None) -> Report:
-        """The report of one submission, of all items or of some.
+        """Grade one submission, all items or some.
 
         A fault of the grader (a sandbox that will not start, a file that the grader cannot read) makes every item
         `not_graded`; nothing that a student does raises here.
@@ -80,16 +68,21 @@ class Grader:
         return self._grade(submission, sandbox, self.assignment.items if items is None else items, ())[0]
 
     def grade_and_show(self, submission: Submission, sandbox: Runner) -> tuple[Report, Details]:
-        """The report, and what its feedback page shows besides: curves and pictures. It runs the curves as well."""
+        """Grade one submission, and collect what its feedback page shows besides. This runs the curves as well."""
         return self._grade(submission, sandbox, self.assignment.items, self.assignment.curves)
 
     def _grade(
         self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item]
     ) -> tuple[Report, Details]:
-        shown, cause = Details(submission.sha256, self.fixtures.sha256), ""
+        details, cause = Details(submission.sha256, self.fixtures.sha256), ""
         try:
-            with np.errstate(all="ignore"):  # of odd values nobody is warned on the terminal of whoever grades
-                results, cause, shown = self._results(submission, sandbox, items, curves, shown)
+            if submission.fault:
+                results = [not_graded(item, submission.fault) for item in items]
+            elif submission.problem:
+                results, cause = [self._nothing_to_grade(item) for item in items], submission.problem
+            else:
+                with np.errstate(all="ignore"):  # the terminal of whoever grades shows no warnings of odd values
+                    results, cause, details = self._run_and_judge(submission, sandbox, items, curves, details)
         except GraderFault as fault:
             results = [not_graded(item, str(fault)) for item in items]
         except OSError as error:  # no memory to start a worker, no descriptor left
@@ -108,58 +101,101 @@ class Grader:
             cause=cause,
             identity=submission.identity,
         )
-        return report, shown
+        return report, details
 
-    def _results(
-        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item], shown: Details
+    def _run_and_judge(
+        self, submission: Submission, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item], details: Details
     ) -> tuple[list[ItemResult], str, Details]:
-        if submission.fault:
-            return [not_graded(item, submission.fault) for item in items], "", shown
-        if submission.problem:
-            return [nothing_to_grade(item, self.fixtures.of_item(item.id)) for item in items], submission.problem, shown
-        program = self._program(submission)
+        chosen = self.assignment
+        # Of wall clock, for a call that waits uses no other. A busy machine costs a right answer no points: its cases
+        # take a second or two, a thirtieth of the budget, and are run before anything else.
+        until = time.perf_counter() + chosen.budget
+        allowed, given = chosen.only_packages, (self.given, self.probes)
+        program = Program(chosen.module, submission.source, *given, chosen.needs_torch, allowed, until=until)
         outcomes = self._run(program, sandbox, items)
-        module = self.assignment.module
-        failure = load_failure(module, submission, list(outcomes.values()))
-        judge = Judge(module, submission, failure, self.assignment.renamed)
-        judged = withheld({item.id: self._judged(item, outcomes, judge) for item in items})
-        names = self._names(items, outcomes, judged)
-        functions = outline(self.assignment.untouched_source()), outlined(submission)
-        told = ItemJudge(self.assignment.items, self.fixtures, judged, outcomes, functions)
-        results = [told.result(item, names.get(item.id, ())) for item in items]
-        results = self._with_counterexamples(results, submission, program, sandbox)
+        failure = load_failure(chosen.module, submission, list(outcomes.values()))
+        judge = Judge(chosen.module, submission, failure, chosen.renamed)
+        judged = withhold(
+            {
+                item.id: [judge.judge(case, outcomes[case.id], item.timeout) for case in self.fixtures.of_item(item.id)]
+                for item in items
+            }
+        )
+        names = self._names(outcomes, judged)
+        results = [self._result(item, judged, outcomes, names.get(item.id, ()), submission) for item in items]
+        if self.drawing is not None:
+            search = Search(self.drawing, program, sandbox, chosen.load_timeout, submission.sha256, submission.place)
+            results = search.with_counterexamples(results, chosen.items)
         outcomes |= self._run(program, sandbox, (), curves)  # last, and in a worker of their own: they earn nothing
-        cause = judge.causes([one for found in judged.values() for one in found])
-        return results, cause, self._details(results, curves, outcomes, judge, shown)
+        cause = judge.causes([one for verdicts in judged.values() for one in verdicts])
+        return results, cause, self._details(results, curves, outcomes, judge, details)
 
     def _run(
         self, program: Program, sandbox: Runner, items: Sequence[Item], curves: Sequence[Item] = ()
     ) -> dict[str, Outcome]:
-        """What became of each case, by its id."""
-        asked = self.fixtures.requests(tuple(items), tuple(curves))
-        requests = list(asked.values())
-        outcomes = sandbox.run(program, requests, load_timeout=self.assignment.load_timeout) if requests else []
-        return dict(zip(asked, outcomes, strict=True))
+        """Run each case: what became of it, by its id."""
+        requests = self.fixtures.requests(tuple(items), tuple(curves))
+        calls = list(requests.values())
+        outcomes = sandbox.run(program, calls, load_timeout=self.assignment.load_timeout) if calls else []
+        return dict(zip(requests, outcomes, strict=True))
 
-    def _program(self, submission: Submission) -> Program:
-        # Of wall clock, for a call that waits uses no other. A busy machine costs a right answer no points: its cases
-        # take a second or two, a thirtieth of the budget, and are run before anything else.
-        chosen = self.assignment
-        allowed, until = chosen.only_packages, time.perf_counter() + chosen.budget
-        return Program(
-            chosen.module, submission.source, self.given, self.probes, chosen.needs_torch, allowed, until=until
-        )
+    def _names(
+        self, outcomes: Mapping[str, Outcome], judged: Mapping[str, Sequence[Judged]]
+    ) -> dict[str, tuple[str, ...]]:
+        """Name the known mistakes that a function's answers are, in every case of it that ran, by item."""
+        names: dict[str, tuple[str, ...]] = {}
+        every = [one for verdicts in judged.values() for one in verdicts]
+        for function in dict.fromkeys(one.case.function for one in every if not one.passed):
+            cases = [one.case for one in every if one.case.function == function]
+            names |= names_of_items(cases, {case.id: _answer_of(outcomes[case.id]) for case in cases})
+        return names
 
-    def _with_counterexamples(
-        self, results: Sequence[ItemResult], submission: Submission, program: Program, sandbox: Runner
-    ) -> list[ItemResult]:
-        """With an oracle, of what fails unseen; without one, in a student's folder, a row of what fails."""
-        items, timeout, place = self.assignment.items, self.assignment.load_timeout, submission.place
-        if self.drawing is not None and self.fixtures.holds_hidden:
-            search = Search(self.drawing, program, sandbox, timeout, submission.sha256, place)
-            return with_counterexamples(results, items, search, unseen=True)
-        by_rows = RowSearch(self.rows, self.fixtures.cases, program, sandbox, timeout, place).after(results)
-        return with_counterexamples(results, items, by_rows if self.rows else None, unseen=False)
+    def _result(
+        self,
+        item: Item,
+        judged: Mapping[str, Sequence[Judged]],
+        outcomes: Mapping[str, Outcome],
+        names: tuple[str, ...],
+        submission: Submission,
+    ) -> ItemResult:
+        """Give an item its points, its first failure in words, and a hint."""
+        verdicts = judged[item.id]
+        results = tuple(one.result for one in verdicts)
+        points = round(item.points * sum(one.passed for one in verdicts) / len(verdicts), 2)
+        seconds = round(sum(outcomes[one.case.id].seconds for one in verdicts), 4)
+        failing = [index for index, one in enumerate(verdicts) if not one.passed]
+        if not failing:
+            return _item_result(item, points, "passed", cases=results, seconds=seconds)
+        before = next((index for index in failing if not verdicts[index].withheld), failing[0])
+        first = verdicts[before]
+        names = names if first.result.verdict in NAMED and not first.withheld else ()
+        seen = outcomes[first.case.id].observation if first.result.visibility == "public" else None
+        updates = reason = default = ""
+        if first.mismatch is not None and seen is not None:
+            updates = about_updates(first.case, seen)
+        if not names and not first.withheld:
+            default = other_default(
+                [verdicts[index].case for index in failing],
+                outline(self.assignment.untouched_source()),
+                outlined(submission),
+            )
+            reason = "" if default or first.mismatch is None else self._reason(verdicts, outcomes)
+        code = written(submission, {item.function}).get(item.function, "") if item.calls else ""
+        elsewhere = item_to_start_with(self.assignment.items, item, judged, code, withheld=first.withheld)
+        failure = Failure(item, first, before, names, self.fixtures.hints, updates, reason, default, elsewhere)
+        special = "" if first.withheld or first.result.verdict == "not_run" else which_case(first.case, before)
+        message = special + "\n".join(filter(None, [first.result.message, updates, reason]))
+        if not first.withheld:
+            results = tuple(replace(one, message=message) if one == first.result else one for one in results)
+        verdict = "failed" if first.withheld else next(v for v in WORST_FIRST if v in {one.verdict for one in results})
+        return _item_result(item, points, verdict, message, hint_of(failure), results, names, seconds)
+
+    def _reason(self, verdicts: Sequence[Judged], outcomes: Mapping[str, Outcome]) -> str:
+        """Tell what can be seen of a mistake that has no name."""
+        cases = [one.case for one in verdicts]
+        relatives = [case for case in self.fixtures.cases if case.function == cases[0].function]
+        answers = [(case, outcomes[case.id].observation) for case in cases]
+        return explain([(case, seen) for case, seen in answers if seen is not None], relatives)
 
     def _details(
         self,
@@ -167,54 +203,82 @@ class Grader:
         curves: Sequence[Item],
         outcomes: Mapping[str, Outcome],
         judge: Judge,
-        shown: Details,
+        details: Details,
     ) -> Details:
+        """Collect what pages show besides the report."""
         timeouts = {curve.id: curve.timeout for curve in curves}
-        cases = [case for case in self.fixtures.curves if case.id in timeouts]
-        place, failure = judge.submission.place, judge.load_failure
-        found = [curve_of(case, outcomes[case.id], timeouts[case.id], failure, place) for case in cases]
-        failed = [next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results]
+        submission, failure = judge.submission, judge.load_failure
+        drawn = [
+            curve_of(case, outcomes[case.id], timeouts[case.id], failure, submission.place)
+            for case in self.fixtures.curves
+            if case.id in timeouts
+        ]
+        failed = {next((case.case for case in item.cases if case.verdict == "failed"), None) for item in results}
         pictures = [picture_of(case, outcomes[case.id]) for case in self.fixtures.cases if case.id in failed]
-        wrong = {item.function for item in results if item.verdict == "failed"}
-        answers, code = self._answers(results, outcomes), written(judge.submission, wrong)
-        shown = replace(shown, curves=tuple(found), pictures=tuple(filter(None, pictures)))
-        return replace(shown, answers=answers, code=code, calls=calls_of(results, self.fixtures.cases))
-
-    def _answers(self, results: Sequence[ItemResult], outcomes: Mapping[str, Outcome]) -> dict[str, str]:
-        """The fingerprints of wrong answers that no known mistake gives, by item."""
-        failed = [item for item in results if item.verdict == "failed" and not item.message.startswith(COUNTS_ONCE)]
-        unnamed = [item.item for item in failed if not item.mistakes]
-        seen = {
-            item: [(c.id, c.expected, _answer_of(outcomes[c.id])) for c in self.fixtures.of_item(item)]
-            for item in unnamed
+        wrong = [item for item in results if item.verdict == "failed"]
+        answers = {
+            item.item: fingerprint(
+                (case.id, case.expected, _answer_of(outcomes[case.id])) for case in self.fixtures.of_item(item.item)
+            )
+            for item in wrong
+            if not item.mistakes and not item.message.startswith(RIGHT_FORM)
         }
-        return {item: fingerprint(cases) for item, cases in seen.items()}
+        return replace(
+            details,
+            curves=tuple(drawn),
+            pictures=tuple(picture for picture in pictures if picture is not None),
+            answers=answers,
+            code=written(submission, {item.function for item in wrong}),
+            calls=calls_of(results, self.fixtures.cases),
+        )
 
-    def _judged(self, item: Item, outcomes: Mapping[str, Outcome], judge: Judge) -> list[Judged]:
-        return [judge.judge(case, outcomes[case.id], item.timeout) for case in self.fixtures.of_item(item.id)]
-
-    def _names(
-        self, items: Sequence[Item], outcomes: Mapping[str, Outcome], judged: Mapping[str, Sequence[Judged]]
-    ) -> dict[str, tuple[str, ...]]:
-        """The known mistakes that a function's answers are, in every case of it that ran, by the item."""
-        ids = {item.id for item in items}
-        wrong = {item.function for item in items if not all(one.passed for one in judged[item.id])}
-        cases: dict[str, list[Case]] = {item.function: [] for item in items}
-        for case in self.fixtures.cases:
-            if case.item in ids and case.function in wrong:
-                cases[case.function].append(case)
-        answers = {case.id: _answer_of(outcomes[case.id]) for found in cases.values() for case in found}
-        return {item: names for found in cases.values() for item, names in names_of_items(found, answers).items()}
+    def _nothing_to_grade(self, item: Item) -> ItemResult:
+        """Give a zero, for nothing could be read."""
+        cases = self.fixtures.of_item(item.id)
+        lost = tuple(CaseResult(case.id, case.visibility, "missing", NOTHING_READ) for case in cases)
+        return _item_result(item, 0.0, "missing", NOTHING_READ, cases=lost)
 
 
 def _answer_of(outcome: Outcome) -> Answer | None:
-    """What there is to look at: what was returned, or the exception."""
+    """Return what there is to look at: what was returned, or the exception."""
     return outcome.observation if outcome.observation is not None else outcome.raised
 
 
 def _own_fault(error: Exception) -> str:
-    """What staff are told of an error of the grader itself: its kind and its place, nothing that a student chose."""
+    """Tell staff of an error of the grader itself: its kind and its place, nothing that a student chose."""
     kit = PurePath(__file__).parents[1]
-    places = [one for one in traceback.extract_tb(error.__traceback__) if PurePath(one.filename).is_relative_to(kit)]
-    where = f"{PurePath(places[-1].filename).name}, line {places[-1].lineno}"
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if PurePath(frame.filename).is_relative_to(kit)
+    ]
+    where = f"{PurePath(frames[-1].filename).name}, line {frames[-1].lineno}"
     return f"The grader itself failed at this submission ({type(error).__name__} in {where}): report it with the file."
+
+
+def not_graded(item: Item, reason: str) -> ItemResult:
+    """Report the grader's own fault: no points and no zero."""
+    return _item_result(item, None, "not_graded", reason)
+
+
+def _item_result(
+    item: Item,
+    points: float | None,
+    verdict: Verdict,
+    message: str = "",
+    hint: str = "",
+    cases: tuple[CaseResult, ...] = (),
+    mistakes: tuple[str, ...] = (),
+    seconds: float = 0.0,
+) -> ItemResult:
+    return ItemResult(
+        item=item.id,
+        function=item.function,
+        title=item.title,
+        points=points,
+        max_points=item.points,
+        verdict=verdict,
+        mistakes=mistakes,
+        message=message,
+        hint=hint,
+        seconds=seconds,
+        cases=cases,
+    )

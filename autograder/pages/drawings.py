@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from autograder.grading.remarks.details import NOT_FINITE, RIGHT, TOO_LARGE, TOO_SMALL, Picture, Series
-from autograder.grading.remarks.pictures import LARGEST
+from autograder.grading.details import LARGEST, NOT_FINITE, RIGHT, TOO_LARGE, TOO_SMALL, Picture, Series
 from autograder.vocabulary.text import number, visible
 
 LEFT, RIGHT_EDGE, TOP, BOTTOM = 44.0, 332.0, 8.0, 160.0  # the frame, in a box of 340 by 200

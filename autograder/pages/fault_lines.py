@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from autograder.authoring.fixtures.regenerate import package_of
-from autograder.grading.items import load_assignment
+from autograder.grading.assignment import load_assignment
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.submissions.submission import UNPARSABLE
 

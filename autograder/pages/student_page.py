@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from markupsafe import escape
 
-from autograder.grading.counterexamples.typed import CALLED
-from autograder.grading.remarks.details import Details, Earlier
+from autograder.grading.counterexamples import CALLED
+from autograder.grading.details import Details, Earlier
 from autograder.pages.drawings import grid, plot
 from autograder.pages.html import PARTLY, render_page, verdict_word
 from autograder.pages.listing import NOTHING, Line, Listing

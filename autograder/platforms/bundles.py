@@ -22,8 +22,8 @@ from autograder.authoring.handout.release import (
     requirements,
     stub,
 )
+from autograder.grading.assignment import PACKAGES, UNTOUCHED, Assignment
 from autograder.grading.fixtures import MANIFEST, read_fixtures
-from autograder.grading.items import PACKAGES, UNTOUCHED, Assignment
 from autograder.platforms.containers import Visibility
 from autograder.vocabulary.files import ENGINE
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from autograder.checking.terminal import print_anything
-from autograder.grading.assignments import find_course
+from autograder.grading.assignment import find_course
 from autograder.grading.choice import assignment_of_submissions
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader

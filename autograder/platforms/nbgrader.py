@@ -37,7 +37,7 @@ from autograder.authoring.handout.notebook import (
 )
 from autograder.authoring.handout.release import notebook_of
 from autograder.gradebook.grades_folder import stored_reports
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import BREAK, Candidate, Function, outlined
 from autograder.vocabulary.errors import GraderFault, UsageError

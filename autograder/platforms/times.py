@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograder.gradebook.roster import Roster, find_rows, keys_of, person_of, plain_heading
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.platforms import moodle
 from autograder.platforms.layouts import gathered
 from autograder.submissions.submission import Candidate

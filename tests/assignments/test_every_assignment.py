@@ -18,8 +18,8 @@ from places import TESTS
 
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.authoring.handout.release import answer_lines, handout_files
+from autograder.grading.assignment import Assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment
 
 
 def text_of(assignment: Assignment) -> str:

@@ -10,7 +10,7 @@ import pytest
 from lengths import in_short
 from places import KIT
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 EXPERIMENTS = find_assignment(KIT, "policy_gradient").solution / "experiments.py"  # each assignment has its own
 SPEC = importlib.util.spec_from_file_location("experiments_of_policy_gradient", EXPERIMENTS)

@@ -27,7 +27,7 @@ from grpo_language_model import group_advantages, grpo_loss, train
 from language_model import CausalLM, CausalLMConfig, CharTokenizer
 from places import KIT
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 ASSIGNMENT = find_assignment(KIT, "grpo_language_model")
 CHECKPOINT = ASSIGNMENT.solution / "checkpoint"

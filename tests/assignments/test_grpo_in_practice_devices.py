@@ -11,7 +11,7 @@ import torch
 from places import KIT
 from torch import Tensor
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 Answer = Callable[[Tensor, Tensor], Any]
 

@@ -16,7 +16,7 @@ from places import KIT
 from practice_loop import Settings, train
 from real_model import INSTRUCTION, Sizes, ready
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 pytest.importorskip("transformers", reason="an optional extra: pip install -e '.[huggingface]'")
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -15,7 +15,7 @@ from places import KIT
 from practice_loop import Batch, Sampler, Settings, is_right, loss_of, prepared, tagged_reward, train, update
 from practice_task import CONFIG, PracticeTokenizer, Rollout, answer_of, sample_rollout
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 CHECKPOINT = find_assignment(KIT, "grpo_in_practice").solution / "checkpoint"
 TOKENIZER = PracticeTokenizer()

@@ -19,7 +19,7 @@ from places import KIT
 from practice_loop import Settings
 from real_model import Sizes, memory_table
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 FOLDER = find_assignment(KIT, "grpo_in_practice").solution
 TEXT = (FOLDER / "README.md").read_text(encoding="utf-8")

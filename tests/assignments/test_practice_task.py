@@ -28,7 +28,7 @@ from practice_task import (
     terms_of,
 )
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 FOLDER = find_assignment(KIT, "grpo_in_practice").solution
 CHECKPOINT = FOLDER / "checkpoint"

@@ -43,7 +43,7 @@ from policy_gradient_theory import (
 )
 
 from autograder.authoring.handout.release import handout_files, zip_bytes
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient_theory")
 README = (ASSIGNMENT.solution / "README.md").read_text(encoding="utf-8")

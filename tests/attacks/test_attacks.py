@@ -41,8 +41,8 @@ from processes import PATIENCE, descendants
 from sample_reports import write_report
 
 from autograder.authoring.fixtures.regenerate import solution_source
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case
+from autograder.grading.assignment import find_assignment
+from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import packages

@@ -17,7 +17,7 @@ from lengths import in_short
 from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
-from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.assignment import find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.calls import Outcome, Program, Request

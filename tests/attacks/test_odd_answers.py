@@ -13,9 +13,9 @@ import pytest
 from all_assignments import ASSIGNMENTS, fixtures_of
 
 from autograder.authoring.fixtures.regenerate import solution_source
-from autograder.grading.cases import Case
+from autograder.grading.assignment import Assignment
+from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.calls import Array, Observation, Outcome, Program, Request, Returned
 from autograder.submissions.submission import Submission

@@ -17,11 +17,9 @@ from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.course.batch import grade_all
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case, Expectation
-from autograder.grading.fixtures import Fixtures, read_fixtures
+from autograder.grading.assignment import Assignment, find_assignment
+from autograder.grading.fixtures import Case, Expectation, Fixtures, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.sandbox.worker import worker
 from autograder.submissions.finding import find
@@ -185,7 +183,7 @@ def test_the_call_stack_tells_no_error_case_from_another(
     with worker.undisturbed():
         for case in fixtures_of(assignment.name).cases:
             if any(one.kind == "error" for one in case.expected):
-                run({"function": case.function, "probe": case.probe, "params": case.params}, case.input_bytes())
+                run({"function": case.function, "probe": case.probe, "params": case.params}, case.encoded_inputs)
     assert stacks[True] <= stacks[False]
 
 

@@ -24,8 +24,8 @@ from autograder.authoring.exam.contract import (
 from autograder.authoring.exam.mutants import mutants_of
 from autograder.authoring.exam.selfcheck import Exam, known_mistakes, selfcheck
 from autograder.authoring.fixtures.regenerate import solution_source
+from autograder.grading.assignment import Assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment
 from autograder.vocabulary.errors import FixtureError
 
 RAMP = '[ramp]\n"Return factor * x above 0 and 0 below." = ["no-kink"]\n'

@@ -36,9 +36,8 @@ from autograder.authoring.exam.selfcheck import (
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.checking.handout import COPIES
 from autograder.cli.authoring import FAMILIES, exam_table
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import Assignment, find_assignment, load_assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment, load_assignment
 
 pytestmark = pytest.mark.usefixtures("warm_pool")
 

@@ -14,7 +14,7 @@ from autograder.authoring.exam.contract import Contract, Coverage, read_contract
 from autograder.authoring.exam.mutants import Mutant
 from autograder.authoring.exam.selfcheck import Cost, Exam, Fate, Finding, Known, cost_complaints, costs, without_costly
 from autograder.cli.authoring import answers_table, costs_table, each_cost_table, exam_table, say_exam
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.vocabulary.report import Report, SubmissionInfo
 
 HALF = Cost("half", "f", 5.0, 10.0)

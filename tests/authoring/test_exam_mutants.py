@@ -27,9 +27,8 @@ from autograder.authoring.exam.selfcheck import (
     functions_whose_errors_are_read,
 )
 from autograder.authoring.fixtures.regenerate import solution_source
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment, find_assignment
+from autograder.grading.fixtures import Case
 
 
 def changes(name: str, text: str, *functions: str) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from places import KIT
 from autograder.authoring.handout.notebook import FIRST, first_cell, released
 from autograder.authoring.handout.release import handout_files, notebook_of, zip_bytes
 from autograder.checking.handout import write_handout
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 NAME = "policy_gradient"
 AFTER = "\nimport os, sys; print('in', os.getcwd()); import autograder.checking.live; print('found')\n"

@@ -16,10 +16,8 @@ from places import KIT
 from autograder.authoring.declarations import OPEN_SECRET, Draft, generator_for
 from autograder.authoring.fixtures.regenerate import Generator, import_generator, load_expanded, regenerate, rounded
 from autograder.authoring.fixtures.stored_set import versions
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case
-from autograder.grading.fixtures import MANIFEST, read_fixtures
-from autograder.grading.items import Assignment, load_assignment
+from autograder.grading.assignment import Assignment, find_assignment, load_assignment
+from autograder.grading.fixtures import MANIFEST, Case, read_fixtures
 from autograder.sandbox.calls import Array, Observation, Raised, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError

@@ -12,9 +12,9 @@ from toy_kit import made_once
 
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.laws.laws import LAWS
+from autograder.grading.assignment import load_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import load_assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 

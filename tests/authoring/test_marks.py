@@ -12,7 +12,7 @@ from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.authoring.handout.notebook import to_bytes
 from autograder.authoring.handout.release import handout_files, notebook_of
 from autograder.authoring.marks import SIGN, marks, without_marks
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 
 PLAIN = "def f(x):\n    y = x + 1  # float[a]\n    return y\n"
 

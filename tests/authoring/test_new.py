@@ -24,7 +24,7 @@ from autograder.authoring.renaming import renaming
 from autograder.authoring.scaffold import example
 from autograder.authoring.scaffold.declared import Declared, Trial, functions_text
 from autograder.authoring.scaffold.solution import read_solution, solution_of
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.report import read_report

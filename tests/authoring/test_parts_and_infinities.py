@@ -17,9 +17,9 @@ from test_calls import calls, verdict
 from autograder.authoring.declarations import Draft, Misnamed, Refusal
 from autograder.authoring.drafts.draws import Drawn
 from autograder.authoring.drafts.gradable import check_draft
-from autograder.grading.cases import Case
 from autograder.grading.compare import compare
-from autograder.grading.remarks.facts import without_gradient
+from autograder.grading.fixtures import Case
+from autograder.grading.wording import without_gradient
 from autograder.sandbox.calls import Observation, Returned
 
 X = {"x": Drawn("row", (3,)), "y": Drawn("row", (3,))}

@@ -21,7 +21,7 @@ from autograder.authoring.handout.release import without_hidden
 from autograder.authoring.proofreading.fault import Fault, Faults
 from autograder.authoring.proofreading.proofread import explained, proofread, reading_faults, refuse_faults
 from autograder.authoring.proofreading.text_files import read_toml
-from autograder.grading.assignments import find_assignments
+from autograder.grading.assignment import find_assignments
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError
 

@@ -30,10 +30,8 @@ from autograder.authoring.handout.release import (
     zip_bytes,
 )
 from autograder.checking.handout import COPIES, write_handout
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case, decode
-from autograder.grading.fixtures import Fixtures, read_fixtures
-from autograder.grading.items import Assignment, load_assignment
+from autograder.grading.assignment import Assignment, find_assignment, load_assignment
+from autograder.grading.fixtures import Case, Fixtures, decode, read_fixtures
 from autograder.vocabulary.errors import ReleaseError, UsageError
 from autograder.vocabulary.files import RECORD
 
@@ -143,7 +141,6 @@ def test_the_handout_holds_what_a_student_needs_and_no_more(assignment: Assignme
         "manifest.json",
         "probes.py",
         "public",
-        "rows.toml",
         "sorting_task.py",
         "untouched.py",
     }

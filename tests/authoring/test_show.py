@@ -12,9 +12,8 @@ from places import KIT
 
 from autograder.authoring.fixtures.diff import case_lines, item_text
 from autograder.authoring.fixtures.regenerate import load_expanded
-from autograder.grading.cases import Case, Expectation
-from autograder.grading.fixtures import Fixtures, read_fixtures
-from autograder.grading.items import Item
+from autograder.grading.assignment import Item
+from autograder.grading.fixtures import Case, Expectation, Fixtures, read_fixtures
 from autograder.sandbox.calls import Observation, Raised
 
 ASSIGNMENT = load_expanded(KIT / "fixtures/policy_gradient")

@@ -29,8 +29,7 @@ from autograder.authoring.handout.notebook import (
 )
 from autograder.authoring.handout.release import handout_files, notebook_of, refuse_leaks, write_source_notebook
 from autograder.authoring.marks import without_marks
-from autograder.grading.assignments import find_assignment
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment, find_assignment
 from autograder.vocabulary.errors import ReleaseError
 
 ROLE = {"cell_type", "grade", "grade_id", "locked", "schema_version", "solution", "task"}

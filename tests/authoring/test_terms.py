@@ -29,11 +29,9 @@ from autograder.authoring.fixtures.stored_set import (
 from autograder.authoring.fixtures.terms import Made, regenerate_term
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import handout_files
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case
-from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
+from autograder.grading.assignment import Assignment, find_assignment
+from autograder.grading.fixtures import MANIFEST, Case, Fixtures, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import FixtureError, UsageError

@@ -17,8 +17,7 @@ from toy_kit import autograder, change, flip_a_byte, store_version, toy_assignme
 
 from autograder.authoring.fixtures.stored_set import Term, versions
 from autograder.authoring.fixtures.verify import movement, regenerate_into, verify
-from autograder.grading.cases import decode, encode
-from autograder.grading.fixtures import read_fixtures
+from autograder.grading.fixtures import decode, encode, read_fixtures
 from autograder.sandbox.calls import Observation
 from autograder.vocabulary.errors import FixtureError
 

@@ -15,7 +15,7 @@ from places import KIT
 
 from autograder.authoring.handout.notebook import ANYWHERE, BELOW, Words, released, words_in
 from autograder.authoring.handout.release import notebook_of
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.submissions.notebook import MAX_CELLS, cells_in
 from autograder.submissions.reading import written_cells
 from autograder.submissions.submission import Candidate

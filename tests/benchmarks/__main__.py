@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:1] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
 
-from autograder.grading.assignments import find_assignment  # noqa: E402
+from autograder.grading.assignment import find_assignment  # noqa: E402
 from autograder.grading.fixtures import read_fixtures  # noqa: E402
 from autograder.sandbox.sandbox import layers_for  # noqa: E402
 from benchmarks import measurements  # noqa: E402

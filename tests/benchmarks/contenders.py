@@ -26,7 +26,7 @@ from pathlib import Path
 import nbformat
 from places import KIT
 
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from benchmarks.measurements import CommandFailed, Measured, run, side_by_side
 
 HERE = Path(__file__).resolve().parent

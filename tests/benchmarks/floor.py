@@ -20,10 +20,8 @@ if __name__ == "__main__":
 
 import torch  # noqa: E402
 
-from autograder.grading.assignments import find_assignment  # noqa: E402
-from autograder.grading.cases import Case  # noqa: E402
-from autograder.grading.fixtures import read_fixtures  # noqa: E402
-from autograder.grading.items import Assignment  # noqa: E402
+from autograder.grading.assignment import Assignment, find_assignment  # noqa: E402
+from autograder.grading.fixtures import Case, read_fixtures  # noqa: E402
 from autograder.sandbox.worker import worker  # noqa: E402
 
 

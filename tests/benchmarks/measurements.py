@@ -23,9 +23,9 @@ import psutil
 from autograder.authoring.fixtures.regenerate import import_generator
 from autograder.authoring.handout.release import handout_files
 from autograder.checking.handout import write_handout
+from autograder.grading.details import write_details
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.remarks.details import write_details
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import environment, packages
 from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for

@@ -15,7 +15,7 @@ import torch
 from places import KIT
 
 from autograder.authoring.fixtures.regenerate import import_generator
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Fixtures, read_fixtures
 from autograder.grading.grader import Grader

@@ -21,7 +21,7 @@ from processes import PATIENCE
 
 from autograder.checking.check import INTRODUCTION, check, main
 from autograder.cli.main import main as whole_command_line
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.vocabulary.errors import GraderFault, UsageError
 
 REAL = find_assignment(KIT, "policy_gradient")

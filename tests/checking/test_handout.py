@@ -18,7 +18,7 @@ import toy_kit
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import handout_files, zip_bytes
 from autograder.checking.handout import COPIES, newer_zip
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.vocabulary.files import RECORD
 
 MORE_POINTS = ("points = 6", "points = 16")

@@ -16,7 +16,7 @@ from all_assignments import handout_of
 from nbgrader_course import NAME, cell, jupyter, read_notebook, run, solved, source
 from places import KIT
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 
 pytestmark = pytest.mark.skipif(
     not find_spec("nbgrader"), reason="the extra nbgrader, which brings Jupyter, is not installed"

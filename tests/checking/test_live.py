@@ -14,7 +14,7 @@ from all_assignments import handout_of
 from places import KIT
 
 from autograder.checking import live
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.vocabulary.errors import GraderFault
 
 NAME = "policy_gradient"

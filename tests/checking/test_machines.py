@@ -22,7 +22,7 @@ from autograder.authoring.handout.release import handout_files
 from autograder.checking.checker import LONGEST, SKIPPED, HastySandbox, Progress, other_torch, with_short_timeouts
 from autograder.checking.handout import write_handout
 from autograder.checking.terminal import coloured
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.sandbox import interpreter
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import NOT_AGAIN, Sandbox

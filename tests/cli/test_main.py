@@ -23,7 +23,7 @@ from places import KIT
 from processes import PATIENCE
 
 from autograder.cli.main import main
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.sandbox.isolation.layers import LAYERS
 from autograder.sandbox.sandbox import probe
 from autograder.vocabulary.report import read_report

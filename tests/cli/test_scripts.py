@@ -23,9 +23,8 @@ from places import KIT
 
 from autograder.authoring.fixtures.diff import item_json
 from autograder.cli.main import main
-from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment
 from autograder.vocabulary.report import from_json
 
 RIGHT = "import torch\n\n\ndef ramp(x, factor):\n    return factor * torch.clamp(x, min=0)\n\n\n"

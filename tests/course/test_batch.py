@@ -30,7 +30,7 @@ from autograder.cli.grade import class_table
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
 from autograder.gradebook.class_statistics import summary
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox, in_sandboxes

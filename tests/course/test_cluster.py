@@ -26,7 +26,7 @@ from processes import PATIENCE, descendants, is_running, wait_for
 from autograder.course import cluster as clusters
 from autograder.course.batch import grade_all
 from autograder.course.results import Run
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.submissions.finding import find

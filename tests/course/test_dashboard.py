@@ -15,7 +15,7 @@ from autograder.course.batch import grade_all
 from autograder.course.results import answers_of, background, rewrite_class_page
 from autograder.gradebook.final_grades import Adjustment, Final
 from autograder.gradebook.grades_folder import stored_reports
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.submissions.finding import find

@@ -25,7 +25,7 @@ from golden import (
 )
 from lengths import in_short
 
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.submissions.finding import find
 from autograder.vocabulary.files import file_stem
 

@@ -11,10 +11,10 @@ from sample_reports import item, report
 
 from autograder.course.batch import grade_all
 from autograder.course.results import run_in, with_history
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
+from autograder.grading.details import Details, Earlier, read_details
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.remarks.details import Details, Earlier, read_details
 from autograder.submissions.finding import find
 from autograder.vocabulary.report import Report
 

@@ -24,7 +24,7 @@ from autograder.cli.main import app
 from autograder.course.live_decisions import Answer, LiveFolder
 from autograder.course.live_view import LiveServer
 from autograder.course.similarity import Pair, Similarity, similarity_page
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import Report

@@ -24,7 +24,7 @@ from autograder.course.live_decisions import Answer, LiveFolder
 from autograder.course.live_view import MAX_BODY, LiveServer
 from autograder.gradebook.decisions import JOURNAL, Decisions, line_of
 from autograder.gradebook.grades_folder import read_grades
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import alone, file_stem, write_atomically

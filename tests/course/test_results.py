@@ -14,7 +14,7 @@ from places import KIT
 
 from autograder.course.batch import grade_all
 from autograder.course.results import Run, open_results
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.submissions.finding import find

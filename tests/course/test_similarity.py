@@ -22,8 +22,7 @@ from toy_kit import autograder, packages_without, toy_assignment
 
 from autograder.course import similarity
 from autograder.course.similarity import Pair, Similarity, compare_class, lines_of, similarity_page, weighed
-from autograder.grading.assignments import find_assignment
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment, find_assignment
 from autograder.submissions.finding import find
 
 pytestmark = pytest.mark.skipif(not find_spec("copydetect"), reason="the extra `similarity` is not installed")

@@ -16,8 +16,8 @@ from places import KIT
 
 from autograder.course import results
 from autograder.course.results import UNLISTED, StudentPages
-from autograder.grading.assignments import find_assignment, find_assignments
-from autograder.grading.remarks.details import Curve, Details, Earlier, Picture, Series
+from autograder.grading.assignment import find_assignment, find_assignments
+from autograder.grading.details import Curve, Details, Earlier, Picture, Series
 from autograder.pages.fault_lines import fault_line, known_texts
 from autograder.submissions.finding import find
 from autograder.submissions.reading import read

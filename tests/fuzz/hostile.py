@@ -32,9 +32,8 @@ from mutations import spoilt_bytes, spoilt_text, spoilt_value
 from autograder.gradebook.decisions import decisions_of
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import decode
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment, find_assignment
+from autograder.grading.fixtures import decode
 from autograder.platforms.blackboard import blackboard_csv
 from autograder.platforms.brightspace import brightspace_csv
 from autograder.platforms.canvas import canvas_csv

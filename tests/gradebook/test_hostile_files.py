@@ -20,9 +20,8 @@ from autograder.gradebook.final_grades import Adjustment
 from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
-from autograder.grading.assignments import find_assignment
-from autograder.grading.items import Assignment
-from autograder.grading.remarks.details import read_details
+from autograder.grading.assignment import Assignment, find_assignment
+from autograder.grading.details import read_details
 from autograder.platforms.exports import json_lines, plain_csv
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import KitError, UsageError

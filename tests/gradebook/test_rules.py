@@ -18,8 +18,7 @@ from autograder.gradebook.decisions import Override, decisions_of
 from autograder.gradebook.final_grades import Final, final_of
 from autograder.gradebook.grades_folder import stored_reports, write_finals
 from autograder.gradebook.rules import EVERYBODY, LEAVES, Late, Policy, Rules, read_policy, read_rules
-from autograder.grading.assignments import find_assignment
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment, find_assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report

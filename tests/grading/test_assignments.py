@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading.assignments import find_assignment, find_assignments, find_course, nearest_root, unreadable
+from autograder.grading.assignment import find_assignment, find_assignments, find_course, nearest_root, unreadable
 from autograder.vocabulary.errors import FixtureError, UsageError
 
 ITEMS = """\

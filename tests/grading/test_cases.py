@@ -19,10 +19,8 @@ from hypothesis.extra import numpy as hnp
 from places import KIT
 
 from autograder.authoring.fixtures.stored_set import manifest_text
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case, Expectation, decode, encode, is_finite
-from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment, load_assignment
+from autograder.grading.assignment import Assignment, find_assignment, load_assignment
+from autograder.grading.fixtures import Case, Expectation, decode, encode, is_finite, read_fixtures
 from autograder.sandbox.calls import Array, Observation, Raised, Returned
 from autograder.vocabulary.errors import FixtureError
 
@@ -129,7 +127,7 @@ def test_an_array_comes_back_bit_for_bit_wherever_it_is_stored(array: Array) -> 
     seen = Observation({"out": tensor(array)}, {})
     stored = case("c", replace(VALUE, array=array), inputs={"x": array}, mistakes={"wrong": seen})
     assert_same(round_trip(stored), stored)
-    assert same_arrays(safetensors.numpy.load(stored.input_bytes()), stored.inputs)
+    assert same_arrays(safetensors.numpy.load(stored.encoded_inputs), stored.inputs)
 
 
 def test_of_an_exception_only_its_types_are_stored() -> None:

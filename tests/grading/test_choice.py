@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.grading.assignments import find_assignments
+from autograder.grading.assignment import find_assignments
 from autograder.grading.choice import (
     assignment_of_fixtures,
     assignment_of_item,

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autograder.grading.cases import Expectation
 from autograder.grading.compare import (
     SHOWN,
     Difference,
@@ -19,6 +18,7 @@ from autograder.grading.compare import (
     compare,
     error_holds,
 )
+from autograder.grading.fixtures import Expectation
 from autograder.grading.known_mistakes import is_mistake, matching_mistakes
 from autograder.sandbox.calls import Array, Observation, Raised, Returned
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import pickle
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,20 +21,25 @@ from places import KIT
 from autograder.authoring.exam.selfcheck import right_answer_paths
 from autograder.authoring.fixtures.regenerate import program_of, solution_source
 from autograder.course.batch import grade_all
-from autograder.grading.assignments import find_assignment, find_assignments
-from autograder.grading.cases import Case
-from autograder.grading.counterexamples.drawing import Drawing
-from autograder.grading.counterexamples.rows import read_rows
-from autograder.grading.counterexamples.rows import rows_of as rows_of_case
-from autograder.grading.counterexamples.search import CALLS, DRAWN, ROUNDS, TRIED, Search, with_counterexamples, wrong
-from autograder.grading.counterexamples.shrinking import simpler
-from autograder.grading.counterexamples.telling import MAX_SHOWN, told
-from autograder.grading.counterexamples.trials import Trial, literal
-from autograder.grading.fixtures import read_fixtures
+from autograder.grading.assignment import Assignment, Item, find_assignment, find_assignments
+from autograder.grading.counterexamples import (
+    CALLS,
+    DRAWN,
+    MAX_SHOWN,
+    ROUNDS,
+    TRIED,
+    Drawing,
+    Search,
+    Trial,
+    counterexample_text,
+    fault_of_call,
+    literal,
+    simpler,
+)
+from autograder.grading.fixtures import Case, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment, Item
-from autograder.grading.remarks.hints import PUBLIC_PASS
-from autograder.grading.remarks.wording import UNTOLD
+from autograder.grading.hints import PUBLIC_PASS
+from autograder.grading.wording import UNTOLD
 from autograder.pages.student_page import feedback_page
 from autograder.platforms.containers import gradescope_results, prairielearn_results
 from autograder.platforms.nbgrader import comment_on
@@ -42,7 +48,7 @@ from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, read_report, to_json
-from autograder.vocabulary.report_text import SMALLER, item_lines, report_text
+from autograder.vocabulary.report_text import item_lines, report_text
 
 
 def drawing_of(assignment: Assignment) -> Drawing:
@@ -137,11 +143,12 @@ def drawn_from(trial: Trial) -> tuple[Any, ...]:
 def test_nothing_drawn_knows_a_secret(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that is drawn from a secret comes from `generator_for`; here it is never asked."""
     drawing = drawing_of(assignment)
-    for name, module in drawing.modules().items():
-        if hasattr(module, "generator_for"):
+    assert drawing.items()  # which imports the modules
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"drawing_of_{assignment.name}_") and hasattr(module, "generator_for"):
             monkeypatch.setattr(module, "generator_for", asked_for_a_secret)
-        for word in ("OPEN_SECRET", "hidden/", "safetensors"):
-            assert name != "counterexamples" or word not in drawing.sources[name]
+    for word in ("OPEN_SECRET", "hidden/", "safetensors"):
+        assert word not in drawing.sources.get("counterexamples", "")
     for item in drawn_items(assignment):
         for number in range(DRAWN):
             drawing.trial(item.id, "ada", number)
@@ -195,8 +202,8 @@ def check_right(assignment: Assignment, sources: Sequence[str], sandbox: Sandbox
         outcomes = sandbox.run(program, requests, load_timeout=assignment.load_timeout)
         for (item, trial, case), outcome in zip(asked, outcomes, strict=True):
             assert outcome.status in ("observed", "raised"), (item.id, trial.text(), outcome)
-            found = wrong(case, outcome)
-            assert found is None, told(trial, case, found)
+            fault = fault_of_call(case, outcome)
+            assert fault is None, counterexample_text(trial, case, fault)
 
 
 def way_down(trial: Trial, chosen: np.random.Generator) -> list[Trial]:
@@ -461,34 +468,6 @@ def test_a_handout_draws_nothing_and_has_no_oracle(folder: Folder) -> None:
     assert not folder.grader.fixtures.holds_hidden
 
 
-def test_check_shows_the_row_of_a_public_case_that_is_wrong(folder: Folder, sandbox: Sandbox) -> None:
-    item = folder.item(altered(FIRST_OF_TIES), "deltas-max", sandbox)
-    assert item.counterexample == (
-        'compute_deltas(torch.tensor([[5.75, 5.75, -1.25, 1.25, -2.75]], dtype=torch.float64), "max_rewards")\n'
-        "  yours     [[5.75, 0.0, 0.0, 0.0, 0.0]]\n"
-        "  expected  [[5.75, 5.75, 0.0, 0.0, 0.0]]"
-    )
-    assert f"  {SMALLER}" in item_lines(item)
-    assert "Again: " in item_lines(item)[-1]
-
-
-@pytest.mark.parametrize("assignment", [one for one in ASSIGNMENTS if read_rows(one)], ids=lambda one: one.name)
-def test_a_row_by_itself_gives_what_is_stored_of_it(assignment: Assignment, sandbox: Sandbox) -> None:
-    """For every case that is cut, hidden ones too, as the solution answers."""
-    declared, items = read_rows(assignment), {item.id: item for item in assignment.items}
-    asked = [
-        (items[case.item], cut)
-        for case in read_fixtures(assignment).cases
-        for trial in rows_of_case(case, declared)
-        if (cut := trial.as_case(items[case.item])) is not None
-    ]
-    assert len(asked) > 5
-    given, probes = assignment.given_sources(), assignment.probes_source()
-    program = Program(assignment.module, solution_source(assignment), given, probes, assignment.needs_torch)
-    outcomes = sandbox.run(program, [cut.request(item) for item, cut in asked], load_timeout=assignment.load_timeout)
-    assert [wrong(cut, outcome) for (_, cut), outcome in zip(asked, outcomes, strict=True)] == [None] * len(asked)
-
-
 @pytest.mark.parametrize(
     ("values", "text"),
     [
@@ -503,18 +482,11 @@ def test_what_is_to_be_pasted_is_of_tensors_arrays_or_lists_as_the_call_is(value
     assert trial.text() == text
 
 
-class Finds:
-    """A search that finds the same for every item."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def counterexamples(self, items: Sequence[Item]) -> dict[str, str]:
-        return {item.id: self.text for item in items if self.text}
-
-
 @pytest.mark.parametrize(("text", "hint"), [("f(1)\n  yours     2", ""), ("", PUBLIC_PASS)])
-def test_beside_a_counterexample_nothing_is_to_be_looked_for_elsewhere(text: str, hint: str) -> None:
+def test_counterexample_replaces_what_is_to_be_looked_for(
+    text: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Search, "counterexamples", lambda *_: {item.id: text})
     item = ASSIGNMENT.items[0]
     cases = (CaseResult("a", "public", "passed", ""), CaseResult("b", "hidden", "raised", f"f raised.{UNTOLD}"))
     failed = ItemResult(
@@ -530,6 +502,6 @@ def test_beside_a_counterexample_nothing_is_to_be_looked_for_elsewhere(text: str
         seconds=0.0,
         cases=cases,
     )
-    (found,) = with_counterexamples([failed], [item], Finds(text), unseen=True)
+    (found,) = search("", None).with_counterexamples([failed], [item])
     assert (found.counterexample, found.hint) == (text, hint)
     assert found.message == ("f raised." if text else failed.message)

@@ -12,11 +12,9 @@ import pytest
 from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case, Expectation
-from autograder.grading.fixtures import read_fixtures
-from autograder.grading.grader import Grader
-from autograder.grading.remarks.details import (
+from autograder.grading.assignment import find_assignment
+from autograder.grading.details import (
+    LARGEST,
     MAX_CELLS,
     MAX_STEPS,
     Curve,
@@ -24,10 +22,13 @@ from autograder.grading.remarks.details import (
     Earlier,
     Picture,
     Series,
+    curve_of,
+    picture_of,
     read_details,
     write_details,
 )
-from autograder.grading.remarks.pictures import LARGEST, curve_of, picture_of
+from autograder.grading.fixtures import Case, Expectation, read_fixtures
+from autograder.grading.grader import Grader
 from autograder.pages.drawings import BOTTOM, LEFT, RIGHT_EDGE, TOP, grid, plot
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.calls import Observation, Outcome, Raised, Returned

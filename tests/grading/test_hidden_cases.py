@@ -11,8 +11,8 @@ from all_assignments import fixtures_of
 from places import KIT
 
 from autograder.authoring.fixtures.regenerate import solution_source
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case
+from autograder.grading.assignment import find_assignment
+from autograder.grading.fixtures import Case
 from autograder.grading.grader import Grader
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission

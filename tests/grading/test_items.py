@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import Assignment, find_assignment, load_assignment
 from autograder.grading.fixtures import read_fixtures
-from autograder.grading.items import Assignment, load_assignment
 from autograder.vocabulary.errors import FixtureError, UsageError
 
 HEAD = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autograder.grading.cases import Expectation
+from autograder.grading.fixtures import Expectation
 from autograder.grading.known_mistakes import fingerprint
 from autograder.sandbox.calls import Array, Observation, Raised, Returned
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from autograder.grading.cases import Case, Expectation
+from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.known_mistakes import names_of_items
 from autograder.sandbox.calls import Observation, Raised, Returned
 

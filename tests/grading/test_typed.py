@@ -16,10 +16,9 @@ from example_course import example_course
 
 from autograder.authoring.calls import Calls, Drawn, Formula, Number, Whole
 from autograder.checking.checker import Checker
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case
-from autograder.grading.counterexamples.typed import CALLED, call_lines, calls_of, short_call, with_calls
-from autograder.grading.fixtures import read_fixtures
+from autograder.grading.assignment import find_assignment
+from autograder.grading.counterexamples import CALLED, call_lines, calls_of, short_call, with_calls
+from autograder.grading.fixtures import Case, read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.sandbox import Sandbox

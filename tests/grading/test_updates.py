@@ -11,11 +11,10 @@ from all_assignments import generator_of
 from places import KIT
 
 from autograder.authoring.fixtures.regenerate import observe, solution_source
-from autograder.grading.assignments import find_assignment
-from autograder.grading.cases import Case, Expectation
-from autograder.grading.fixtures import read_fixtures
+from autograder.grading.assignment import find_assignment
+from autograder.grading.clues import about_updates
+from autograder.grading.fixtures import Case, Expectation, read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.remarks.updates import about_updates
 from autograder.sandbox.calls import Array, Observation, Returned
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.submission import Submission
@@ -97,7 +96,7 @@ LEARNED = replace(LOSSES, array=np.array([0.5, 0.25]))
         (0 * DUE, "Yours is missing."),
         (
             np.abs(DUE),
-            "The difference is no multiple of the right update, so another learning rate alone does not explain it.",
+            "The difference is no multiple of the right update, so not of the learning rate alone.",
         ),
     ],
 )
@@ -189,7 +188,7 @@ def test_a_wrong_optimizer_is_told_by_its_first_wrong_update(name: str, sandbox:
         assert found.endswith(" look at what becomes of its gradient, and at the optimizer.")
     else:
         assert f" Yours is {factor} times the right one, in all weights alike. " in found
-        assert found.endswith(" look at which optimizer it is, at its learning rate, and at how often it steps.")
+        assert found.endswith(" look at the optimizer, its learning rate, and how often it steps.")
 
 
 def test_a_report_tells_it_beside_the_numbers_and_beside_a_name(sandbox: Sandbox) -> None:

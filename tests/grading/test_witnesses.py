@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autograder.grading.cases import Expectation
-from autograder.grading.compare import compare
+from autograder.grading.compare import compare, evaluate, fault_of
+from autograder.grading.fixtures import Expectation
 from autograder.grading.known_mistakes import is_mistake
-from autograder.grading.witnesses import evaluate, fault_of
 from autograder.sandbox.calls import Array, Observation, Returned
 
 CLAIM: dict[str, Any] = {

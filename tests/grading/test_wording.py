@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autograder.grading.cases import Case, Expectation
+from autograder.grading.assignment import Item
 from autograder.grading.compare import compare
-from autograder.grading.items import Item
-from autograder.grading.remarks.hints import hint_of_hidden
-from autograder.grading.remarks.wording import (
+from autograder.grading.fixtures import Case, Expectation
+from autograder.grading.hints import Failure, hint_of
+from autograder.grading.judging import Judged
+from autograder.grading.wording import (
     MAX_MESSAGE,
     about_exception,
     about_mismatch,
@@ -144,7 +145,7 @@ def test_what_came_back_in_place_of_several_parts_is_said(kind: str, text: str) 
         (
             deltas(attached=True),
             WANTED,
-            "deltas have the right value but no graph: nothing could be learned from it.",
+            "deltas should carry a graph: the value is right, but nothing can be learned from it.",
         ),
         (deltas(attached=False), tensor(WANTED, requires_grad=True), "deltas should not require a gradient."),
         (
@@ -254,10 +255,14 @@ def test_the_digits_that_a_hidden_case_hides_are_those_that_a_public_one_shows()
 
 
 def test_a_hidden_case_says_of_a_wrong_shape_or_type_only_what_is_right() -> None:
-    assert message(deltas(), np.zeros((1234, 1)), hidden=True) == ("deltas have a shape other than [batch=2 trial=3].")
-    assert message(deltas(), Returned("other", type="secret_1234"), hidden=True) == "deltas are no torch.Tensor."
+    assert message(deltas(), np.zeros((1234, 1)), hidden=True) == (
+        "deltas should have shape [batch=2 trial=3], and yours has another."
+    )
+    assert message(deltas(), Returned("other", type="secret_1234"), hidden=True) == (
+        "deltas should be a torch.Tensor, but something else was found."
+    )
     unsent = Returned("tensor", "Tensor", "secret_1234", (2, 3))
-    assert message(deltas(), unsent, hidden=True) == "deltas have a dtype other than float64."
+    assert message(deltas(), unsent, hidden=True) == "deltas should have dtype float64, and yours has another."
 
 
 @pytest.mark.parametrize(
@@ -425,7 +430,7 @@ def test_any_fact_makes_a_short_message(observed: Any, hidden: bool) -> None:
 def test_any_shape_makes_a_short_message_that_says_what_is_right(sizes: list[int], hidden: bool) -> None:
     text = message(deltas(), Returned("tensor", "Tensor", "float64", (*sizes, 1)), hidden=hidden)
     assert_harmless(text, limit=300)
-    assert text.endswith(" other than [batch=2 trial=3]." if hidden else ", but should be [batch=2 trial=3].")
+    assert text.startswith("deltas should have shape [batch=2 trial=3], ")
 
 
 def test_a_message_as_a_whole_is_capped() -> None:
@@ -451,8 +456,8 @@ def test_a_message_as_a_whole_is_capped() -> None:
         ("numpy", np.array(2.5), WANTED, "deltas should be a number, but an array of shape [2, 3] was found."),
         ("python", np.array(2.5), WANTED[0], "deltas should be a number, but a list of shape [3] was found."),
         ("numpy", WANTED, np.array(2.5), "deltas should be an array of numbers, but a number was found."),
-        ("numpy", WANTED, WANTED[:, :2], "deltas have shape [2, 2], but should be [batch=2 trial=3]."),
-        ("numpy", WANTED, WANTED.astype(np.int64), "deltas have dtype int64, but should be float64."),
+        ("numpy", WANTED, WANTED[:, :2], "deltas should have shape [batch=2 trial=3], but yours has [2, 2]."),
+        ("numpy", WANTED, WANTED.astype(np.int64), "deltas should have dtype float64, but yours has int64."),
         ("python", np.array(2.5), np.array(3.5), "deltas\nits value differs (allowed: 1e-06 relative)"),
         ("python", WANTED[0], WANTED[0] + 1, "deltas   [batch=3]\n3 of 3 values differ"),
     ],
@@ -464,6 +469,8 @@ def test_a_case_of_arrays_lists_or_numbers_is_told_in_those_words(
     found = compare((expected,), Observation({"deltas": out if isinstance(out, Returned) else tensor(out)}, {}))
     assert found is not None
     for visibility in ("public", "hidden"):
-        text = about_mismatch(replace(case(expected, visibility=visibility), params={"values": values}), found)  # type: ignore[arg-type]
-        assert "ensor" not in text + hint_of_hidden(ITEM, found, values=values)
+        asked = replace(case(expected, visibility=visibility), params={"values": values})  # type: ignore[arg-type]
+        text = about_mismatch(asked, found)
+        hint = hint_of(Failure(ITEM, Judged.of(asked, "failed", text, found)))
+        assert "ensor" not in text + hint
         assert text.startswith(told) or visibility == "hidden", text

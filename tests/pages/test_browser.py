@@ -23,7 +23,7 @@ from lengths import in_short
 from sample_reports import index_page
 
 from autograder.gradebook.final_grades import Final
-from autograder.grading.remarks.details import Curve, Details, Picture, Series
+from autograder.grading.details import Curve, Details, Picture, Series
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
 from autograder.pages.listing import listing_of
 from autograder.pages.student_page import feedback_page

@@ -20,10 +20,10 @@ from sample_reports import index_page
 import autograder
 from autograder.course.batch import grade_all
 from autograder.gradebook.final_grades import Adjustment, Final
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
+from autograder.grading.details import Details, Earlier
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.remarks.details import Details, Earlier
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
 from autograder.pages.listing import NOTHING
 from autograder.pages.student_page import feedback_page

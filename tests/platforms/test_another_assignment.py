@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.choice import read_for
 from autograder.platforms.layouts import gathered
 from autograder.submissions import reading

@@ -26,7 +26,7 @@ from lengths import in_short
 from places import GOLDEN, KIT
 
 from autograder.authoring.handout.release import answer_lines, secret_arrays, zip_bytes
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.platforms import bundles
 from autograder.platforms.containers import GUARDS, students_of

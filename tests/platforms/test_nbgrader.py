@@ -40,7 +40,7 @@ from places import KIT
 from sample_reports import write_report
 
 from autograder.authoring.handout.release import handout_files
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.vocabulary.report import ItemResult, Report
 
 pytestmark = pytest.mark.skipif(not find_spec("nbgrader"), reason="the extra nbgrader is not installed")

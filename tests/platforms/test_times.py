@@ -11,7 +11,7 @@ from places import KIT
 
 from autograder.gradebook.rules import keep_seen, times_of
 from autograder.gradebook.rules import read_times as kept_times
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import moments_in_words, read_times
 from autograder.submissions.submission import Candidate

@@ -13,7 +13,7 @@ import pytest
 from places import KIT
 from processes import PATIENCE, wait_for
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.vocabulary.errors import FixtureError, UsageError
 

@@ -16,7 +16,7 @@ import torch
 import typing_extensions
 from places import KIT
 
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.sandbox import interpreter
 from autograder.sandbox.calls import Program, Request, without_places

@@ -290,7 +290,7 @@ def test_no_module_of_the_grader_can_be_imported(sandbox: Sandbox) -> None:
         def attempts():
             found = [name for name in sys.modules if name.partition(".")[0] == "autograder"]
             for name in (
-                "autograder.grading.compare", "autograder.sandbox.sandbox", "autograder.grading.cases",
+                "autograder.grading.compare", "autograder.sandbox.sandbox", "autograder.grading.fixtures",
                 "oracle", "mistakes",
             ):
                 try:

@@ -13,10 +13,9 @@ from places import KIT
 
 from autograder.authoring.handout.notebook import Notebook, released
 from autograder.authoring.handout.release import notebook_of
-from autograder.grading.assignments import find_assignment
+from autograder.grading.assignment import Assignment, find_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.submissions.finding import find
 from autograder.submissions.notebook import cells_in

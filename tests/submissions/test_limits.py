@@ -17,7 +17,7 @@ import pytest
 from hand_ins import IPYNB, MODULE, PY, notebook, zipped
 from places import KIT
 
-from autograder.grading.assignments import find_assignments
+from autograder.grading.assignment import find_assignments
 from autograder.submissions import reading
 from autograder.submissions.finding import find
 from autograder.submissions.submission import MIB, Candidate, Submission

@@ -12,7 +12,7 @@ from places import KIT
 from autograder.authoring.fixtures.regenerate import import_generator
 from autograder.authoring.handout.release import handout_files
 from autograder.checking.handout import write_handout
-from autograder.grading.assignments import find_assignment, find_assignments
+from autograder.grading.assignment import find_assignment, find_assignments
 from autograder.grading.fixtures import Fixtures, read_fixtures
 
 ASSIGNMENTS = find_assignments(KIT)

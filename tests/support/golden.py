@@ -24,10 +24,9 @@ from graded_folder import without_times
 from places import KIT
 
 from autograder.course.batch import grade_all
-from autograder.grading.assignments import find_assignments
+from autograder.grading.assignment import Assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment
 from autograder.submissions.finding import find
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import read_report, to_json

@@ -24,7 +24,7 @@ from typing import Any
 from places import KIT
 
 from autograder.authoring.handout.notebook import EXTRAS
-from autograder.grading.assignments import find_assignments
+from autograder.grading.assignment import find_assignments
 from autograder.vocabulary.report import Report, read_report
 
 NAME = "policy_gradient"

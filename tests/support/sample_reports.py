@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.gradebook.final_grades import Final
-from autograder.grading.items import Assignment, Item
+from autograder.grading.assignment import Assignment, Item
 from autograder.pages.class_page import Background, Change, ClassPage
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import CaseResult, ItemResult, Report, SubmissionInfo, Verdict, to_bytes

@@ -18,7 +18,7 @@ from places import KIT
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import handout_files
 from autograder.checking.handout import write_handout
-from autograder.grading.items import Assignment, load_assignment
+from autograder.grading.assignment import Assignment, load_assignment
 
 ITEMS = """\
 assignment = "toy"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograder.authoring.declarations import GROUPS, Draft, Expectation, Refusal
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.sandbox.calls import Array
 from autograder.vocabulary.errors import FixtureError
 

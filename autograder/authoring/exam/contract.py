@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.docstrings import collapsed, sentences
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import FixtureError
 
 CONTRACT = "contract.toml"

@@ -44,10 +44,9 @@ from autograder.authoring.handout.release import handout_files, not_independent,
 from autograder.authoring.marks import marks
 from autograder.authoring.proofreading.fault import likely
 from autograder.checking.handout import COPIES
-from autograder.grading.cases import Case
-from autograder.grading.fixtures import MANIFEST, Fixtures
+from autograder.grading.assignment import Assignment, Item, load_assignment
+from autograder.grading.fixtures import MANIFEST, Case, Fixtures
 from autograder.grading.grader import Grader
-from autograder.grading.items import Assignment, Item, load_assignment
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox, in_sandboxes
 from autograder.submissions.submission import Submission

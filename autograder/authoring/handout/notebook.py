@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.grading.items import PACKAGES, Assignment
+from autograder.grading.assignment import PACKAGES, Assignment
 from autograder.submissions.notebook import MAX_WORDS, WrittenCell
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.text import number

@@ -32,9 +32,8 @@ from autograder.authoring.handout.notebook import (
 )
 from autograder.authoring.marks import without_marks
 from autograder.checking.handout import with_records, write_handout
-from autograder.grading.counterexamples.rows import FILE as ROWS
+from autograder.grading.assignment import PACKAGES, UNTOUCHED, Assignment
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures
-from autograder.grading.items import PACKAGES, UNTOUCHED, Assignment
 from autograder.vocabulary.errors import ReleaseError
 from autograder.vocabulary.files import ENGINE, file_stem, write_atomically
 from autograder.vocabulary.text import number
@@ -271,8 +270,6 @@ def _public_fixtures(assignment: Assignment, fixtures: Fixtures, stubs: str, fol
     files[MANIFEST] = (json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
     files |= {f"{name}.py": text.encode() for name, text in assignment.given_sources().items()}
     files[UNTOUCHED] = stubs.encode()
-    if (assignment.folder / ROWS).is_file():
-        files[ROWS] = _text(assignment.folder / ROWS).encode()
     return {f"fixtures/{assignment.name}/{name}": data for name, data in files.items()}
 
 

@@ -16,8 +16,8 @@ from autograder.authoring.declarations import Draft, Expectation, Misnamed, fact
 from autograder.authoring.drafts.draws import Formula
 from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Function
 from autograder.authoring.laws.laws import LAWS, Call, Law, Place, usual_call
-from autograder.grading.counterexamples.trials import Trial
-from autograder.grading.items import Assignment, Item
+from autograder.grading.assignment import Assignment, Item
+from autograder.grading.counterexamples import Trial
 from autograder.vocabulary.report import Visibility
 
 PLACES: Mapping[Visibility, Place] = {"public": 1, "hidden": 2}

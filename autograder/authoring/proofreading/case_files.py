@@ -21,7 +21,7 @@ from autograder.authoring.fixtures.regenerate import END, in_time, limited
 from autograder.authoring.proofreading.fault import CASE, Fault, attempt, fault_of, likely
 from autograder.authoring.proofreading.items_file import ItemsFile, listed_names
 from autograder.authoring.proofreading.python_files import Sources
-from autograder.grading.cases import Expectation
+from autograder.grading.fixtures import Expectation
 from autograder.vocabulary.errors import FixtureError
 
 Place = tuple[Path, int]

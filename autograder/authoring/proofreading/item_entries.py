@@ -13,7 +13,7 @@ from typing import Any
 from autograder.authoring.handout.release import without_hidden
 from autograder.authoring.proofreading.fault import CASE, SLUG, Fault, is_misspelt, likely
 from autograder.authoring.proofreading.items_file import ItemsFile, listed_in
-from autograder.grading.items import ASSIGNMENT_KEYS, BUDGETS, CURVE_KEYS, ITEM_KEYS, PACKAGES
+from autograder.grading.assignment import ASSIGNMENT_KEYS, BUDGETS, CURVE_KEYS, ITEM_KEYS, PACKAGES
 
 SLUG_RIGHT = "small letters, digits and single dashes, such as deltas-max"
 KEYS = ASSIGNMENT_KEYS | ITEM_KEYS | CURVE_KEYS | BUDGETS

@@ -40,8 +40,9 @@ from autograder.authoring.proofreading.text_files import (
     package_faults,
     readme_faults,
 )
-from autograder.grading.cases import Case
-from autograder.grading.items import Assignment, assignment_of, load_assignment
+from autograder.grading.assignment import Assignment, assignment_of, load_assignment
+from autograder.grading.counterexamples import DRAWS
+from autograder.grading.fixtures import Case
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError, KitError
@@ -146,7 +147,7 @@ def _solution(folder: Path) -> Path:
 
 def _about_examples(file: ItemsFile, sources: Sources) -> list[Fault]:
     items = [name for several in _items_of(file).values() for name in several]
-    return list(example_faults(sources.folder, items, (*sources.probes, *(functions_of(_module(file)) or ()))))
+    return list(example_faults(sources.folder / f"{DRAWS}.py", items))
 
 
 def _read(folder: Path) -> tuple[ItemsFile | None, list[Fault]]:

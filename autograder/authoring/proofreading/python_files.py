@@ -13,7 +13,7 @@ from types import ModuleType
 
 from autograder.authoring.fixtures.regenerate import package_of
 from autograder.authoring.proofreading.fault import Fault, attempt, likely
-from autograder.grading.items import Assignment
+from autograder.grading.assignment import Assignment
 
 GENERATOR = ("oracle", "cases", "mistakes")
 CALLING = ("autograder.sandbox.worker.calling",)

@@ -13,7 +13,7 @@ from typing import Any
 from autograder.authoring.handout.notebook import BEGIN, END, EXTRAS
 from autograder.authoring.handout.release import POINTS_BEGIN, POINTS_END
 from autograder.authoring.proofreading.fault import SLUG, Fault, likely, line_of
-from autograder.grading.items import PACKAGES
+from autograder.grading.assignment import PACKAGES
 
 CELL, QUESTION = ("after", "id", "kind", "source"), ("after", "id", "points", "question", "guide")
 EXTRA_KEYS = ("without", "cell", "question")

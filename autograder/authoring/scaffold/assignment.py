@@ -28,8 +28,8 @@ from autograder.authoring.laws.laws import LAWS
 from autograder.authoring.scaffold.declared import PROBES, Declared, Trial, functions_text
 from autograder.authoring.scaffold.solution import Argument, Solution
 from autograder.checking.handout import write_handout
-from autograder.grading.cases import Case
-from autograder.grading.items import PACKAGES, Assignment, Item, load_assignment
+from autograder.grading.assignment import PACKAGES, Assignment, Item, load_assignment
+from autograder.grading.fixtures import Case
 from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import FixtureError, UsageError

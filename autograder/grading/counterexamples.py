@@ -1,0 +1,665 @@
+"""Find a small call on which an answer is wrong, and write calls as one would type them.
+
+Where only hidden cases fail, an assignment's own code draws small trials, its oracle judges them outside the sandbox,
+and the simplest that goes wrong is made simpler still and shown. All that is random is keyed by the submission and the
+item, and what limits the search is counted in calls, so the same submission gets the same words on every machine and
+at any number of jobs. No stored case has a part in it. Where a public case fails, its own call is shown if it is short.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import math
+import re
+import sys
+import textwrap
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from autograder.grading.assignment import Assignment, Item
+from autograder.grading.compare import Mismatch, compare
+from autograder.grading.fixtures import Case, Expectation
+from autograder.grading.hints import PUBLIC_PASS, START_THERE
+from autograder.grading.wording import UNTOLD, Place, in_file
+from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request, Returned
+from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH
+from autograder.vocabulary.errors import GraderFault
+from autograder.vocabulary.report import CaseResult, ItemResult
+from autograder.vocabulary.text import visible
+
+DRAWN = 24  # trials of an item
+TRIED = 12  # simpler ones in a round
+ROUNDS = 6
+CALLS = 600  # of one submission, over all items
+
+LONG = 4  # an axis of more entries is halved
+LARGEST = 1e30  # beyond which there is nothing to round
+MANY = 16  # of more numbers none is changed by itself
+
+MAX_SNIPPET = 1_200
+MAX_SHOWN = 300
+DIGITS = 6
+ALL_DIGITS = range(DIGITS, 18)
+
+DRAWS = "counterexamples"
+FUNCTIONS = "functions"
+NEEDED = ("oracle", "cases", DRAWS, FUNCTIONS)
+IMPORTING = threading.Lock()
+
+PROBE = "call"  # the engine's own, whose parameters say what is called
+CALLED = "What this public case calls, with arrays to 6 digits:"
+MOST_NUMBERS, MOST_LINES, WIDTH = 40, 14, 100
+MARGIN = "  "
+UNTYPED = ("aliases", "graphs", "stand_ins", "upstream", "raises")  # what one line of arguments cannot say
+
+Answer = Callable[[Mapping[str, Array], Mapping[str, Any]], Sequence[Expectation]]
+Kind = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One call that is drawn.
+
+    probe    what the sandbox calls it through, with `inputs` and `params`, as for a stored case
+    answer   the oracle: expectations from inputs and parameters
+    shown    expectation's name → the text to paste that shows it; "" for all others. `{rewards}` stands for the input
+             of that name as a tensor, an array or a list, `{batch}` for the size of an axis, `{dtype}` for that of the
+             inputs' numbers
+    axes     input → names of its axes, separated by spaces; an axis gets shorter in all inputs at once
+    least    axis → the fewest entries that still make a call
+    fixed    inputs whose values mean something else when they change
+    allowed  whether inputs are ones that the contract speaks of
+    """
+
+    probe: str
+    inputs: Mapping[str, Array]
+    params: Mapping[str, Any]
+    answer: Answer
+    shown: Mapping[str, str]
+    axes: Mapping[str, str] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
+    allowed: Callable[[Mapping[str, Array]], bool] = lambda inputs: True
+
+    def as_case(self, item: Item) -> Case | None:
+        """Make the case that the sandbox runs and the comparison judges; None where no answer can be held.
+
+        Raises GraderFault where the oracle fails otherwise than at numbers that it has no answer for.
+        """
+        if not self.allowed(self.inputs):
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                expected = tuple(self.answer(self.inputs, self.params))
+                for expectation in expected:
+                    array = expectation.array if expectation.kind in ("value", "gradient") else None
+                    if array is not None and not np.isfinite(array.astype(expectation.dtype)).all():
+                        return None
+        except (ArithmeticError, IndexError, KeyError, ValueError):
+            return None
+        except Exception as error:
+            raise GraderFault(f"The oracle fails at a drawn call of {item.function}: {error}.") from error
+        call = self.probe, self.params, self.inputs
+        return Case("counterexample", item.id, item.function, "", "public", *call, expected, {})
+
+    def text(self, name: str = "") -> str:
+        """Write what to paste in order to see the expectation of that name."""
+        text = self.shown.get(name, self.shown[""])
+        library = "torch" if self.values == TORCH else "np"
+        dtypes = [f"{library}.{array.dtype.name}" for array in self.inputs.values() if array.dtype.kind == "f"]
+        words = {"dtype": dtypes[0] if dtypes else "", **{axis: str(size) for axis, size in self.sizes.items()}}
+        for word, meaning in (words | self._literals).items():
+            text = text.replace(f"{{{word}}}", meaning)
+        return text
+
+    @property
+    def values(self) -> str:
+        """What the inputs are: tensors, arrays or lists."""
+        return str(self.params.get("values", TORCH))
+
+    @property
+    def _literals(self) -> dict[str, str]:
+        return {name: literal(array, self.values) for name, array in self.inputs.items()}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of each axis."""
+        sizes: dict[str, int] = {}
+        for name, axes in self.axes.items():
+            sizes |= dict(zip(axes.split(), self.inputs[name].shape, strict=True))
+        return sizes
+
+    @functools.cached_property
+    def cost(self) -> tuple[int, int, float]:
+        """How hard it is to read: the fewer numbers, the shorter, the smaller, the better."""
+        size = sum(array.size for array in self.inputs.values())
+        written = sum(map(len, self._literals.values()))
+        wide = (np.nan_to_num(array.astype(np.float64), posinf=1e9, neginf=1e9) for array in self.inputs.values())
+        with np.errstate(over="ignore"):  # the largest numbers of all add up to infinity
+            return size, written, sum(float(np.abs(array).sum()) for array in wide)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What two equal trials share."""
+        inputs = tuple((name, array.dtype.name, array.shape, array.tobytes()) for name, array in self.inputs.items())
+        return self.probe, repr(self.params), inputs
+
+
+# The search
+
+
+class CallRunner(Protocol):
+    """What runs a program on requests."""
+
+    def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
+        """Return the outcome of each request, in order."""
+
+
+@dataclass
+class _Chase:
+    """The search for one item; `best` is the simplest trial so far that went wrong, and `kind` is how.
+
+    A simpler trial that goes wrong in another way shows another fault, which may be no fault of a usual call at all.
+    """
+
+    item: Item
+    raises: bool  # whether the case that its message is about raised
+    best: Trial | None = None
+    kind: Kind = ()
+    over: bool = False
+    seen: set[tuple[object, ...]] = field(default_factory=set)
+
+    def next_trials(self) -> list[Trial]:
+        """Return the simpler trials to run next, none twice; where there are none the chase is over."""
+        assert self.best is not None
+        fresh = [trial for trial in simpler(self.best) if trial.identity not in self.seen][:TRIED]
+        self.seen |= {trial.identity for trial in fresh}
+        self.over = not fresh
+        return fresh
+
+    def keep_simplest(self, wrong: Sequence[tuple[Trial, Kind]]) -> None:
+        """Keep the simplest trial of its kind; of the trials drawn first, of the kind that is like the message's."""
+        if self.over:
+            self.best = None
+        elif wrong:
+            alike = [kind for _, kind in wrong if (kind[0] == "raised") == self.raises]
+            self.kind = self.kind or Counter(alike or [kind for _, kind in wrong]).most_common(1)[0][0]
+            same = [trial for trial, kind in wrong if kind == self.kind]
+            self.best = min([*([self.best] if self.best else []), *same], key=lambda trial: trial.cost)
+
+
+@dataclass
+class Search:
+    """One submission's search.
+
+    key       the submission's hash
+    place     says where a line of the graded text was written
+    calls     how many it has left
+    """
+
+    drawing: Drawing
+    program: Program
+    runner: CallRunner
+    load_timeout: float
+    key: str
+    place: Place = in_file
+    calls: int = CALLS
+
+    def with_counterexamples(self, results: Sequence[ItemResult], items: Sequence[Item]) -> list[ItemResult]:
+        """Add a counterexample where an item fails in hidden cases alone and one is found."""
+        raises = {result.item: _first_failure_raised(result) for result in results if _is_chased(result)}
+        try:
+            texts = self.counterexamples([item for item in items if item.id in raises], raises) if raises else {}
+        except (GraderFault, OSError):  # the points are known already, and hold without an example
+            return list(results)
+        return [_with(result, texts.get(result.item, "")) for result in results]
+
+    def counterexamples(self, items: Sequence[Item], raises: Mapping[str, bool] | None = None) -> dict[str, str]:
+        """Find item → the text of its counterexample."""
+        known = self.drawing.items()
+        chases = [_Chase(item, (raises or {}).get(item.id, False)) for item in items if item.id in known]
+        self._round([(c, self.drawing.trial(c.item.id, self.key, n)) for c in chases for n in range(DRAWN)])
+        for _ in range(ROUNDS):
+            unfinished = [chase for chase in chases if chase.best is not None and not chase.over]
+            asked = [(chase, trial) for chase in unfinished for trial in chase.next_trials()]
+            if not asked:
+                break
+            self._round(asked)
+        texts = {chase.item.id: self._confirmed(chase) for chase in chases if chase.best is not None}
+        return {item: text for item, text in texts.items() if text}
+
+    def _round(self, asked: Sequence[tuple[_Chase, Trial]]) -> None:
+        """Run these, as far as the calls reach, and let each chase keep the simplest that went wrong."""
+        ready = [(chase, trial, case) for chase, trial in asked if (case := trial.as_case(chase.item)) is not None]
+        ready = ready[: self.calls]
+        outcomes = self._run([(chase.item, case) for chase, _, case in ready])
+        wrong: dict[str, list[tuple[Trial, Kind]]] = {chase.item.id: [] for chase, _, _ in ready}
+        for (chase, trial, case), outcome in zip(ready, outcomes, strict=True):
+            chase.over = chase.over or outcome.status not in ("observed", "raised")
+            if (fault := fault_of_call(case, outcome)) is not None:
+                wrong[chase.item.id].append((trial, _kind(fault)))
+        for chase in {chase.item.id: chase for chase, _, _ in ready}.values():
+            chase.keep_simplest(wrong[chase.item.id])
+
+    def _confirmed(self, chase: _Chase) -> str:
+        """Write the text, if the trial goes wrong where nothing was called before it, as it will when it is pasted."""
+        trial = chase.best
+        case = None if trial is None else trial.as_case(chase.item)
+        if trial is None or case is None or not self.calls:
+            return ""
+        fault = fault_of_call(case, self._run([(chase.item, case)])[0])
+        return (
+            "" if fault is None or _kind(fault) != chase.kind else counterexample_text(trial, case, fault, self.place)
+        )
+
+    def _run(self, calls: Sequence[tuple[Item, Case]]) -> list[Outcome]:
+        if not calls:
+            return []
+        requests = [case.request(item) for item, case in calls]
+        outcomes = self.runner.run(self.program, requests, load_timeout=self.load_timeout)
+        self.calls -= len(outcomes)
+        return outcomes
+
+
+def fault_of_call(case: Case, outcome: Outcome) -> Mismatch | Raised | None:
+    """Return what is wrong with an answer; None where nothing is, or where nothing is written yet."""
+    if outcome.raised is not None and outcome.status == "raised":
+        return None if outcome.raised.types[0] == "NotImplementedError" else outcome.raised
+    return None if outcome.observation is None else compare(case.expected, outcome.observation)
+
+
+def _kind(fault: Mismatch | Raised) -> Kind:
+    """What goes wrong: the exception's type, or the rung and the name of what breaks it."""
+    return ("raised", fault.types[0]) if isinstance(fault, Raised) else (fault.rung, fault.expectation.name)
+
+
+def _is_chased(result: ItemResult) -> bool:
+    """Tell whether it fails unseen, by wrong answers and exceptions alone: what never ends would not end here."""
+    return (
+        result.verdict in ("failed", "raised")
+        and result.fails_unseen
+        and {case.verdict for case in result.cases} <= {"passed", "failed", "raised"}
+    )
+
+
+def _first_failure_raised(result: ItemResult) -> bool:
+    return next(case.verdict for case in result.cases if case.verdict != "passed") == "raised"
+
+
+def _with(result: ItemResult, counterexample: str) -> ItemResult:
+    """Add the counterexample: what it shows need not be looked for elsewhere."""
+    if not counterexample:
+        return result
+    hint, message = "" if result.hint == PUBLIC_PASS else result.hint, result.message.replace(UNTOLD, "")
+    return replace(result, counterexample=counterexample, hint=hint, message=message)
+
+
+# Simpler trials: fewer entries first, then simpler numbers
+
+
+def simpler(trial: Trial) -> list[Trial]:
+    """Return all trials that one step leads to and that cost less, the cheapest first."""
+    steps = [*_shorter(trial), *_single_precision(trial), *_rounder(trial)]
+    return sorted((step for step in steps if step.cost < trial.cost), key=lambda step: step.cost)
+
+
+def _shorter(trial: Trial) -> Iterator[Trial]:
+    """Take half of a long axis; of a short one all but one entry, or only one."""
+    for axis, size in trial.sizes.items():
+        least = trial.least.get(axis, 1)
+        if size > LONG and size // 2 >= least:
+            parts = [list(range(size // 2)), list(range(size // 2, size))]
+        else:
+            parts = [[index] for index in range(size)] if size > 2 and least == 1 else []
+            parts += [[i for i in range(size) if i != index] for index in range(size)] if size > least else []
+        for kept in parts:
+            inputs = dict(trial.inputs)
+            for name, axes in trial.axes.items():
+                for position, other in enumerate(axes.split()):
+                    inputs[name] = np.take(inputs[name], kept, axis=position) if other == axis else inputs[name]
+            yield replace(trial, inputs=inputs)
+
+
+def _single_precision(trial: Trial) -> Iterator[Trial]:
+    """Make all float32, or none: what a call of two dtypes does is another question."""
+    wide = [name for name, array in trial.inputs.items() if array.dtype == np.float64]
+    if wide and not set(wide) & set(trial.fixed):
+        with np.errstate(over="ignore"):
+            narrow = {name: trial.inputs[name].astype(np.float32) for name in wide}
+        if all(np.array_equal(np.isfinite(array), np.isfinite(trial.inputs[name])) for name, array in narrow.items()):
+            yield replace(trial, inputs={**trial.inputs, **narrow})
+
+
+def _rounder(trial: Trial) -> Iterator[Trial]:
+    """Make the numbers of one input simpler throughout, or at one place."""
+    for name, array in trial.inputs.items():
+        if name in trial.fixed:
+            continue
+        for changed in (*_throughout(array), *(_somewhere(array) if array.size <= MANY else ())):
+            if not np.array_equal(changed, array):
+                yield replace(
+                    trial, inputs={**trial.inputs, name: np.asarray(changed)}
+                )  # a scalar, where it has 0 axes
+
+
+def _throughout(array: Array) -> Iterator[Array]:
+    yield np.zeros_like(array)
+    yield np.ones_like(array)
+    yield np.abs(array)
+    if array.dtype.kind == "f" and (np.abs(array[np.isfinite(array)]) < LARGEST).all():
+        yield np.round(array)
+        yield np.round(array * 2) / 2
+        yield np.round(array, 1)
+
+
+def _somewhere(array: Array) -> Iterator[Array]:
+    for index in np.ndindex(*array.shape):
+        number = float(array[index])
+        if not np.isfinite(number):
+            continue
+        for candidate in dict.fromkeys((0.0, 1.0, 2.0, abs(number), float(round(number)), float(int(number)))):
+            changed = array.copy()
+            changed[index] = candidate
+            yield changed
+
+
+# What draws
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The modules of an assignment's fixtures that draw: dotted name → text, `cases` for a package's own.
+
+    They are carried as text, so that every machine of a cluster has them.
+
+    by_laws   items that laws judge: what `functions` declares draws their trials
+    """
+
+    assignment: str
+    sources: Mapping[str, str]
+    by_laws: tuple[Item, ...] = ()
+
+    @classmethod
+    def of(cls, assignment: Assignment) -> Drawing | None:
+        """Read them; None where there are none, as in a handout."""
+        folder = assignment.folder
+        if not any(
+            (folder / name).is_file() for name in (f"{DRAWS}.py", f"{FUNCTIONS}.py", f"{FUNCTIONS}/__init__.py")
+        ):
+            return None
+        paths = [path for name in NEEDED for path in (folder / f"{name}.py", *sorted((folder / name).glob("*.py")))]
+        sources = {}
+        for path in filter(Path.is_file, paths):
+            *packages, name = path.relative_to(folder).with_suffix("").parts
+            sources[".".join(packages if name == "__init__" else [*packages, name])] = path.read_text("utf-8")
+        return cls(assignment.name, sources, tuple(item for item in assignment.items if item.laws))
+
+    def items(self) -> frozenset[str]:
+        """Return the items that trials can be drawn for."""
+        return frozenset(self._draws)
+
+    def trial(self, item: str, submission: str, number: int) -> Trial:
+        """Draw the trial of that number for an item: the same one for the same submission, and larger by number.
+
+        Raises GraderFault where the assignment's code fails.
+        """
+        key = f"{self.assignment}\n{submission}\n{item}\n{number}".encode()
+        generator = np.random.default_rng(int.from_bytes(hashlib.sha256(key).digest()[:16], "big"))
+        try:
+            trial: Trial = self._draws[item](generator, number)
+        except Exception as error:
+            raise GraderFault(f"The generator of {self.assignment} draws nothing for {item}: {error}.") from error
+        return trial
+
+    @functools.cached_property
+    def _draws(self) -> Mapping[str, Any]:
+        text = "\n".join(f"{name}\n{source}" for name, source in sorted(self.sources.items()))
+        package = f"drawing_of_{self.assignment}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        with IMPORTING:  # submissions are graded by several threads
+            if package not in sys.modules:
+                sys.meta_path.append(_Finder(package, self.sources))
+                root = ModuleType(package)
+                root.__path__ = []
+                sys.modules[package] = root
+            try:
+                names = [name for name in (DRAWS, FUNCTIONS) if name in self.sources]
+                modules = {name: importlib.import_module(f"{package}.{name}") for name in names}
+            except Exception as error:
+                raise GraderFault(f"The generator of {self.assignment} cannot be imported: {error}.") from error
+        drawn = dict(modules[FUNCTIONS].EXAM.chased(self.by_laws)) if FUNCTIONS in modules else {}
+        return drawn | (modules[DRAWS].DRAWS if DRAWS in modules else {})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the imported modules behind where this is sent to another machine."""
+        return {"assignment": self.assignment, "sources": dict(self.sources), "by_laws": self.by_laws}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Finds the modules of one package in texts that are held in memory."""
+
+    def __init__(self, package: str, sources: Mapping[str, str]) -> None:
+        self._sources = {f"{package}.{name}": text for name, text in sources.items()}
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in self._sources:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=self.is_package(fullname))
+
+    def is_package(self, fullname: str) -> bool:
+        return any(name.startswith(f"{fullname}.") for name in self._sources)
+
+    def get_source(self, fullname: str) -> str:
+        return self._sources[fullname]
+
+
+# What a student reads of a trial. Its input is no secret, so all that came of it may be shown
+
+
+def counterexample_text(trial: Trial, case: Case, fault: Mismatch | Raised, place: Place = in_file) -> str:
+    """Write the snippet, with yours and expected beneath it; "" where the snippet would be too long to read."""
+    if isinstance(fault, Raised):
+        expectation = next(one for one in case.expected if one.kind != "unchanged")
+        yours, expected = _exception_text(fault.types[0], fault.message), expected_text(expectation)
+        snippet = trial.text()
+    else:
+        yours, expected = yours_and_expected(fault)
+        snippet = trial.text(fault.expectation.name)
+    line = ""
+    if isinstance(fault, Raised) and fault.line is not None:
+        line = f"\n            {place(fault.line)}{f': {visible(fault.code, 120)}' if fault.code else ''}"
+    if len(snippet) > MAX_SNIPPET:
+        return ""
+    return f"{snippet}\n  yours     {visible(yours, MAX_SHOWN)}{line}\n  expected  {visible(expected, MAX_SHOWN)}"
+
+
+def yours_and_expected(mismatch: Mismatch) -> tuple[str, str]:
+    """Write what came back and what should have, so that the difference can be seen."""
+    expectation, returned = mismatch.expectation, mismatch.returned
+    match mismatch.rung:
+        case "dtype":
+            return f"dtype {returned.dtype}", f"dtype {expectation.dtype}"
+        case "graph":
+            words = ("a tensor without a graph", "a tensor that requires a gradient")
+            return words[returned.requires_grad], words[bool(expectation.attached)]
+        case "error" | "fact":
+            return _observed_text(mismatch), expected_text(expectation)
+    yours, expected = returned.array, expectation.array
+    if mismatch.rung in ("returned", "tensor") or yours is None or expected is None:
+        return _returned_text(returned), expected_text(expectation)
+    with np.errstate(all="ignore"):
+        expected = expected.astype(yours.dtype) if yours.dtype.kind == "f" else expected
+    texts = [(nested(yours, digits), nested(expected, digits)) for digits in ALL_DIGITS]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
+
+
+def _observed_text(mismatch: Mismatch) -> str:
+    observed = mismatch.observed
+    if mismatch.rung != "error":
+        return "nothing" if observed is None else str(observed)
+    if not isinstance(observed, dict):
+        return "no exception"
+    types = observed.get("types")
+    return f"{types[0] if isinstance(types, list) and types else 'an exception'}: {observed.get('message')}"
+
+
+def _exception_text(name: str, message: str) -> str:
+    return f"{name}: {message}" if message else name
+
+
+def _returned_text(returned: Returned) -> str:
+    if returned.kind == "none":
+        return "None"
+    return f"something of type {returned.type}" if returned.array is None else nested(returned.array, DIGITS)
+
+
+def expected_text(expectation: Expectation) -> str:
+    """Write what should have come back."""
+    if expectation.array is not None:
+        return nested(expectation.array, DIGITS)
+    if expectation.kind == "error":
+        mentions = " and ".join(repr(text) for text in expectation.value.get("mentions", ()))
+        return str(expectation.value["type"]) + (f" that names {mentions}" if mentions else "")
+    return "nothing" if expectation.value is None else str(expectation.value)
+
+
+# Arrays as one would type them
+
+
+def literal(array: Array, values: str = TORCH) -> str:
+    """Write the array as a call of torch.tensor or np.array, or as a list."""
+    return _literal(array.dtype.name, array.shape, array.tobytes(), values)
+
+
+@functools.lru_cache(maxsize=4096)  # what a trial is shrunk to shares all inputs with it but one
+def _literal(dtype: str, shape: tuple[int, ...], data: bytes, values: str) -> str:
+    array = np.frombuffer(data, dtype=dtype).reshape(shape)
+    head, end = _constructor(array, values)
+    return f"{head}{nested(array)}{end}"
+
+
+def _constructor(array: Array, values: str) -> tuple[str, str]:
+    """What stands before and after the numbers of an array; a dtype that they have by themselves is not said."""
+    if values == PYTHON:
+        return "", ""
+    head, library, default = (
+        ("np.array(", "np", "float64") if values == NUMPY else ("torch.tensor(", "torch", "float32")
+    )
+    dtype = array.dtype.name
+    is_default = dtype in (default, "int64", "bool") and (array.size or values == TORCH)
+    return head, ")" if is_default else f", dtype={library}.{dtype})"
+
+
+def nested(array: Array, digits: int = 0) -> str:
+    """Write numbers as nested lists; `digits` significant ones of each, 0 for as many as tell it from all others."""
+    if array.ndim:
+        return "[" + ", ".join(nested(entry, digits) for entry in array) + "]"
+    if array.dtype.kind != "f":
+        return str(array.item())
+    number = float(array)
+    if not math.isfinite(number):
+        return f'float("{number}")' if not digits else str(number)
+    number += 0.0  # which makes 0 of -0
+    if digits:
+        text = f"{number:.{digits}g}"
+    elif array.dtype == np.float64 or number == round(number, 3):
+        text = repr(number)
+    else:
+        text = str(array.dtype.type(number))
+    return text if any(sign in text for sign in ".en") else f"{text}.0"
+
+
+# A public case as one would type it
+
+
+def with_calls(items: Sequence[ItemResult], cases: Sequence[Case]) -> list[ItemResult]:
+    """Add below the message of each item the call of its first failing case, where `calls_of` has one."""
+    calls = calls_of(items, cases)
+    texts = {name: textwrap.indent(text, MARGIN) for name, text in calls.items()}
+    return [
+        replace(item, message=f"{item.message}\n{CALLED}\n{texts[item.item]}") if item.item in texts else item
+        for item in items
+    ]
+
+
+def calls_of(items: Iterable[ItemResult], cases: Sequence[Case]) -> dict[str, str]:
+    """Write item → the call of its first failing case, where that is public and short and nothing shorter is shown."""
+    by_id = {case.id: case for case in cases}
+    calls = {}
+    for item in items:
+        first = first_wrong_case(item)
+        if first is not None and first.case in by_id and (text := short_call(by_id[first.case])):
+            calls[item.item] = text
+    return calls
+
+
+def first_wrong_case(item: ItemResult) -> CaseResult | None:
+    """Return the first case of an item that is wrong, if it is public and the item's message is about it."""
+    first = next((case for case in item.cases if case.verdict != "passed"), None)
+    if first is None or first.visibility != "public" or first.verdict not in ("failed", "raised", "timed_out"):
+        return None
+    return None if item.counterexample or item.hint.endswith(START_THERE) else first
+
+
+def short_call(case: Case) -> str:
+    """Write the call, if it is short enough to be read; "" where it is not, or is of more than arguments."""
+    if case.visibility != "public" or sum(array.size for array in case.inputs.values()) > MOST_NUMBERS:
+        return ""
+    lines = call_lines(case) if not any(case.params.get(name) for name in UNTYPED) else []
+    return "" if len(lines) > MOST_LINES or any(len(line) > WIDTH for line in lines) else "\n".join(lines)
+
+
+def call_lines(case: Case, *, arrays: bool = True) -> list[str]:
+    """Write arguments that are arrays or functions line by line, then the call with all others in their places.
+
+    None of them where the case has a probe of its own, whose parameters only that knows.
+    """
+    params = case.params
+    listed, formulas = params.get("arguments"), params.get("formulas", {})
+    known = {**case.inputs, **params.get("given", {}), **formulas}
+    if case.probe != PROBE or not isinstance(listed, list) or not all(name in known for name in listed):
+        return []
+    lines = []
+    for name in listed:
+        if name in formulas:
+            lines.append(_lambda_line(name, formulas[name], case.values))
+        elif name in case.inputs and arrays:
+            lines += _array_lines(name, case)
+    words = {name: name if name in case.inputs or name in formulas else repr(known[name]) for name in listed}
+    by_name = params.get("by_name", ())
+    arguments = [f"{name}={words[name]}" if name in by_name else words[name] for name in listed]
+    return [*lines, f"{params['function']}({', '.join(arguments)})"]
+
+
+def _lambda_line(name: str, formula: Mapping[str, str], values: str) -> str:
+    parameters = formula["of"].split()
+    library = "np" if values == NUMPY else "math"
+    functions = "|".join(word for word in (*CURVES, "pi", "e") if word not in parameters)
+    text = re.sub(rf"(?<![.\w])({functions})\b", rf"{library}.\1", formula["is"])
+    return f"{name} = lambda {', '.join(parameters)}: {text}"
+
+
+def _array_lines(name: str, case: Case) -> list[str]:
+    """Assign an array to its name: rows below each other where they do not fit on a line."""
+    array = case.inputs[name]
+    head, end = _constructor(array, case.values)
+    if name in case.params.get("leaves", ()):
+        end = f"{end[:-1]}, requires_grad=True)"
+    line = f"{name} = {head}{nested(array, DIGITS)}{end}"
+    if array.ndim < 2 or len(line) <= WIDTH:
+        return [line]
+    rows = [nested(row, DIGITS) for row in array]
+    margin = " " * (len(f"{name} = {head}") + 1)
+    lines = [f"{name} = {head}[{rows[0]}", *(f"{margin}{row}" for row in rows[1:])]
+    return [*(f"{line}," for line in lines[:-1]), f"{lines[-1]}]{end}"]

@@ -1,0 +1,262 @@
+"""Choose the hint that follows a failed item: one ordered table, of which the first row that holds is said.
+
+A hint is shown where this submission's failure bears it out. An item's own hint is about values: it follows a wrong
+value that nobody has explained, and nothing else. Where nothing is known, the message states the facts alone.
+"""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from autograder.grading.assignment import Item
+from autograder.grading.clues import explains
+from autograder.grading.compare import Mismatch, Rung
+from autograder.grading.fixtures import Case
+from autograder.grading.judging import Judged
+from autograder.grading.wording import asks_for_lists, is_near_miss, without_gradient
+from autograder.sandbox.worker.calling import NUMPY, PYTHON
+from autograder.submissions.submission import Function
+from autograder.vocabulary.report import Verdict
+from autograder.vocabulary.text import visible
+
+START_THERE = "fails too: start there."
+PUBLIC_PASS = "The public cases of this item pass, and a hidden one does not."
+IN_TURN = ("step", "record", "update", "epoch")  # axes of what happens one after the other
+CUT = "Look between inputs and result: detach, item, numpy, no_grad and a tensor made of numbers cut the graph."
+CONSTANT = "Which inputs are constants here, whatever graph they carry?"
+OF_GRADIENT = "The value is right and its gradient is not. Is something constant that should not be, or the other way?"
+NOT_FINITE = "The value is finite and its gradient is not: where and masks hide a value, and not its derivative."
+OVERFLOWN = "Which step makes it first: the logarithm of 0, an exponential beyond the dtype, 0/0, or inf - inf?"
+OF_TYPE = "Callers catch an exception by its type, and yours has another type."
+OF_TEXT = "Your exception has the right type. Its text should name this, letter for letter."
+NO_RETURN = "Does every way through the function end in a return?"
+
+VALUES: tuple[Rung, ...] = ("values", "finite")
+NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
+OF_KIND: Mapping[Rung, str] = {  # true of every failure of that kind
+    "tensor": "Return a torch.Tensor: no list, no number, no array.",
+    "dtype": "The values are not compared yet. Which operation sets a dtype, or makes a tensor of numbers?",
+    "shape": "Write down the shape after every step: where does an axis appear, vanish, move or change its length?",
+    "purity": "A method that ends in an underscore, += and an assignment to x[...] change the caller's tensor.",
+}
+OF_ARRAYS: Mapping[Rung, str] = {
+    **OF_KIND,
+    "tensor": "What does the docstring say comes back, and what does the last line return?",
+    "dtype": "The values are not compared yet. Which operation sets a dtype, or makes an array of whole numbers?",
+    "purity": "A method such as sort, += and an assignment to x[...] change the caller's array.",
+}
+OF_LISTS: Mapping[Rung, str] = {
+    **OF_ARRAYS,
+    "shape": "Count the entries after every step: where does one appear or vanish?",
+    "purity": "Methods such as append, pop and sort, += and an assignment to x[...] change the caller's list.",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is known of an item that fails; `first` is the case that its message is about.
+
+    before         how many cases of the item come before it and are right
+    names          the known mistakes that explain the item, with their hints
+    updates        what the weights of a run tell; "" where they tell nothing
+    reason         what can be seen of a mistake that has no name
+    other_default  a parameter whose default is another than in the handout, where all failing cases leave it out
+    elsewhere      the item to start with, where this one can't count or the student's own code calls that function
+    """
+
+    item: Item
+    first: Judged
+    before: int = 0
+    names: Sequence[str] = ()
+    hints: Mapping[str, str] = field(default_factory=dict)
+    updates: str = ""
+    reason: str = ""
+    other_default: str = ""
+    elsewhere: str = ""
+
+    @property
+    def case(self) -> Case:
+        """The case that failed first."""
+        return self.first.case
+
+    @property
+    def rung(self) -> Rung | None:
+        """On which rung the answer breaks; None where there is no answer."""
+        return None if self.first.mismatch is None else self.first.mismatch.rung
+
+    @property
+    def mismatch(self) -> Mismatch:
+        """What the answer breaks, where there is one."""
+        assert self.first.mismatch is not None
+        return self.first.mismatch
+
+    @property
+    def hidden(self) -> bool:
+        """Whether no public case failed."""
+        return self.first.result.visibility == "hidden"
+
+    @property
+    def names_cause(self) -> bool:
+        """Whether the message says the cause already."""
+        return bool(self.mismatch.diagnoses or is_near_miss(self.mismatch) or self.rung == "fact")
+
+    @property
+    def own(self) -> str:
+        """What the author says of this value or of this case; "" where neither has a hint of its own."""
+        mismatch, item = self.mismatch, self.item
+        if mismatch.rung in VALUES:
+            return item.hints.get(mismatch.expectation.name) or item.hints.get(self.case.id) or self.case.hint
+        return self.case.hint if self.before else ""  # a law's, where only what it asks about goes wrong
+
+    @property
+    def first_wrong_step(self) -> int:
+        """The index of the first wrong value of what happens in turn and begins right; else 0."""
+        axes, first = self.mismatch.expectation.axes, self.mismatch.first
+        is_in_turn = self.rung in VALUES and axes[:1] and axes[0] in IN_TURN and first
+        return first[0].index[0] if is_in_turn else 0
+
+    @property
+    def of_item(self) -> str:
+        """The item's own hint, where its first case fails and nothing that can be seen explains it."""
+        return "" if self.before or explains(self.reason) else self.item.hint
+
+    @property
+    def raised(self) -> bool:
+        """Whether an exception was raised where another one should be."""
+        return self.rung == "error" and isinstance(self.mismatch.observed, dict)
+
+    @property
+    def judges(self) -> set[str]:
+        """The kinds of things that the case judges."""
+        return {expectation.kind for expectation in self.case.expected}
+
+
+def _hints_of_mistakes(failure: Failure) -> str:
+    hints = dict.fromkeys(failure.hints[slug] for slug in failure.names if slug in failure.hints)
+    return " Or: ".join(list(hints)[:2])
+
+
+def _says_type(failure: Failure) -> bool:
+    """Tell whether the right type of exception was raised."""
+    types = failure.mismatch.observed.get("types")
+    return isinstance(types, list) and failure.mismatch.expectation.value["type"] in types
+
+
+def _lost_gradient(failure: Failure) -> bool:
+    return failure.rung == "gradient" and failure.mismatch.returned.kind != "tensor"
+
+
+def _finite_gradient(failure: Failure) -> bool:
+    return all(np.isfinite(difference.observed) for difference in failure.mismatch.first)
+
+
+def _of_kind(failure: Failure) -> str:
+    expectation = failure.mismatch.expectation
+    if asks_for_lists(expectation):
+        return "" if failure.hidden else failure.of_item
+    is_unread = failure.rung == "tensor" and failure.mismatch.returned.kind == "tensor"  # too large, or sparse
+    is_no_argument = failure.rung == "purity" and not expectation.what.isidentifier()
+    if failure.rung is None or is_unread or is_no_argument:
+        return ""
+    return {NUMPY: OF_ARRAYS, PYTHON: OF_LISTS}.get(failure.case.values, OF_KIND).get(failure.rung, "")
+
+
+def _step(failure: Failure) -> str:
+    axis, index = failure.mismatch.expectation.axes[0], failure.first_wrong_step
+    return f"At {axis} {index - 1} it is right, and at {axis} {index} it is wrong. What happens between the two?"
+
+
+Condition = Callable[[Failure], object]
+Hint = str | Callable[[Failure], str]
+HINTS: tuple[tuple[Condition, Hint], ...] = (
+    # what is known of the whole item
+    (lambda f: f.first.withheld, ""),
+    (lambda f: f.names, _hints_of_mistakes),
+    (lambda f: f.other_default, lambda f: f.other_default),
+    # hidden cases alone fail: nothing that their numbers decide
+    (lambda f: f.hidden and f.rung in OF_KIND and _of_kind(f), _of_kind),
+    (lambda f: f.hidden and f.first.result.verdict in NAMED and (f.item.public or f.item.laws), PUBLIC_PASS),
+    (lambda f: f.hidden or f.rung is None, ""),
+    # a public case returned something else than it should
+    (lambda f: f.names_cause or f.updates, ""),
+    (lambda f: f.own, lambda f: f.own),
+    (lambda f: f.first_wrong_step, _step),
+    (lambda f: f.rung in VALUES and ("error" in f.judges or f.mismatch.right), ""),
+    (lambda f: f.rung in VALUES and f.of_item, lambda f: f.of_item),
+    (lambda f: f.rung == "finite", OVERFLOWN),
+    (lambda f: f.raised and _says_type(f), OF_TEXT),
+    (lambda f: f.raised, OF_TYPE),
+    (lambda f: f.rung == "error", lambda f: f.of_item),
+    (lambda f: f.rung == "returned" and [e.kind for e in f.case.expected].count("value") == 1, NO_RETURN),
+    (lambda f: f.rung == "graph" and f.mismatch.expectation.attached, CUT),
+    (lambda f: f.rung == "graph", CONSTANT),
+    (lambda f: _lost_gradient(f) and without_gradient(f.case, f.mismatch, reveal=False), ""),
+    (_lost_gradient, CUT),
+    (lambda f: f.rung == "gradient" and "value" not in f.judges, lambda f: f.of_item),
+    (lambda f: f.rung == "gradient" and _finite_gradient(f), OF_GRADIENT),
+    (lambda f: f.rung == "gradient", NOT_FINITE),
+    (lambda f: f.rung in OF_KIND, _of_kind),
+)
+
+
+def hint_of(failure: Failure) -> str:
+    """Choose the hint of the first row that holds; where to start is added to it, in place of nothing."""
+    hint = next((hint for condition, hint in HINTS if condition(failure)), "")
+    chosen = hint if isinstance(hint, str) else hint(failure)
+    start = f"{failure.elsewhere} {START_THERE}" if failure.elsewhere and not failure.names else ""
+    return f"{chosen} {start}".strip()
+
+
+def item_to_start_with(
+    items: Sequence[Item], item: Item, judged: Mapping[str, Sequence[Judged]], code: str, *, withheld: bool
+) -> str:
+    """Return the item that proves to be in the way of this one; "" where there is none.
+
+    Of an item that is right and does not count yet, the first of its function whose answers are wrong. Of any other,
+    the first of a function that the student's own `code` calls and that returns wrong values in a public case.
+    """
+    for other in items:
+        first = next((one for one in judged.get(other.id, ()) if not one.passed and not one.withheld), None)
+        if first is None or other.id == item.id:
+            continue
+        if withheld and other.function == item.function:
+            return other.id
+        is_called = other.function in item.calls and re.search(rf"\b{re.escape(other.function)}\s*\(", code)
+        is_value = first.mismatch is None or first.mismatch.rung in VALUES
+        if is_called and is_value and first.result.visibility == "public" and not withheld:
+            return other.id
+    return ""
+
+
+def other_default(failing: Sequence[Case], handed_out: Mapping[str, Function], written: Mapping[str, Function]) -> str:
+    """Say which default is another than in the handout, where all failing cases leave that parameter out.
+
+    handed_out, written   the functions of the handout's module, and of the student's
+    """
+    sentences = set()
+    for case in failing:
+        if case.function not in handed_out or case.function not in written:
+            return ""
+        usual, own = handed_out[case.function].defaults, written[case.function].defaults
+        left_out = case.params.get("defaults")
+        given = {*case.inputs, *_keys(case.params)} - (set(left_out) if isinstance(left_out, list) else set())
+        differing = (
+            f"By default {name} is {default} in the handout; in your first line of {case.function} it is "
+            f"{visible(own[name], 40)}."
+            for name, default in usual.items()
+            if name not in given and name in own and literal_eval(own[name]) != literal_eval(default)
+        )
+        sentences.add(next(differing, ""))
+    return sentences.pop() if len(sentences) == 1 else ""
+
+
+def _keys(params: object) -> set[str]:
+    """Collect the names of all that is handed over, however deep."""
+    if isinstance(params, Mapping):
+        return set(params).union(*map(_keys, params.values()))
+    return set().union(*map(_keys, params)) if isinstance(params, (list, tuple)) else set()

@@ -1,0 +1,363 @@
+"""Write what went wrong in a case as sentences that a student can act on.
+
+Of a hidden case nothing is told that the student's code chose: a value, a type's name, a shape, a line, how many values
+differ and where could each carry the inputs out. It is told which kind of thing is wrong, in words that stand here or
+in the stored case, and what should be.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+
+from autograder.grading.compare import Difference, Mismatch, right_places
+from autograder.grading.fixtures import Case, Expectation, are_flags
+from autograder.sandbox.calls import Outcome, Raised, Returned
+from autograder.sandbox.worker.calling import NUMPY, PYTHON, TORCH
+from autograder.vocabulary.text import visible
+
+UNTOLD = " Which one and where is not told of a hidden case."
+REFUSED = "Graded code runs in a sandbox that refuses files, new processes and the network; the answer needs none."
+SIGNS_OF_REFUSAL = ("Operation not permitted", "Permission denied", "Read-only file system", "Parent directory ")
+MAX_MESSAGE = 2_000
+MAX_RIGHT = 4
+MAX_LISTED = 160  # characters
+MAX_SEEN = 200
+MAX_DIAGNOSES = 2
+MAX_DEPTH = 8
+NEAR_MISS = 1e-3
+MORE_DIGITS = (7, 10, 13, 17)  # as many as it takes to tell two numbers apart
+LONG = 20  # characters of an entry that is not written twice in a row
+LISTS = ("list", "tuple")
+LISTED = ("a list", "a dictionary")  # kinds of what has several parts, in the words of probes
+SINGLE = ("a tensor", "a number", "a NumPy array")  # kinds of what is one part
+NO_KIND = ("nothing", "NoneType")
+ASIDE = re.compile(r", \{expected\} times here| \(\{expected\}(?: in all)?\)")  # a claim is complete without it
+
+Place = Callable[[int], str]
+
+
+def in_file(line: int) -> str:
+    """Say where a line stands that was handed in as it is graded."""
+    return f"Line {line} of your file"
+
+
+# A case without an answer
+
+
+def about_outcome(case: Case, outcome: Outcome, timeout: float, place: Place = in_file) -> str:
+    """Say why there is nothing to compare; `place` says where a line of the graded text was written."""
+    function, reveal = case.function, case.visibility == "public"
+    if outcome.exceeded:
+        return f"{function} {visible(outcome.exceeded, 200)}."
+    match outcome.status:
+        case "missing":
+            return f"{function} is not defined."
+        case "timed_out":
+            return f"{function} had not finished after {timeout:g} seconds. Is there a loop that never ends?"
+        case "out_of_memory":
+            where = _line(outcome.raised, place) if reveal else ""
+            return f"{function} asked for more memory than it may have.{where}"
+        case "crashed":
+            return f"{function} ended the Python process{f': {visible(outcome.detail, 200)}' if reveal else ''}."
+        case "not_run":
+            return f"Not run: {visible(outcome.detail, 200)}."
+    if reveal or is_unfinished(outcome.raised):
+        return about_exception(function, outcome.raised, place)
+    return f"{function} raised an exception.{UNTOLD}"
+
+
+def about_exception(subject: str, raised: Raised | None, place: Place = in_file) -> str:
+    """Give the exception's type and text, and the student's line."""
+    if raised is None:
+        return f"{subject} could not be called."
+    if is_unfinished(raised):
+        return f"{subject} is not implemented yet."
+    text = f": {visible(raised.message, 300)}" if raised.message else ""
+    # torch makes a RuntimeError of what the sandbox refuses, where a file cannot be written
+    is_refusal = "OSError" in raised.types or any(sign in raised.message for sign in SIGNS_OF_REFUSAL)
+    refused = f" {REFUSED}" if is_refusal else ""
+    return f"{_ended(f'{subject} raised {visible(raised.types[0], 80)}{text}')}{refused}{_line(raised, place)}"
+
+
+def is_unfinished(raised: Raised | None) -> bool:
+    """Tell whether this is the stub's own exception."""
+    return raised is not None and raised.types[0] == "NotImplementedError"
+
+
+def _line(raised: Raised | None, place: Place) -> str:
+    if raised is None or raised.line is None:
+        return ""
+    code = f":\n  {visible(raised.code, 120)}" if raised.code else "."
+    return f"\n{place(raised.line)}{code}"
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?", "…", ":")) else f"{sentence}."
+
+
+# A wrong answer
+
+
+def about_mismatch(case: Case, mismatch: Mismatch) -> str:
+    """Say what differs, where, and what was allowed."""
+    reveal = case.visibility == "public"
+    if mismatch.rung == "tensor" and reveal and mismatch.diagnoses:
+        kind = visible(mismatch.returned.type, 80)
+        lines = [f"{mismatch.expectation.what} cannot be read: in its place there is something else ({kind})."]
+    else:
+        lines = [_sentence(case, mismatch, reveal=reveal)]
+    if mismatch.first and reveal:
+        lines += table(mismatch)
+    if mismatch.rung != "fact" or _is_unseen(mismatch.observed):  # else the message is a cause, and the rest follows
+        more = mismatch.diagnoses[: MAX_DIAGNOSES if reveal else 1]
+        lines += [about_fact(expectation, observed, reveal=reveal) for expectation, observed in more]
+    return visible("\n".join(lines), MAX_MESSAGE, newlines=True)
+
+
+def which_case(case: Case, before: int) -> str:
+    """Say what is special about a public case, where so many cases of its item come before it and are right."""
+    if not before or case.visibility == "hidden":
+        return ""
+    right = "The first case is right." if before == 1 else f"The first {before} cases are right."
+    return _ended(f"{right} This one is not: {visible(case.title, 200)}") + "\n"
+
+
+def _sentence(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
+    expectation, returned, what = mismatch.expectation, mismatch.returned, mismatch.expectation.what
+    match mismatch.rung:
+        case "returned":
+            return _not_returned(case, expectation, mismatch.observed, reveal=reveal)
+        case "tensor":
+            return _not_a_tensor(case, expectation, returned, reveal=reveal)
+        case "dtype":
+            yours = f"but yours has {visible(returned.dtype, 40)}" if reveal else "and yours has another"
+            return f"{what} should have dtype {expectation.dtype}, {yours}."
+        case "shape":
+            return _wrong_shape(case, expectation, returned, reveal=reveal)
+        case "finite" | "values" | "gradient" if not reveal and returned.kind == "tensor":
+            if not _shape(expectation):
+                return f"The value of {what} is not right."
+            return f"{what} {named_shape(expectation)}: not all values are right."
+        case "finite" | "values":
+            right = f"\nright: {_right(mismatch)}" if mismatch.right else ""
+            return f"{_values_line(case, mismatch)}{right}"
+        case "graph" if expectation.attached:
+            return f"{what} should carry a graph: the value is right, but nothing can be learned from it."
+        case "graph":
+            return f"{what} should not require a gradient."
+        case "gradient" if returned.kind != "tensor":
+            cut = f"{what} does not exist: the graph is cut."
+            return without_gradient(case, mismatch, reveal=reveal) or cut
+        case "gradient":
+            array = returned.array
+            if mismatch.first and array is not None and not array[~right_places(expectation, array)].any():
+                return f"{what} is 0 where it should not be.\n{_how_many(mismatch)}"
+            return _values_line(case, mismatch)
+        case "purity" if what.isidentifier():
+            return f"{case.function} changed its argument {what}. Compute something new instead."
+        case "purity":
+            return f"{case.function} changed {what}, which it should leave alone."
+        case "error":
+            return _wrong_error(expectation, mismatch.observed, reveal=reveal)
+        case "fact":
+            return about_fact(expectation, mismatch.observed, reveal=reveal)
+
+
+def _not_returned(case: Case, expectation: Expectation, kind: object, *, reveal: bool) -> str:
+    """Say what came back in place of several parts, where a probe says so by `kind`."""
+    names = case.params.get("returns", ())
+    if not isinstance(kind, str) or kind in NO_KIND or len(names) < 2:
+        return f"{case.function} returned nothing where {expectation.what} should be."
+    came = f"this came back: {visible(kind, 80)}" if reveal else "something else came back"
+    return f"{case.function} should return {_several_parts(case)}, but {came}."
+
+
+def _several_parts(case: Case) -> str:
+    """Name the parts that a case asks for, of their kind if it judges that: `2 values (low, high)`."""
+    names = case.params.get("returns", ())
+    kind = next((one.value for one in case.expected if one.name == "kind"), f"{len(names)} values")
+    return f"{kind}{f' of {len(names)}' if kind in LISTED else ''} ({', '.join(names)})"
+
+
+def without_gradient(case: Case, mismatch: Mismatch, *, reveal: bool) -> str:
+    """Say why what came back can have no gradient, or came in another number of parts; "" where neither is so."""
+    kind, names = mismatch.observed, case.params.get("returns", ())
+    if not isinstance(kind, str) or kind in SINGLE:
+        is_one = kind in SINGLE and len(names) > 1
+        return _not_returned(case, mismatch.expectation, kind, reveal=reveal) if is_one else ""
+    if len(names) > 1 and kind in (f"a tuple of {len(names)}", *LISTED):
+        return ""
+    asked = "one tensor" if len(names) < 2 else _several_parts(case)
+    came = f"{visible(kind, 80)} came back" if reveal else "something else came back"
+    return f"{mismatch.expectation.what} does not exist: {case.function} should return {asked}, but {came}."
+
+
+def _not_a_tensor(case: Case, expectation: Expectation, returned: Returned, *, reveal: bool) -> str:
+    what, seen = expectation.what, visible(returned.type, 80)
+    if returned.kind == "tensor":
+        why = "the tensor is too large, or not dense" if case.values == TORCH else "there are too many"
+        return f"The values of {what} cannot be read: {why}."
+    if case.values != TORCH:
+        ragged = " of other things than numbers, or of rows that differ in length" if returned.type in LISTS else ""
+        came = f"this was found: {seen}{ragged}" if reveal else "something else was found"
+        return f"{what} should be {_kind_of_numbers(case, expectation)}, but {came}."
+    if asks_for_lists(expectation) and len(_shape(expectation)) > 1:
+        return f"{what} should be rows of {_shape(expectation)[-1]} whole numbers each; yours is not."
+    if asks_for_lists(expectation):
+        return f"{what} should be numbers, but something of {f'type {seen}' if reveal else 'another type'} was found."
+    return (
+        f"{what} should be a torch.Tensor, but {f'this was found: {seen}' if reveal else 'something else was found'}."
+    )
+
+
+def _wrong_shape(case: Case, expectation: Expectation, returned: Returned, *, reveal: bool) -> str:
+    what, shape = expectation.what, visible(str(list(returned.shape)), 120)
+    if not reveal:
+        return f"{what} should have shape {named_shape(expectation)}, and yours has another."
+    if asks_for_lists(expectation):
+        wanted, yours = (shape[0] if shape else 0 for shape in (_shape(expectation), returned.shape))
+        return f"{what} should have {wanted} {'entry' if wanted == 1 else 'entries'}, but yours has {yours}."
+    if case.values != TORCH and not (_shape(expectation) and returned.shape):
+        kind = "an array" if case.values == NUMPY else "a list"
+        came = f"{kind} of shape {shape}" if returned.shape else "a number"
+        return f"{what} should be {_kind_of_numbers(case, expectation)}, but {came} was found."
+    return f"{what} should have shape {named_shape(expectation)}, but yours has {shape}."
+
+
+def _kind_of_numbers(case: Case, expectation: Expectation) -> str:
+    """Say what kind of thing should come back, in the words of NumPy or plain Python."""
+    axes = len(_shape(expectation))
+    if not axes:
+        return "a number"
+    lists = "a list of numbers" if axes == 1 else "a list of rows of numbers"
+    return lists if case.values == PYTHON else "an array of numbers"
+
+
+def asks_for_lists(expectation: Expectation) -> bool:
+    """Tell whether the student returns lists, of which the probe makes a tensor where they can be made one."""
+    return "list" in expectation.what.split()
+
+
+def _shape(expectation: Expectation) -> tuple[int, ...]:
+    return () if expectation.array is None else expectation.array.shape
+
+
+def named_shape(expectation: Expectation) -> str:
+    """Write the expected shape with the names of its axes: `[batch=4 trial=8]`."""
+    sizes = zip(expectation.axes, _shape(expectation), strict=False)
+    return "[" + " ".join(f"{axis}={size}" for axis, size in sizes) + "]"
+
+
+def _values_line(case: Case, mismatch: Mismatch) -> str:
+    expectation = mismatch.expectation
+    near = "\nalmost right: look at constants, divisors and precision" if is_near_miss(mismatch) else ""
+    if case.values != TORCH and not _shape(expectation):
+        return f"{expectation.what}\n{_how_many(mismatch)}{near}"
+    flags = "dtype" in expectation.forgiven and are_flags(expectation.array)
+    dtype = "" if case.values == PYTHON or flags else mismatch.returned.dtype
+    return f"{expectation.what}   {dtype}{named_shape(expectation)}\n{_how_many(mismatch)}{near}"
+
+
+def _how_many(mismatch: Mismatch) -> str:
+    allowed = mismatch.expectation.rtol
+    place = f", all at {mismatch.shared[0]} {mismatch.shared[1]}" if mismatch.shared else ""
+    tolerance = f" (allowed: {allowed:g} relative)" if allowed else ""
+    if mismatch.total == 1:
+        return f"its value differs{tolerance}"
+    verb = "differs" if mismatch.differing == 1 else "differ"
+    return f"{mismatch.differing} of {mismatch.total} values {verb}{place}{tolerance}"
+
+
+def _right(mismatch: Mismatch) -> str:
+    """Name what else was returned, and is right."""
+    more = [f"{len(mismatch.right) - MAX_RIGHT} more"] if len(mismatch.right) > MAX_RIGHT else []
+    listed = ", ".join([*mismatch.right[:MAX_RIGHT], *more])
+    return listed if len(listed) <= MAX_LISTED else f"the {len(mismatch.right)} others"
+
+
+def is_near_miss(mismatch: Mismatch) -> bool:
+    """Tell whether all values are finite, and right or nearly so."""
+    return mismatch.relative is not None and mismatch.relative <= NEAR_MISS
+
+
+def _wrong_error(expectation: Expectation, observed: object, *, reveal: bool) -> str:
+    wanted = expectation.value["type"]
+    if not isinstance(observed, dict):
+        return f"{expectation.what} should raise {wanted}, but raised nothing."
+    types = observed.get("types")
+    types = types if isinstance(types, list) else []
+    if wanted not in types:
+        names = [name for name in types if isinstance(name, str)] if reveal else []
+        raised = visible(names[0], 80) if names else "something else"
+        return f"{expectation.what} should raise {wanted}, but raised {raised}."
+    texts = [repr(text) for text in expectation.value.get("mentions", ())]
+    mentions = " and ".join(texts) if reveal else "what was given"
+    return f"{expectation.what} should raise {wanted} and name {mentions}, but its text does not."
+
+
+# Facts, in the stored case's words
+
+
+def about_fact(expectation: Expectation, observed: object, *, reveal: bool) -> str:
+    """Say what should be and what is; of a hidden case neither.
+
+    Where nothing was seen of what the fact is about, words that tell how it was done would be untrue.
+    """
+    message = expectation.message
+    if reveal:
+        if _is_unseen(observed) and "{observed}" not in message:
+            return f"Nothing was seen of this: {expectation.what}."
+        wanted, seen = plain(expectation.value), visible(plain(observed), MAX_SEEN)
+        return message.replace("{expected}", wanted).replace("{observed}", seen).replace("….", "…")
+    if expectation.diagnosis:
+        return f"Look at this: {expectation.what}."
+    if "{" not in message:
+        return message
+    claim = message.split("; ")[0]
+    if expectation.kind == "witness" or "{observed}" in claim:
+        return f"In a hidden case this is not as it should be: {expectation.what}."
+    claim = ASIDE.sub("", claim).replace("{expected}", "…").rstrip(".")
+    return f"In a hidden case this does not hold: {claim}{'' if claim.endswith('…') else '.'}"
+
+
+def _is_unseen(observed: object) -> bool:
+    return observed is None or observed == []
+
+
+def plain(value: object, depth: int = MAX_DEPTH) -> str:
+    """Write JSON as a sentence shows it; what is nested deeper than `depth` is left out."""
+    if isinstance(value, list | dict) and not depth:
+        return "…"
+    if isinstance(value, list):
+        entries: list[str] = []
+        for entry, group in itertools.groupby(plain(entry, depth - 1) for entry in value):
+            number = len(list(group))  # `3 times: a rollout, its rewards`
+            entries += [f"{number} times: {entry}"] if number > 1 and len(entry) > LONG else [entry] * number
+        return "[" + ", ".join(entries) + "]" if entries else "nothing"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {plain(entry, depth - 1)}" for key, entry in value.items()) + "}"
+    if isinstance(value, float):
+        return f"{value:.10g}" if value % 1 else str(value)
+    return "nothing" if value is None else str(value)
+
+
+# Numbers side by side
+
+
+def table(mismatch: Mismatch) -> list[str]:
+    """Write a headline, one line for each of the first places that differ, and how many more there are."""
+    axes = "[" + " ".join(mismatch.expectation.axes) + "]" if mismatch.expectation.axes else ""
+    rows = [(axes, "yours", "expected"), *(_row(difference) for difference in mismatch.first)]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
+    more = mismatch.differing - len(mismatch.first)
+    return lines + ([f"  … {more} more"] if more > 0 else [])
+
+
+def _row(difference: Difference) -> tuple[str, str, str]:
+    index = "[" + " ".join(str(n) for n in difference.index) + "]" if difference.index else ""
+    observed, expected = difference.observed + 0.0, difference.expected + 0.0  # which makes 0 of -0
+    pairs = [(f"{observed:.{digits}g}", f"{expected:.{digits}g}") for digits in MORE_DIGITS]
+    return index, *next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
