@@ -6,7 +6,7 @@
     decide                                              where forms go
 
 Of a course, the same below the folder of each assignment. Nothing else of the folder can be asked for. To add a screen,
-write a handler and its address into `ADDRESSES`.
+write a function and its address into `SCREENS`.
 
 **Who may ask**: whoever holds the token in the address, from this machine, by a page of this server's own. A page
 elsewhere can make a browser send requests here, under a name of its own that leads to 127.0.0.1. So a request must name
@@ -25,7 +25,7 @@ import re
 import secrets
 import sys
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,15 +76,18 @@ class LiveServer:
         self.port, self.token, self.course = self._socket.getsockname()[1], secrets.token_urlsafe(24), course
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._ended = asyncio.Event()
-        handlers: list[Any] = [] if "" in folders else [(r"/[^/]*/?(?:index\.html)?", CoursePage, {"server": self})]
+        addresses: list[Any] = []
+        if "" not in folders:
+            addresses.append((r"/[^/]*/(?:index\.html)?", Page, {"server": self, "screen": show_course}))
         for name, folder in folders.items():
-            below = f"{urllib.parse.quote(name, safe='')}/" if name else ""
-            given = {"server": self, "grades": folder, "root": f"/{self.token}/{below}"}
-            for address, handler in ADDRESSES.items():
-                handlers.append((f"/[^/]*/{re.escape(below)}{address}", handler, given))
+            below = f"{_quoted(name)}/" if name else ""
+            for address in (*SCREENS, *FORMS):
+                given: dict[str, Any] = {"server": self, "grades": folder, "root": f"/{self.token}/{below}"}
+                given |= {"screen": SCREENS.get(address), "form": FORMS.get(address)}
+                addresses.append((f"/[^/]*/{re.escape(below)}{address}", Page, given))
         self._application = Application(
-            handlers,
-            default_handler_class=NoPage,
+            addresses,
+            default_handler_class=Page,
             default_handler_args={"server": self},
             log_function=lambda handler: None,  # an address holds the token
         )
@@ -130,13 +133,28 @@ class Notice:
 
 
 class Page(RequestHandler):
-    """What all pages have in common: who is let in, the headers, and how a page becomes live."""
+    """One request: who is let in, the headers, and how a page becomes live."""
 
-    def initialize(self, server: LiveServer, grades: LiveFolder | None = None, root: str = "") -> None:
-        """Take the folder whose page this is, and the address below which its pages lie."""
-        self.server, self.root = server, root
-        if grades is not None:
-            self.grades = grades
+    grades: LiveFolder
+
+    def initialize(self, server: LiveServer, root: str = "", **given: Any) -> None:
+        """Take the `grades` whose page this is, the address below which its pages lie, its `screen` or its `form`."""
+        self.server, self.root, self._given = server, root, given
+        if "grades" in given:
+            self.grades = given["grades"]
+
+    def get(self, *parts: str) -> None:
+        """Show the screen."""
+        self._answer(self._given.get("screen"), parts)
+
+    def post(self, *parts: str) -> None:
+        """Take the form."""
+        self._answer(self._given.get("form"), parts)
+
+    def _answer(self, function: Callable[..., None] | None, parts: Sequence[str]) -> None:
+        if function is None:
+            raise HTTPError(405, "Nothing can be written there.") if self._given else HTTPError(404, NO_PAGE)
+        function(self, *parts)
 
     def prepare(self) -> None:
         """Refuse a request that is not for this server's own pages, or not by them."""
@@ -207,166 +225,134 @@ class Page(RequestHandler):
         known = {"title": self.grades.assignment.title, "questions": self.grades.questions} if self.root else {}
         return _rendered("live.html", root=self.root, version=version, poll=poll, said=said, **known)
 
-    def show_student(self, stem: str, said: Notice) -> None:
-        """Show a student's page with a form at each item; those on the whole grade and the questions stand above."""
-        grades = self.grades
-        report = grades.report_of(_stem(stem))
-        if report is None:
-            raise HTTPError(404, NO_PAGE)
-        version = "" if said.fields else grades.version(stem)
-        page = _file(grades.folder / "feedback" / f"{stem}.html").decode()
-        choices = grades.choices(report)
-        anchors = {f"decide-{choice.item}" if choice.item else WHOLE: choice for choice in choices}
-        trouble = said.text if said.wrong and said.at not in anchors else ""
-        above, action = [], f"{self.root}decide"
-        for anchor, choice in anchors.items():
-            form = _rendered("override.html", one=choice, anchor=anchor, action=action, report=stem, said=said)
-            with_form = _with_form(page, choice.item, form)
-            page = with_form or page
-            if with_form is None:
-                above.append(form)
-        decided = [choice for choice in choices if choice.item and choice.decided]
-        panel = _rendered("marking.html", forms=above, decided=decided, trouble=trouble)
-        self.show(page, self.bar(version, stem), panel, 400 if said.wrong else 200)
 
-    def show_question(self, name: str, said: Notice) -> None:
-        """Show the answers of the class to a question in words, each with a form."""
-        grades = self.grades
-        question = next((question for question in grades.questions if question.id == name), None)
-        if question is None:
-            raise HTTPError(404, NO_PAGE)
-        history, rows = grades.history(), []
-        for report in grades.reports():
-            stem = file_stem(report.student)
-            choice = Choice(question.id, question.points, history.get((stem, question.id), ()))
-            answer = grades.answers.get(report.student, {}).get(question.id)
-            rows.append(
-                {
-                    "student": report.student,
-                    "report": stem,
-                    "choice": choice,
-                    "page": f"{_quoted(stem)}.html",
-                    "anchor": f"answer-{_quoted(stem)}",
-                    "answer": answer,
-                    "other": answer is not None and answer.sha256 != report.submission.sha256,
-                    "points": choice.decided["points"] if choice.decided else "",
-                }
-            )
-        page = render_page(
-            "questions.html",
-            title=grades.assignment.title,
-            module=grades.assignment.name,
-            question=question,
-            rows=rows,
-            marked=sum(row["points"] != "" for row in rows),
-            first_open=next((row["anchor"] for row in rows if row["points"] == ""), ""),
-            has_answers=bool(grades.answers),
-            action=f"{self.root}decide",
-            feedback=f"{self.root}feedback/",
-            said=said,
-        )
-        self.show(page, self.bar(), status=400 if said.wrong else 200)
+# Screens
 
 
-class NoPage(Page):
-    """Whatever else is asked for."""
+def show_course(page: Page) -> None:
+    """Show the page of a course, as it lies on disk."""
+    page.show(_file(page.server.course / "index.html").decode(), page.bar())
 
-    def prepare(self) -> None:
-        """Let nobody know more than those who are let in."""
-        super().prepare()
+
+def show_class(page: Page) -> None:
+    """Show the page of the class: as it lies on disk, or of the reports so far while a run is going on."""
+    grades = page.grades
+    version, grading = grades.version(), grades.is_grading()
+    if not grading and (grades.folder / "index.html").is_file():
+        text = _file(grades.folder / "index.html").decode()
+    else:
+        class_page, reports = ClassPage(), grades.reports()
+        for report in reports:
+            class_page.add(report)
+        run, background = {"assignment": grades.assignment.name}, Background(title=grades.assignment.title)
+        text = "".join(class_page.html(reports, run, background=background))
+    page.show(text, page.bar(version, "", "Grading goes on: this is what there is so far." if grading else ""))
+
+
+def send_gradebook(page: Page) -> None:
+    """Send the gradebook, to be saved."""
+    page.set_header("Content-Type", "text/csv; charset=utf-8")
+    page.finish(_file(page.grades.folder / "grades.csv"))
+
+
+def tell_version(page: Page) -> None:
+    """Say whether an open page has changed, and whether a run is going on; it asks every other second."""
+    stem = _stem(page.get_query_argument("student", ""))
+    page.finish({"version": page.grades.version(stem), "grading": page.grades.is_grading()})
+
+
+def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
+    """Show a student's page with a form at each item; those on the whole grade and the questions stand above.
+
+    The query says at which form something was saved.
+    """
+    said, grades = notice or Notice("Saved.", page.get_query_argument("saved", "")), page.grades
+    report = grades.report_of(_stem(stem))
+    if report is None:
         raise HTTPError(404, NO_PAGE)
+    version = "" if said.fields else grades.version(stem)
+    text = _file(grades.folder / "feedback" / f"{stem}.html").decode()
+    choices = grades.choices(report)
+    anchors = {f"decide-{choice.item}" if choice.item else WHOLE: choice for choice in choices}
+    trouble = said.text if said.wrong and said.at not in anchors else ""
+    above, action = [], f"{page.root}decide"
+    for anchor, choice in anchors.items():
+        form = _rendered("override.html", one=choice, anchor=anchor, action=action, report=stem, said=said)
+        with_form = _with_form(text, choice.item, form)
+        text = with_form or text
+        if with_form is None:
+            above.append(form)
+    decided = [choice for choice in choices if choice.item and choice.decided]
+    panel = _rendered("marking.html", forms=above, decided=decided, trouble=trouble)
+    page.show(text, page.bar(version, stem), panel, 400 if said.wrong else 200)
 
 
-class CoursePage(Page):
-    """The page of a course, as it lies on disk."""
-
-    def get(self) -> None:
-        """Show it."""
-        self.show(_file(self.server.course / "index.html").decode(), self.bar())
-
-
-class ClassView(Page):
-    """The page of the class: as it lies on disk, or of the reports so far while a run is going on."""
-
-    def get(self) -> None:
-        """Show it."""
-        grades = self.grades
-        version, grading = grades.version(), grades.is_grading()
-        if not grading and (grades.folder / "index.html").is_file():
-            page = _file(grades.folder / "index.html").decode()
-        else:
-            class_page, reports = ClassPage(), grades.reports()
-            for report in reports:
-                class_page.add(report)
-            run, background = {"assignment": grades.assignment.name}, Background(title=grades.assignment.title)
-            page = "".join(class_page.html(reports, run, background=background))
-        self.show(page, self.bar(version, "", "Grading goes on: this is what there is so far." if grading else ""))
-
-
-class GradebookFile(Page):
-    """The gradebook, to be saved."""
-
-    def get(self) -> None:
-        """Send it."""
-        self.set_header("Content-Type", "text/csv; charset=utf-8")
-        self.finish(_file(self.grades.folder / "grades.csv"))
-
-
-class Version(Page):
-    """What an open page asks every other second."""
-
-    def get(self) -> None:
-        """Say whether the page has changed, and whether a run is going on."""
-        stem = _stem(self.get_query_argument("student", ""))
-        self.finish({"version": self.grades.version(stem), "grading": self.grades.is_grading()})
+def show_question(page: Page, name: str, notice: Notice | None = None) -> None:
+    """Show the answers of the class to a question in words, beside the guide, each with a form."""
+    said, grades = notice or Notice(), page.grades
+    question = next((question for question in grades.questions if question.id == name), None)
+    if question is None:
+        raise HTTPError(404, NO_PAGE)
+    history, rows = grades.history(), []
+    for report in grades.reports():
+        stem = file_stem(report.student)
+        choice = Choice(question.id, question.points, history.get((stem, question.id), ()))
+        answer = grades.answers.get(report.student, {}).get(question.id)
+        rows.append(
+            {
+                "student": report.student,
+                "report": stem,
+                "choice": choice,
+                "page": f"{_quoted(stem)}.html",
+                "anchor": f"answer-{_quoted(stem)}",
+                "answer": answer,
+                "other": answer is not None and answer.sha256 != report.submission.sha256,
+                "points": choice.decided["points"] if choice.decided else "",
+            }
+        )
+    text = render_page(
+        "questions.html",
+        title=grades.assignment.title,
+        module=grades.assignment.name,
+        question=question,
+        rows=rows,
+        marked=sum(row["points"] != "" for row in rows),
+        first_open=next((row["anchor"] for row in rows if row["points"] == ""), ""),
+        has_answers=bool(grades.answers),
+        action=f"{page.root}decide",
+        feedback=f"{page.root}feedback/",
+        said=said,
+    )
+    page.show(text, page.bar(), status=400 if said.wrong else 200)
 
 
-class StudentView(Page):
-    """A student's page."""
-
-    def get(self, stem: str) -> None:
-        """Show it; the query says at which form something was saved."""
-        self.show_student(stem, Notice("Saved.", self.get_query_argument("saved", "")))
-
-
-class QuestionView(Page):
-    """The answers to a question in words."""
-
-    def get(self, name: str) -> None:
-        """Show it."""
-        self.show_question(name, Notice())
-
-
-class Decide(Page):
-    """Where forms go."""
-
-    def post(self) -> None:
-        """Take a form; back to the page that it stands on. `report` is the name of the report's file."""
-        fields = {name: self.get_body_argument(name, strip=False) for name in self.request.body_arguments}
-        stem, item = _stem(fields.get("report", "")), fields.get("item", "")
-        on_question = fields.get("back") == "question"
-        anchor = f"answer-{_quoted(stem)}" if on_question else f"decide-{item}" if item else WHOLE
-        try:
-            self.grades.decide(fields)
-        except KitError as error:
-            asks = isinstance(error, LargeChange)
-            said = Notice(visible(str(error)), anchor, not asks, asks, fields)
-            return self.show_question(item, said) if on_question else self.show_student(stem, said)
-        if on_question:
-            place = f"questions/{_quoted(item)}#{anchor}"
-        else:
-            place = f"feedback/{_quoted(stem)}.html?saved={_quoted(anchor)}#{_quoted(anchor)}"
-        return self.redirect(f"{self.root}{place}", status=303)
+def take_decision(page: Page) -> None:
+    """Take a form; back to the page that it stands on. `report` is the name of the report's file."""
+    fields = {name: page.get_body_argument(name, strip=False) for name in page.request.body_arguments}
+    stem, item = _stem(fields.get("report", "")), fields.get("item", "")
+    on_question = fields.get("back") == "question"
+    anchor = f"answer-{_quoted(stem)}" if on_question else f"decide-{item}" if item else WHOLE
+    try:
+        page.grades.decide(fields)
+    except KitError as error:
+        asks = isinstance(error, LargeChange)
+        notice = Notice(visible(str(error)), anchor, not asks, asks, fields)
+        return show_question(page, item, notice) if on_question else show_student(page, stem, notice)
+    if on_question:
+        place = f"questions/{_quoted(item)}#{anchor}"
+    else:
+        place = f"feedback/{_quoted(stem)}.html?saved={_quoted(anchor)}#{_quoted(anchor)}"
+    return page.redirect(f"{page.root}{place}", status=303)
 
 
-ADDRESSES = {
-    r"(?:index\.html)?": ClassView,
-    r"grades\.csv": GradebookFile,
-    r"version": Version,
-    r"feedback/([^/]+)\.html": StudentView,
-    r"questions/([^/]+)": QuestionView,
-    r"decide": Decide,
+SCREENS: dict[str, Callable[..., None]] = {
+    r"(?:index\.html)?": show_class,
+    r"grades\.csv": send_gradebook,
+    r"version": tell_version,
+    r"feedback/([^/]+)\.html": show_student,
+    r"questions/([^/]+)": show_question,
 }
+FORMS: dict[str, Callable[..., None]] = {r"decide": take_decision}
 
 
 def _amended(policy: str, script: str, style: str) -> str:
