@@ -162,11 +162,6 @@ class FaultSummary:
     count: int
     who: tuple[Who, ...]
 
-    @property
-    def students(self) -> tuple[str, ...]:
-        """The first of them."""
-        return tuple(who.student for who in self.who)
-
 
 @dataclass(frozen=True)
 class Summary:

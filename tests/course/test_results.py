@@ -1,20 +1,43 @@
-"""The folder of a run: read back one report at a time, by one run at a time, and nothing in it is taken on trust."""
+"""The folder of a run: reports and pages read back, nothing in it taken on trust, the class's page made again."""
 
 from __future__ import annotations
 
 import gc
 import itertools
+import json
 import shutil
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from graded_folder import page_without_times
+from page_tree import Element, tree
 from places import KIT
+from sample_reports import item, report
 
+from autograder.authoring.fixtures.regenerate import solution_source
+from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.batch import grade_all
-from autograder.course.results import Run, open_results
+from autograder.course.results import (
+    DECIDING,
+    Run,
+    answers_of,
+    background,
+    grading_key,
+    kit,
+    open_results,
+    rewrite_class_page,
+    run_in,
+    with_history,
+)
+from autograder.gradebook.final_grades import Adjustment, Final
+from autograder.gradebook.grades_folder import stored_reports
 from autograder.grading.assignment import find_assignment
+from autograder.grading.details import Details, Earlier, read_details
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.submissions.finding import find
@@ -161,3 +184,188 @@ def test_names_that_a_folder_cannot_tell_apart_are_refused(grader: Grader, tmp_p
     with pytest.raises(UsageError, match=says):
         grade_all(grader, candidates, tmp_path / "mac")
     assert grade_all(grader, candidates[1:], tmp_path / "mac").figures.students == 3
+
+
+# What a grade depends on besides submission and fixtures
+
+
+def digest_of(folder: Path) -> str:
+    code = "import json; from autograder.course.results import kit; print(json.dumps(kit()['kit']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    return str(json.loads(done.stdout))
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The engine as a wheel would install it: somewhere else, without what Python made of it."""
+    shutil.copytree(KIT / "autograder", tmp_path / "autograder", ignore=shutil.ignore_patterns("__pycache__", "*.md"))
+    return tmp_path
+
+
+def test_same_files_elsewhere_have_the_same_name(copy: Path) -> None:
+    assert digest_of(copy) == kit()["kit"]
+    (copy / "autograder/course/scratch.py").write_text("x = 1")  # which grades nothing
+    assert digest_of(copy) == kit()["kit"]
+
+
+@pytest.mark.parametrize("package", DECIDING)
+def test_edit_of_what_grades_is_another_engine(copy: Path, package: str) -> None:
+    path = next(path for path in sorted((copy / "autograder" / package).rglob("*.py")) if path.stat().st_size)
+    path.write_text(path.read_text() + "# a comment\n")
+    assert digest_of(copy) != kit()["kit"]
+
+
+def test_versions_and_given_modules_are_part_of_the_key() -> None:
+    assert kit().items() >= versions().items()
+    assert versions().keys() == {"python", "torch", "numpy", "safetensors", "einops"}
+    assert grading_key({"task": "a"}) == grading_key({"task": "a"})
+    assert len({grading_key({}), grading_key({"task": "a"}), grading_key({"task": "b"})}) == 3
+
+
+# Earlier gradings
+
+EMPTY = Details("", "")
+RIGHT, WRONG = report("ada", item("a")), report("ada", item("a", 1.0, 4.0, "failed"))
+AT = "2031-03-01T10:00:00+00:00"
+
+
+SLOWER = replace(RIGHT, items=tuple(replace(one, seconds=9.0) for one in RIGHT.items))
+OTHER = replace(RIGHT, submission=replace(RIGHT.submission, sha256="11"))
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "told"),
+    [
+        (RIGHT, None, ()),
+        (RIGHT, WRONG, (Earlier(AT, "00", 1.0, 4.0, ()),)),
+        (OTHER, RIGHT, (Earlier(AT, "00", 4.0, 4.0, ("a",)),)),  # the same points for other bytes
+        (SLOWER, RIGHT, ()),
+        (RIGHT, replace(WRONG, student="bob"), ()),
+    ],
+)
+def test_report_tells_of_the_one_it_replaced(now: Report, before: Report | None, told: tuple[Earlier, ...]) -> None:
+    assert with_history(EMPTY, now, before, None, AT).earlier == told
+
+
+def test_killed_run_tells_nothing_twice() -> None:
+    killed = with_history(EMPTY, RIGHT, WRONG, EMPTY, AT)
+    assert with_history(EMPTY, RIGHT, WRONG, killed, AT) == killed
+
+
+def test_second_hand_in_shows_what_the_first_gave(tmp_path: Path) -> None:
+    """Both times a file without a line of code, which needs no sandbox."""
+    assignment = find_assignment(KIT, "policy_gradient")
+    grader = Grader.of(assignment, read_fixtures(assignment), counterexamples=False)
+    handed_in = tmp_path / "class" / "ada" / f"{assignment.module}.py"
+    handed_in.parent.mkdir(parents=True)
+
+    def grade(text: str) -> tuple[Details | None, str]:
+        handed_in.write_text(text)
+        grade_all(grader, find([tmp_path / "class"], assignment.module), tmp_path / "out")
+        page = (tmp_path / "out" / "feedback" / "ada.html").read_text(encoding="utf-8")
+        return read_details(tmp_path / "out" / "details" / "ada.json"), page
+
+    first, page = grade("")
+    assert first is not None
+    assert first.earlier == ()
+    assert "Earlier gradings" not in page
+    began = run_in(tmp_path / "out")["started"]
+    for text in ("\n", "\n"):  # the second time nothing is graded, and the page tells the same
+        again, page = grade(text)
+        assert again is not None
+        assert [(one.graded, one.submission, one.points) for one in again.earlier] == [(began, first.submission, 0.0)]
+        assert "Earlier gradings" in page
+        assert began in page
+
+
+# The class's page
+
+RIGHT_LINE = "return torch.tensor(rewards, dtype=torch.float32, device=responses.device)"
+SHARED = ("ada", "bela")  # who wrote one wrong answer in two ways
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, solution = tmp_path_factory.mktemp("class"), solution_source(ASSIGNMENT)
+    assert solution.count(RIGHT_LINE) == 1
+    wrong = {
+        "ada": f"{RIGHT_LINE} * 3.7",
+        "bela": "scaled = [[3.7 * one for one in row] for row in rewards]\n    "
+        + RIGHT_LINE.replace("rewards", "scaled"),
+        "cyd": f"{RIGHT_LINE} * 2.9",
+        "dana": RIGHT_LINE,
+    }
+    for student, text in wrong.items():
+        (folder / student).mkdir()
+        (folder / student / MODULE).write_text(solution.replace(RIGHT_LINE, text))
+    grader = Grader.of(ASSIGNMENT, read_fixtures(ASSIGNMENT), counterexamples=False)
+    grade_all(grader, find([folder], ASSIGNMENT.module), folder / "grades")
+    return folder / "grades"
+
+
+def page(out: Path) -> Element:
+    return tree((out / "index.html").read_text())
+
+
+def test_students_with_one_wrong_answer_share_it(solved: Path) -> None:
+    ada, bela, cyd = (answers_of(solved, student) for student in ("ada", "bela", "cyd"))
+    assert ada == bela
+    assert ada.keys() == cyd.keys()
+    assert not set(ada.values()) & set(cyd.values())
+    assert answers_of(solved, "dana") == answers_of(solved, "nobody") == {}
+    (card,) = page(solved).find("section", **{"aria-labelledby": "shared"})[0].find("article")
+    assert {link.text for link in card.find(class_="people")[0].find("a")} == set(SHARED)
+
+
+def test_catalogue_entry_holds_the_students_own_text(solved: Path) -> None:
+    (card,) = page(solved).find("section", **{"aria-labelledby": "shared"})[0].find("article")
+    entry = card.find("pre")[-1].text if card.find("pre") else ""
+    assert "return torch.tensor(rewards, dtype=torch.float32, device=responses.device) * 3.7" in entry
+    assert "Return the reward of every response" not in entry
+
+
+def test_fingerprints_stay_with_staff(solved: Path) -> None:
+    """They are made of hidden cases too: no report, no student's page and no gradebook may hold one."""
+    marks = {mark.encode() for student in (*SHARED, "cyd") for mark in answers_of(solved, student).values()}
+    assert marks
+    holding = {
+        path.parent.name for path in solved.rglob("*") if path.is_file() and any(m in path.read_bytes() for m in marks)
+    }
+    assert holding == {"details"}
+
+
+def test_page_knows_contract_and_text_of_the_assignment(solved: Path) -> None:
+    known = background(ASSIGNMENT, solved)
+    assert known.sections.keys() == set(ASSIGNMENT.functions)
+    assert known.sections["compute_deltas"] == "compute_deltas"
+    assert "standard deviation" in known.clauses["population-std"]
+    assert not [one for one in known.clauses.values() if "`" in one or one.endswith((":", ";"))]
+    assert known.clauses["ratio-of-differences"].startswith("unclipped, loss = -mean(ratio * delta), ratio = exp(")
+    assert known.code_of("dana", "compute_reward") == ""  # what is right is nobody's example
+    assert known.code_of("nobody", "compute_reward") == ""
+
+
+def test_rules_write_finals_into_the_page_and_out_again(solved: Path) -> None:
+    before = (solved / "index.html").read_text()
+    reports = stored_reports(solved)
+    finals = {one.student: Final(50.5, (), one.max_points) for one in reports}
+    finals["cyd"] = Final(None, (Adjustment("excused", "", 1.0, None, "excused from this assignment"),), 100)
+    rewrite_class_page(solved, reports, ASSIGNMENT, finals)
+    root = page(solved)
+    rows = root.find("table", id="class")[0].find("tbody")[0].find("tr")
+    told = [row.find("td")[0].text.split(", ")[0] for row in rows]
+    assert told == ["50.5", "50.5", "–", "50.5"]
+    assert [row.find("td")[0].text for row in rows][2] == "–, excused"
+    assert "cyd" not in root.find("section", **{"aria-labelledby": "items"})[0].text
+    rewrite_class_page(solved, reports, ASSIGNMENT, None)
+    assert page_without_times((solved / "index.html").read_text()) == page_without_times(before)
+    assert (solved / "index.html").read_text() == before  # times and changes, too, are those of the run
+    assert json.loads((solved / "run.json").read_text())["changes"] is None  # a first run has none
+
+
+@pytest.mark.parametrize("spoilt", ["", "[]", "{", '{"changes": 3}', '{"changes": [[1]]}', "[" * 100_000])
+def test_unreadable_run_still_leaves_a_page(solved: Path, tmp_path: Path, spoilt: str) -> None:
+    (tmp_path / "index.html").write_text("old")
+    (tmp_path / "run.json").write_text(spoilt)
+    rewrite_class_page(tmp_path, stored_reports(solved), ASSIGNMENT, None)
+    assert len(page(tmp_path).find("table", id="class")[0].find("tbody")[0].find("tr")) == 4
