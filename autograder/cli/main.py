@@ -39,11 +39,11 @@ VERBS = {
     "new": ("authoring:new", "Make an assignment from a solution file."),
     "items": ("authoring:items", "What an assignment grades, as a table."),
     "rename": ("authoring:rename", "Give an item or a function another name, wherever the assignment's files say it."),
-    "selfcheck": ("authoring:selfcheck", "The grader's own exam: solution, handout, mistakes, mutants, contract."),
+    "selfcheck": ("authoring:selfcheck", "The grader's own exam: solution, handout, mistakes, right answers, mutants."),
     "fixtures": ("release:fixtures_app", "The stored tensors: make, verify, compare or read them."),
     "release": ("release:release", "Make the handout from the solution."),
     "bundle": ("release:bundle_app", "What to upload to a platform so that it grades by itself."),
-    "doctor": ("doctor:doctor", "Which packages, isolation layers and fixtures this machine has, and what is missing."),
+    "doctor": ("doctor:doctor", "Which packages, isolation layers and fixtures this machine has."),
 }
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
 
@@ -54,10 +54,11 @@ class Verbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the verb that the arguments name, and import it."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command and _load(str(name)), rest
+        return name, command and load_verb(str(name)), rest
 
 
-def _load(verb: str) -> Any:
+def load_verb(verb: str) -> Any:
+    """Import a verb's module, and make its command."""
     module, _, name = VERBS[verb][0].partition(":")
     found: typer.Typer | Callable[..., None] = getattr(import_module(f"autograder.cli.{module}"), name)
     if not isinstance(found, typer.Typer):

@@ -3,50 +3,33 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
-import sys
+import subprocess
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from places import DOWNLOADS
+from in_process import autograder_in_process
+from places import DOWNLOADS, KIT
 from sample_reports import item, report, write_grades
 
-from autograder.cli.main import main
 from autograder.gradebook.final_grades import Adjustment
 from autograder.pages.student_page import feedback_page
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
 
 COLUMN = "HW5 GRPO (123456)"
-Run = Callable[..., "Done"]
-
-
-class Done(NamedTuple):
-    code: object
-    stdout: str
-    stderr: str
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def autograder(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process."""
-
-    def run(*arguments: str | Path) -> Done:
-        monkeypatch.setattr(sys, "argv", ["autograder", *map(str, arguments)])
-        try:
-            main()
-            code: object = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-        captured = capsys.readouterr()
-        return Done(code, captured.out, captured.err)
-
-    return run
+def autograder() -> Run:
+    """Run the command line in this process, in the kit's own folder."""
+    return functools.partial(autograder_in_process, KIT)
 
 
 def points(student: str, value: float) -> Report:
@@ -82,7 +65,7 @@ def test_canvas_says_who_got_no_grade(autograder: Run, grades: Path, tmp_path: P
     out = tmp_path / "canvas.csv"
     gradebook = DOWNLOADS / "canvas-gradebook.csv"
     done = autograder("export", "canvas", grades, "--gradebook", gradebook, "--assignment-column", COLUMN, "--out", out)
-    assert done.code == 0
+    assert done.returncode == 0
     assert done.stdout == f"{out}: 2 grades; 15 cells unchanged.\n"
     assert "NOT EXPORTED" in done.stderr
     assert "stranger\\u202e" in done.stderr
@@ -93,7 +76,7 @@ def test_moodle_gets_a_worksheet_and_feedback(autograder: Run, grades: Path, tmp
     out, feedback = tmp_path / "moodle.csv", tmp_path / "feedback.zip"
     options = ["--worksheet", DOWNLOADS / "moodle-worksheet.csv", "--roster", DOWNLOADS / "roster.csv"]
     done = autograder("export", "moodle", grades, *options, "--out", out, "--feedback-zip", feedback)
-    assert done.code == 0
+    assert done.returncode == 0
     assert done.stdout == f"{out}: 2 grades.\n{feedback}: 2 feedback pages.\n"
     with zipfile.ZipFile(feedback) as archive:
         assert "Ada Lovelace_40001_assignsubmission_file_/feedback.html" in archive.namelist()
@@ -116,7 +99,7 @@ def test_every_export_reads_files_however_a_spreadsheet_writes_them(
     def export(folder: Path, mark: str) -> tuple[list[list[str]], str]:
         files = [argument for option, name in options.items() for argument in (option, folder / name)]
         done = autograder("export", platform, grades, *files, *column, "--out", tmp_path / "out.csv")
-        assert done.code == 0, done.stderr
+        assert done.returncode == 0, done.stderr
         text = (tmp_path / "out.csv").read_text(encoding="utf-8-sig")
         cells = list(csv.reader(io.StringIO(text, newline=""), delimiter="," if platform == "csv" else mark))
         return cells, done.stdout + done.stderr.replace(str(folder), "")
@@ -157,15 +140,15 @@ def test_only_what_the_kit_wrote_is_replaced(
     command = [given.get(str(one), one) for one in arguments]
     path.write_text("mine", encoding="utf-8")
     done = autograder(*command)
-    assert done.code == 2
+    assert done.returncode == 2
     assert f"{path} is not as autograder wrote it. Move what you need out of the way" in done.stderr
     assert path.read_text(encoding="utf-8") == "mine"
-    assert autograder(*command, "--replace").code == 0
+    assert autograder(*command, "--replace").returncode == 0
     made = path.read_bytes()
     assert made != b"mine"
-    assert autograder(*command).code == 0
+    assert autograder(*command).returncode == 0
     path.write_bytes(made + b" ")
-    assert autograder(*command).code == 2
+    assert autograder(*command).returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -191,18 +174,11 @@ def test_only_what_the_kit_wrote_is_replaced(
         (["moodle", "{grades}", "--worksheet", "{platforms}/roster.csv", "--out", "o.csv"], 2, "has no column"),
     ],
 )
-def test_what_cannot_be_exported_gets_one_sentence_and_exit_code_two(
-    autograder,
-    grades: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    arguments: list[str],
-    code: int,
-    says: str,
+def test_unexportable_is_one_sentence_and_code_two(
+    autograder: Run, grades: Path, arguments: list[str], code: int, says: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     done = autograder("export", *(one.format(grades=grades, platforms=DOWNLOADS) for one in arguments))
-    assert done.code == code
+    assert done.returncode == code
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -215,7 +191,7 @@ def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
     ):
         path = tmp_path / f"{platform}.zip"
         done = autograder("bundle", platform, "--zip", path, "--assignment", "policy_gradient", *more)
-        assert (done.code, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(f"{path}: ")
         with zipfile.ZipFile(path) as archive:
             assert top in archive.namelist()
@@ -229,9 +205,9 @@ def test_a_class_is_graded_from_the_download_of_a_platform(autograder: Run, tmp_
     roster = tmp_path / "roster.csv"
     roster.write_text("student,id\nAda,1001\nBen,1002\n", encoding="utf-8")
     out = tmp_path / "grades"
-    assert autograder("grade", path, "--out", out).code == 2
+    assert autograder("grade", path, "--out", out).returncode == 2
     done = autograder("grade", path, "--class-zip", "--roster", roster, "--deadline", "2027-03-01", "--out", out)
-    assert done.code == 0
+    assert done.returncode == 0
     assert "Handed in nothing: Ben." in done.stderr
     assert "NOT IN THE ROSTER, but graded: eve_1666." in done.stderr
     assert sorted(one.name for one in (out / "reports").iterdir()) == ["Ada.json", "eve_1666.json"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import os
-import pty
 import re
 import shutil
 import signal
@@ -22,7 +21,7 @@ import toy_kit
 from places import KIT
 from processes import PATIENCE
 
-from autograder.cli.main import main
+from autograder.cli.main import VERBS, load_verb, main
 from autograder.grading.assignment import find_assignment
 from autograder.sandbox.isolation.layers import LAYERS
 from autograder.sandbox.sandbox import probe
@@ -110,47 +109,48 @@ def has_unseen(text: str) -> bool:
 # Help
 
 
-@pytest.mark.parametrize(
-    ("verb", "named"),
-    [
-        (
-            "",
-            ["grade", "gradebook", "similar", "check", "release", "fixtures", "export", "bundle"],
-        ),
-        ("", ["selfcheck", "doctor"]),
-        (
-            "grade",
-            ["paths", "--out", "--jobs", "--fresh", "--fixtures", "--variant-by", "--scheduler", "--assignment"],
-        ),
-        ("grade", ["--roster", "--deadline", "--class-zip", "--layout", "--policy", "--overrides", "--timestamps"]),
-        ("grade", ["--class-on-pages"]),
-        ("gradebook", ["--policy", "--overrides", "--timestamps", "--class-on-pages"]),
-        (
-            "export",
-            ["csv", "jsonl", "canvas", "moodle", "blackboard", "brightspace"],
-        ),
-        ("export canvas", ["GRADES_DIR", "--gradebook", "--assignment-column", "--out", "--roster", "--scale"]),
-        ("bundle", ["gradescope", "github", "prairielearn"]),
-        ("bundle gradescope", ["--zip", "--hidden-cases", "--fixtures", "--assignment"]),
-        ("check", ["[DIR]", "--item", "--assignment"]),
-        ("release", ["--zip", "--fixtures", "--variant-by", "--roster", "--out", "--draft", "--assignment"]),
-        ("fixtures", ["regenerate", "verify", "diff", "show"]),
-        ("fixtures regenerate", ["--term", "--secret-file", "--out", "--variants", "--replace", "--assignment"]),
-        ("fixtures verify", ["--fixtures", "--secret-file", "--assignment"]),
-        ("fixtures diff", ["A", "B", "--submissions", "--jobs", "--assignment"]),
-        ("fixtures show", ["item", "--fixtures", "--assignment"]),
-        ("selfcheck", ["--jobs", "--quick", "--costs", "--assignment"]),
-        ("", ["new", "items", "rename"]),
-        ("new", ["[NAME]", "--from", "--example"]),
-        ("items", ["--assignment"]),
-        ("rename", ["OLD", "NEW", "--grades", "--assignment"]),
-        ("doctor", ["--assignment"]),
-    ],
-)
-def test_help_of_every_verb_names_what_can_be_given(run: Callable[..., Done], verb: str, named: list[str]) -> None:
+HELP = {
+    "": "grade gradebook similar serve check release fixtures export bundle selfcheck doctor new items rename",
+    "grade": "paths --out --jobs --fresh --fixtures --variant-by --scheduler --assignment --roster --deadline "
+    "--class-zip --layout --policy --overrides --timestamps --class-on-pages",
+    "gradebook": "--policy --overrides --timestamps --class-on-pages",
+    "export": "csv jsonl canvas moodle blackboard brightspace nbgrader",
+    "export canvas": "GRADES_DIR --gradebook --assignment-column --out --roster --scale",
+    "bundle": "gradescope github prairielearn",
+    "bundle gradescope": "--zip --hidden-cases --fixtures --assignment",
+    "check": "[DIR] --item --assignment",
+    "release": "--zip --fixtures --variant-by --roster --out --draft --assignment",
+    "fixtures": "regenerate verify diff show",
+    "fixtures regenerate": "--term --secret-file --out --variants --replace --assignment",
+    "fixtures verify": "--fixtures --secret-file --assignment",
+    "fixtures diff": "A B --submissions --jobs --assignment",
+    "fixtures show": "item --fixtures --assignment",
+    "selfcheck": "--jobs --quick --costs --function --assignment",
+    "new": "[NAME] --from --example",
+    "items": "--assignment",
+    "rename": "OLD NEW --grades --assignment",
+    "doctor": "--assignment",
+}
+
+
+@pytest.mark.parametrize("verb", HELP)
+def test_help_of_every_verb_names_what_can_be_given(run: Callable[..., Done], verb: str) -> None:
     done = run(*verb.split(), "--help")
     assert (done.code, done.err) == (0, "")
-    assert [name for name in named if name not in done.out] == []
+    assert [name for name in HELP[verb].split() if name not in done.out] == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_overview_begins_as_the_help_of_each_verb(verb: str) -> None:
+    sentence = str(load_verb(verb).help).partition("\n")[0]
+    assert sentence.startswith(VERBS[verb][1].removesuffix("."))
+
+
+def test_help_imports_neither_rich_nor_numpy() -> None:
+    code = "import sys\nfrom autograder.cli.main import app\ntry: app(['--help'])\nexcept SystemExit: pass\n"
+    code += "print(sorted({'rich', 'numpy', 'pydantic', 'jinja2', 'autograder.grading'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=KIT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize(
@@ -281,20 +281,6 @@ def test_strict_isolation_is_what_runs_or_the_run_is_refused(
         assert set(STRICT) <= set(report.isolation)
 
 
-def test_another_set_of_fixtures_is_graded_with_and_named_in_the_report(
-    run: Callable[..., Done], unfinished: Path, tmp_path: Path
-) -> None:
-    term = shutil.copytree(ASSIGNMENT.folder, tmp_path / "term")
-    manifest = term / "manifest.json"
-    manifest.write_text(manifest.read_text() + "\n")
-    assert run("grade", unfinished, "--out", tmp_path / "ours").code == 0
-    assert run("grade", unfinished, "--out", tmp_path / "term's", "--fixtures", term).code == 0
-    ours, of_term = (read_report(tmp_path / name / "reports" / "ada.json") for name in ("ours", "term's"))
-    assert ours is not None
-    assert of_term is not None
-    assert ours.fixtures != of_term.fixtures
-
-
 # What cannot be read
 
 
@@ -331,114 +317,96 @@ def test_a_file_that_may_not_be_read_costs_nobody_a_point_and_is_said_loudly(kit
 # Wrong use of grade: one sentence, nothing written
 
 
-def no_such_folder(folder: Path) -> list[str | Path]:
-    return [folder / "nowhere"]
-
-
-def empty_folder(folder: Path) -> list[str | Path]:
-    (folder / "class").mkdir()
-    return [folder / "class", *NAMED]
-
-
-def no_submission(folder: Path) -> list[str | Path]:
-    put(folder / "class" / "notes.txt")
-    return [folder / "class", *NAMED]
-
-
-def other_file(folder: Path) -> list[str | Path]:
-    return [put(folder / "class.tar"), *NAMED]
-
-
-def twice(folder: Path) -> list[str | Path]:
-    put(folder / "class" / "ada" / MODULE)
-    put(folder / "class" / "ada.py")
-    return [folder / "class"]
-
-
-def unknown_assignment(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), "--assignment", "nix"]
-
-
-def of_no_assignment(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py")]
-
-
-def of_two(folder: Path) -> list[str | Path]:
-    put(folder / "class" / "ada" / MODULE)
-    put(folder / "class" / "bela" / "grpo_language_model.py")
-    return [folder / "class"]
-
-
-def no_jobs(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), "--jobs", "0"]
-
-
-def negative_jobs(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), "--jobs", "-3"]
-
-
-def fixtures_nowhere(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), *NAMED, "--fixtures", folder / "nowhere"]
-
-
-def fixtures_of_something_else(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), *NAMED, "--fixtures", folder]
-
-
-def fixtures_that_are_none(folder: Path) -> list[str | Path]:
+def fixtures_that_are_none(folder: Path) -> Path:
     put(folder / "term" / "manifest.json", "{}")
-    return [put(folder / "ada.py"), *NAMED, "--fixtures", folder / "term"]
+    return folder / "term"
 
 
-def flipped_byte(folder: Path) -> list[str | Path]:
+def flipped_byte(folder: Path) -> Path:
     term = shutil.copytree(ASSIGNMENT.folder, folder / "term")
     toy_kit.flip_a_byte(term / "hidden" / "kl-values.safetensors")
-    return [put(folder / "ada.py"), *NAMED, "--fixtures", term]
+    return term
 
 
-def results_alone(folder: Path) -> list[str | Path]:
-    (folder / "grades").mkdir()
-    return [folder, *NAMED]
+UNSEEN = "no\x1b[2Jwhere\u202e\nat all"
+UNGRADABLE: list[tuple[str, list[str | Callable[[Path], Path]], int, str]] = [  # files, arguments, exit code, sentence
+    ("", ["nowhere"], 2, r"There is no file or folder .*nowhere: check the path\."),
+    ("class/", ["class", *NAMED], 2, r"class is empty: give a folder that holds submissions\."),
+    ("class/notes.txt", ["class", *NAMED], 2, r"class holds no submission: give a folder that holds a folder"),
+    (
+        "class.tar",
+        ["class.tar", *NAMED],
+        2,
+        r"class\.tar cannot be graded: give a folder, or a \.py",
+    ),
+    (
+        f"class/ada/{MODULE} class/ada.py",
+        ["class"],
+        2,
+        r"ada handed in twice: .*class/ada and .*class/ada\.py\.",
+    ),
+    (
+        "ada.py",
+        ["ada.py", "--assignment", "nix"],
+        2,
+        r"There is no assignment 'nix'\. Name one with .*_theory",
+    ),
+    ("ada.py", ["ada.py"], 2, r"Nothing here says of which assignment it is\. Name one with --assignment: .*"),
+    (
+        f"class/ada/{MODULE} class/bela/grpo_language_model.py",
+        ["class"],
+        2,
+        r"There are submissions of several assignments\. Name one with --assignment: .*",
+    ),
+    ("ada.py", ["ada.py", "--jobs", "0"], 2, r"--jobs 0 would grade nothing: give 1 or more\."),
+    ("ada.py", ["ada.py", "--jobs", "-3"], 2, r"--jobs -3 would grade nothing: give 1 or more\."),
+    (
+        "ada.py",
+        ["ada.py", *NAMED, "--fixtures", "nowhere"],
+        2,
+        r"nowhere holds no readable manifest\.json",
+    ),
+    ("ada.py", ["ada.py", *NAMED, "--fixtures", "."], 2, r"holds no readable manifest\.json"),
+    (
+        "ada.py",
+        ["ada.py", *NAMED, "--fixtures", fixtures_that_are_none],
+        3,
+        r"term/manifest\.json is not a manifest",
+    ),
+    (
+        "ada.py",
+        ["ada.py", *NAMED, "--fixtures", flipped_byte],
+        3,
+        r"kl-values\.safetensors is not the file that",
+    ),
+    ("grades/", [".", *NAMED], 2, r"There is nothing to grade but .*grades, which is where the results go\."),
+    ("", [UNSEEN], 2, r"no\\x1b\[2Jwhere\\u202e\\nat all: check the path\."),
+    (
+        "ada.py",
+        ["ada.py", *NAMED, "--fixtures", UNSEEN],
+        2,
+        r"no\\x1b\[2Jwhere\\u202e\\nat all holds no readable manifest",
+    ),
+]
 
 
-def unseen_characters(folder: Path) -> list[str | Path]:
-    return [folder / "no\x1b[2Jwhere\u202e\nat all"]
-
-
-def unseen_characters_in_an_option(folder: Path) -> list[str | Path]:
-    return [put(folder / "ada.py"), *NAMED, "--fixtures", folder / "no\x1b[2Jwhere\u202e\nat all"]
-
-
-@pytest.mark.parametrize(
-    ("prepare", "code", "says"),
-    [
-        (no_such_folder, 2, r"There is no file or folder .*nowhere: check the path\."),
-        (empty_folder, 2, r"class is empty: give a folder that holds submissions\."),
-        (no_submission, 2, r"class holds no submission: give a folder that holds a folder, \.zip, \.py or \.ipynb"),
-        (other_file, 2, r"class\.tar cannot be graded: give a folder, or a \.py, \.ipynb or \.zip file\."),
-        (twice, 2, r"ada handed in twice: .*class/ada and .*class/ada\.py\. Keep one of them\."),
-        (unknown_assignment, 2, r"There is no assignment 'nix'\. Name one with --assignment: .*_theory\."),
-        (of_no_assignment, 2, r"Nothing here says of which assignment it is\. Name one with --assignment: .*"),
-        (of_two, 2, r"There are submissions of several assignments\. Name one with --assignment: .*"),
-        (no_jobs, 2, r"--jobs 0 would grade nothing: give 1 or more\."),
-        (negative_jobs, 2, r"--jobs -3 would grade nothing: give 1 or more\."),
-        (fixtures_nowhere, 2, r"nowhere holds no readable manifest\.json: give --fixtures a folder with a set of"),
-        (fixtures_of_something_else, 2, r"holds no readable manifest\.json"),
-        (fixtures_that_are_none, 3, r"term/manifest\.json is not a manifest of fixtures\. Restore it"),
-        (flipped_byte, 3, r"hidden/kl-values\.safetensors is not the file that .* Restore it"),
-        (results_alone, 2, r"There is nothing to grade but .*grades, which is where the results go\."),
-        (unseen_characters, 2, r"no\\x1b\[2Jwhere\\u202e\\nat all: check the path\."),
-        (unseen_characters_in_an_option, 2, r"no\\x1b\[2Jwhere\\u202e\\nat all holds no readable manifest"),
-    ],
-)
-def test_what_cannot_be_graded_is_one_sentence_that_says_what_to_do(
+@pytest.mark.parametrize(("files", "arguments", "code", "says"), UNGRADABLE)
+def test_ungradable_is_one_sentence_that_says_what_to_do(
     run: Callable[..., Done],
     tmp_path: Path,
-    prepare: Callable[[Path], list[str | Path]],
+    files: str,
+    arguments: list[str | Callable[[Path], Path]],
     code: int,
     says: str,
 ) -> None:
-    done = run("grade", *prepare(tmp_path), "--out", tmp_path / "grades")
+    for name in files.split():
+        if name.endswith("/"):
+            (tmp_path / name).mkdir()
+        else:
+            put(tmp_path / name)
+    options = {*NAMED, "--assignment", "--jobs", "--fixtures", "nix", "0", "-3"}
+    given = [one(tmp_path) if callable(one) else one if one in options else tmp_path / one for one in arguments]
+    done = run("grade", *given, "--out", tmp_path / "grades")
     assert (done.code, done.out) == (code, "")
     assert done.err.count("\n") == 1
     assert re.match(rf"autograder: .*{says}", done.err)
@@ -473,40 +441,6 @@ def test_a_terminal_without_the_letters_of_a_name_shows_them_as_escapes(kit: Pat
 
 
 # The terminal
-
-
-@pytest.mark.long
-def test_a_progress_bar_is_shown_on_a_terminal_and_taken_away_again(kit: Path, tmp_path: Path) -> None:
-    for name in ("ada", "bela"):
-        put(tmp_path / "class" / name / "toy.py")
-    ours, theirs = pty.openpty()
-    try:
-        arguments = ["grade", tmp_path / "class", "--out", tmp_path / "grades", "--jobs", "2"]
-        done = subprocess.run(
-            [sys.executable, "-m", "autograder", *arguments],
-            cwd=kit,
-            env={**os.environ, "PYTHONPATH": str(kit), "TERM": "xterm", "COLUMNS": "100"},
-            stdout=subprocess.PIPE,
-            stderr=theirs,
-        )
-    finally:
-        os.close(theirs)
-    shown = read_all(ours)
-    assert done.returncode == 0
-    assert "grading" in shown
-    assert "2/2" in shown
-    assert re.search(r"\d:\d\d:\d\d", shown), "the time that is left"
-    assert shown[shown.rindex("2/2") :].count("\x1b[2K")  # the line of the bar is cleared
-    assert b"\x1b" not in done.stdout
-
-
-def read_all(descriptor: int) -> str:
-    shown = b""
-    with contextlib.suppress(OSError):  # the other end is closed
-        while chunk := os.read(descriptor, 4096):
-            shown += chunk
-    os.close(descriptor)
-    return shown.decode()
 
 
 def test_ctrl_c_in_a_verb_that_waits_for_another_process_is_one_word(kit: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -188,27 +187,6 @@ def test_another_assignment_is_refused_before_anything_runs(kit: Path) -> None:
         assert (done.returncode, done.stdout) == (2, "")
         assert "g holds grades of 'toy', not of 'other': a folder belongs to one assignment." in done.stderr
     assert contents(kit / "g") == before
-
-
-@pytest.mark.parametrize("moment", ["reports", "grades.csv", "index.html"])
-def test_a_run_that_was_killed_as_it_put_things_in_place_goes_on(kit: Path, moment: str) -> None:
-    """What a run leaves that was killed after some of its files have taken their places."""
-    before = contents(kit / "g")
-    hand_in(kit, "bela", (kit / "class/ada/toy.py").read_text())
-    assert grade(kit).returncode == 0
-    whole = contents(kit / "g")
-    of_bela = [name for name in whole if "bela" in name]
-    late = {"reports": ["run.json"], "index.html": ["run.json", *of_bela]}
-    for name in late.get(moment, ["run.json", "index.html", *of_bela]):
-        if name in of_bela:
-            (kit / "g/.staged" / name).parent.mkdir(parents=True, exist_ok=True)
-            (kit / "g/.staged" / name).write_bytes(whole[name])
-        (kit / "g" / name).write_bytes(before[name])
-    done = grade(kit)
-    assert done.returncode == 0, done.stderr
-    again = contents(kit / "g")
-    assert {name for name, data in whole.items() if again[name] != data} <= {"index.html", "run.json"}
-    assert json.loads(again["run.json"])["reused"] == 3
 
 
 DYING = """

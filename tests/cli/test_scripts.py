@@ -13,16 +13,15 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import toy_kit
+from in_process import autograder_in_process
 from lengths import in_short
 from places import KIT
 
 from autograder.authoring.fixtures.diff import item_json
-from autograder.cli.main import main
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
 from autograder.vocabulary.report import from_json
@@ -72,25 +71,6 @@ def piped(kit: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return toy_kit.autograder(kit, *arguments)
 
 
-@pytest.fixture
-def said(
-    kit: Path, warm_pool: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[object, str]]:
-    """A function that runs the command line in this process, with the warm sandbox: exit code and what it prints."""
-    monkeypatch.chdir(kit)
-
-    def run(*arguments: str) -> tuple[object, str]:
-        monkeypatch.setattr(sys, "argv", ["autograder", *arguments])
-        code: object = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code
-        return code or 0, capsys.readouterr().out
-
-    return run
-
-
 # People
 
 
@@ -103,6 +83,8 @@ def test_a_terminal_gets_lines_that_fit_and_colour_where_it_may(kit: Path, colum
     assert "wrong-way" in " ".join(lines).split()
     assert max(len(line) for line in lines if str(kit) not in line and "STRICT" not in line) <= columns
     assert MARK.search(shown)
+    assert "grading" in shown
+    assert shown[shown.rindex("2/2") :].count("\x1b[2K")  # the line of the bar is cleared
 
 
 @pytest.mark.parametrize(("answer", "changed"), [("n", False), ("y", True)])
@@ -123,10 +105,11 @@ def test_a_changed_grade_is_asked_about_where_nothing_draws_over_it(
 # Scripts
 
 
-def test_grade_prints_one_json_document_for_a_script(kit: Path, said: Callable[..., tuple[object, str]]) -> None:
-    code, printed = said("grade", "class", "--out", "for-scripts", "--jobs", "1", "--json")
-    found = json.loads(printed)
-    assert code == 0
+@pytest.mark.usefixtures("warm_pool")
+def test_grade_prints_one_json_document_for_a_script(kit: Path) -> None:
+    done = autograder_in_process(kit, "grade", "class", "--out", "for-scripts", "--jobs", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
     assert set(found) == {
         "schema", "assignment", "out", "max_points", "graded", "unchanged", "seconds", "isolation", "students",
         "absent", "not_in_roster", "refused", "gone",
@@ -139,9 +122,10 @@ def test_grade_prints_one_json_document_for_a_script(kit: Path, said: Callable[.
     assert (bela["points"], bela["not_passed"]) == (6.0, ["shift-values"])
     (kit / "o.csv").write_text("student,item,points,comment\nbela,,9,agreed\n")
     options = ("--jobs", "1", "--json", "--overrides", "o.csv")
-    assert said("grade", "class", "--out", "for-scripts", *options) == (2, "")
-    _, again = said("grade", "class", "--out", "for-scripts", *options, "--replace")
-    assert [one["final"] for one in json.loads(again)["students"]] == [10.0, 9.0]
+    refused = autograder_in_process(kit, "grade", "class", "--out", "for-scripts", *options)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    again = autograder_in_process(kit, "grade", "class", "--out", "for-scripts", *options, "--replace")
+    assert [one["final"] for one in json.loads(again.stdout)["students"]] == [10.0, 9.0]
 
 
 @pytest.mark.long

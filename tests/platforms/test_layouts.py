@@ -204,14 +204,6 @@ def test_gradescope_says_in_a_file_whose_a_submission_is(tmp_path: Path) -> None
     assert [one.path.name for one in found.candidates if "Sean" in one.student] == ["submission_2"]
 
 
-def test_the_members_of_a_group_each_get_the_submission(tmp_path: Path) -> None:
-    put(tmp_path, f"submission_2/{PY}")
-    put(tmp_path, "submission_metadata.yml", text=METADATA)
-    read_ = gather(tmp_path)[1]
-    assert len(read_) == 2
-    assert len({one.sha256 for one in read_.values()}) == 1
-
-
 def test_two_submitters_who_share_no_more_than_a_name_are_two_students(tmp_path: Path) -> None:
     put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
     text = "".join(f"submission_{at}:\n  :submitters:\n  - :name: Ana\n" for at in (1, 2))

@@ -1,9 +1,8 @@
-"""A class graded twice with its results inside it: in every layout the second run finds what the first one found."""
+"""A class with its results inside it: in every layout a second run finds what the first one found."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from lengths import in_short
 from places import KIT
 
-from autograder.cli.main import main
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
 
@@ -46,7 +44,6 @@ STUDENTS = {
     "moodle in one folder": ["Ana Diaz_1", "Ben_2"],
     "gradescope": ["Ana_U1", "Ben_U2"],
 }
-DEADLINE = "2027-03-02T00:00:00"
 every_layout = pytest.mark.parametrize("layout", in_short(LAYOUTS, 2))
 
 
@@ -75,57 +72,6 @@ def look(*paths: Path, out: Path | None = None) -> Gathered:
 
 def students(found: Gathered) -> list[tuple[str, str, tuple[str, ...]]]:
     return [(one.student, one.shown, one.notes) for one in found.candidates]
-
-
-@pytest.fixture
-def grade(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run `grade`; what it says on stderr."""
-
-    def run(*arguments: str | Path) -> str:
-        monkeypatch.chdir(KIT)
-        monkeypatch.setattr(sys, "argv", ["autograder", "grade", *map(str, arguments), "--assignment", MODULE])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 0
-        return capsys.readouterr().err
-
-    return run
-
-
-def written(out: Path) -> dict[str, bytes]:
-    """What the class gets, by file: the gradebook, and the pages, in which LATE stands."""
-    paths = [out / "grades.csv", *sorted((out / "feedback").iterdir())]
-    return {path.name: path.read_bytes() for path in paths}
-
-
-@pytest.mark.long
-@every_layout
-def test_grading_again_with_the_results_inside_gives_the_same_grades(
-    layout: str, tmp_path: Path, grade: Callable[..., str]
-) -> None:
-    folder = put(tmp_path / "class", *LAYOUTS[layout])
-    arguments = (folder, "--out", folder / "grades", "--deadline", DEADLINE, "--jobs", "1")
-    grade(*arguments)
-    first = written(folder / "grades")
-    (folder / "__pycache__").mkdir()
-    again = grade(*arguments)
-    assert written(folder / "grades") == first
-    assert "Left out, for it is no submission: __pycache__" in again
-    assert "grades" not in again
-    if layout == "canvas":
-        assert b"handed in late" in first["ben_2.html"]
-
-
-@pytest.mark.long
-def test_real_results_of_an_earlier_run_are_known_under_any_name_and_named(
-    tmp_path: Path, grade: Callable[..., str]
-) -> None:
-    folder = put(tmp_path / "class", *LAYOUTS["moodle"])
-    grade(folder, "--out", tmp_path / "first", "--jobs", "1")
-    shutil.copytree(tmp_path / "first", folder / "of mon\x1bday")
-    said = grade(folder, "--out", tmp_path / "second", "--jobs", "1")
-    assert (tmp_path / "second" / "grades.csv").read_bytes() == (tmp_path / "first" / "grades.csv").read_bytes()
-    assert r"Left out, for it is no submission: of mon\x1bday." in said
 
 
 STRANGE: dict[str, Callable[[Path], object]] = {
