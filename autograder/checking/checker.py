@@ -192,7 +192,7 @@ class Progress:
         if self._timer:
             self._timer.cancel()
             self._timer.join()
-        self._clear()
+        self._show()
 
     def begun(self, request: Request) -> None:
         """Show a call that is about to be made."""
@@ -200,7 +200,7 @@ class Progress:
             self._timer.cancel()
         self._done += 1
         if self._in_terminal:
-            self._clear(f"{request.function} ({min(self._done, self._total)} of {self._total}) …")
+            self._show(f"{request.function} ({min(self._done, self._total)} of {self._total}) …")
         if request.function not in self._mentioned:
             self._timer = threading.Timer(SLOW_AFTER, self._mention, [request.function])
             self._timer.daemon = True
@@ -208,8 +208,8 @@ class Progress:
 
     def _mention(self, function: str) -> None:
         self._mentioned.add(function)
-        self._clear(f"{function} has been running for {SLOW_AFTER:.0f} s: does a loop in it ever end?\n")
+        self._show(f"{function} has been running for {SLOW_AFTER:.0f} s: does a loop in it ever end?\n")
 
-    def _clear(self, text: str = "") -> None:
+    def _show(self, text: str = "") -> None:
         self._stream.write((CLEAR_LINE if self._in_terminal else "") + text)
         self._stream.flush()

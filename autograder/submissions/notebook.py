@@ -14,7 +14,7 @@ import symtable
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, cast
 
@@ -140,7 +140,7 @@ def script_text(text: str, module: str, graded: Sequence[str]) -> Text | None:
     if len(cells) > 1:  # the rest of a mark's line is no code
         code = [(line + 1, piece.partition("\n")[2]) for line, piece in code]
     read = _definitions_in([CodeCell(piece) for _, piece in code], module, graded)
-    return Text(**{**vars(read), "lines": tuple(line for line, _ in code)})
+    return replace(read, lines=tuple(line for line, _ in code))
 
 
 def _definitions_in(cells: Sequence[CodeCell], module: str, graded: Sequence[str]) -> Text:
