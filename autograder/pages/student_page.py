@@ -23,8 +23,8 @@ MAX_SENTENCE = 240  # characters of what to do next
 MAX_ASKED = 700  # characters of the message in the text of a question
 COMPARABLE = 1 / 4  # of the most points that one thing would win: what would win less is left for later
 SENTENCE = re.compile(r"(?<=[.?!])\s")
-# As `grading.remarks.hints` and `grading.remarks.wording` word it.
-ELSEWHERE = re.compile(r"(\S+) fails too: (if you call \S+ here, )?start there\.")
+# As `grading.hints` and `grading.wording` word it.
+ELSEWHERE = re.compile(r"(\S+) fails too: start there\.")
 ALLOWED = re.compile(r" \(allowed: [^)]*\)$")
 EARLIER = re.compile(r"The first .*(?:case is|cases are) right\. This one is not: ")
 COUNTED = re.compile(r"(\d+ of \d+ values|its value) differs?\b")
@@ -228,7 +228,7 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
     start = _first_worthwhile(
         [cause for cause in own if not cause.items[0].fails_unseen] or own, lambda cause: cause.lost
     )
-    if simpler := ELSEWHERE.fullmatch(start.items[0].hint):
+    if simpler := ELSEWHERE.search(start.items[0].hint):
         every = (cause for found in causes.values() for cause in found)
         start = next((cause for cause in every if cause.items[0].item == simpler[1]), start)
     return start.items[0].item, f"{_about(start.items[0])} {_worth(start, sum(to_win.values()))}".strip()

@@ -15,8 +15,6 @@ FORMULA_STARTS = frozenset("=+-@\N{MINUS SIGN}")
 # Where a spreadsheet may begin a cell: one that splits at another sign than ours takes our quotes for text.
 SEPARATOR = re.compile(r"([,;\t\r\n])")
 STRICT = ("landlock", "seccomp")  # layers of isolation without which it is below strict
-PLURAL = re.compile(r"(?:the )?(?:[\w'-]+ )?[\w-]+(?<![su])s(?= |$)")  # "the weights", "rewards"; no "loss", "status"
-PREPOSITION = re.compile(r" (?:with|of|to|in|for|after|before|returned|that)\b.*")
 
 
 def visible(text: str, limit: int | None = None, *, newlines: bool = False) -> str:
@@ -53,12 +51,6 @@ def isolation_line(layers: Iterable[str]) -> str:
     missing = [layer for layer in STRICT if layer not in layers]
     below = f" (below strict: without {' and '.join(missing)})" if missing else ""
     return f"{', '.join(visible(layer, 40) for layer in layers) or 'none'}{below}"
-
-
-def with_verb(what: str, one: str = "has", many: str = "have") -> str:
-    """Say `the weights have`, `log_probs has`: a name in code is one thing, unless it is a plain word."""
-    head = PREPOSITION.sub("", what)
-    return f"{what} {many if PLURAL.fullmatch(head) and '_' not in head else one}"
 
 
 def counted(count: int, what: str) -> str:

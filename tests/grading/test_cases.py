@@ -488,6 +488,19 @@ def test_another_term_s_set_that_was_made_with_other_items_or_probes_is_refused(
     assert refusal(demo, folder=spring).startswith(f"{demo.folder / name} is not the file that {spring}")
 
 
+@pytest.mark.parametrize(
+    ("inputs", "numbers"),
+    [
+        ({"x": np.array([True, False, True])}, frozenset()),  # what its argument would pass
+        ({"x": np.array([True, True, True])}, frozenset({0.0, 1.0})),
+        ({"x": np.arange(3.0)}, frozenset({0.0, 1.0})),
+    ],
+)
+def test_truth_values_are_judged_beside_truth_values(inputs: dict[str, Array], numbers: frozenset[float]) -> None:
+    flags = expectation(array=np.array([True, False, True]), axes=("batch",), dtype="bool")
+    assert case("first-small", flags, inputs=inputs).judged_numbers == {"out": numbers}
+
+
 # The real set
 
 

@@ -425,7 +425,7 @@ def losing(name: str, lost: float, function: str, hint: str = "") -> ItemResult:
         ([losing("a", 0.25, "f"), losing("b", 5.0, "g"), losing("c", 16.0, "h")], "b"),
         ([losing("a", 0.25, "f"), losing("a2", 6.0, "f")], "a2"),
         ([replace(losing("a", 9.0, "f"), cases=UNSEEN), losing("a2", 0.25, "f")], "a2"),
-        ([losing("a", 0.25, "f"), losing("b", 16.0, "g", "a fails too: if you call f here, start there.")], "a"),
+        ([losing("a", 0.25, "f"), losing("b", 16.0, "g", "What is f? a fails too: start there.")], "a"),
     ],
     ids=(
         "a slip waits",
