@@ -197,7 +197,7 @@ def test_every_bundle_is_one_zip(autograder: Run, tmp_path: Path) -> None:
             assert top in archive.namelist()
 
 
-def test_a_class_is_graded_from_the_download_of_a_platform(autograder: Run, tmp_path: Path) -> None:
+def test_class_is_graded_from_a_download(autograder: Run, tmp_path: Path) -> None:
     path = tmp_path / "submissions.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("lovelaceada_1001_5_policy_gradient.py", "import nothing_that_is_there\n")

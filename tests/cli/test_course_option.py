@@ -42,7 +42,7 @@ def test_the_course_may_be_named_anywhere_before_two_dashes(given: list[str], mo
 
 
 @pytest.mark.long
-def test_nothing_is_written_into_another_course_than_the_one_that_is_named(course: Path, tmp_path: Path) -> None:
+def test_named_course_alone_is_written(course: Path, tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (KIT / "handout").rglob("*")}
     copy = shutil.copytree(course, tmp_path / "copy")
     shutil.rmtree(copy / "handout")
@@ -68,7 +68,7 @@ def test_a_course_that_is_no_folder_is_refused(course: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_doctor_names_a_half_written_assignment_and_examines_the_others(course: Path, tmp_path: Path) -> None:
+def test_doctor_names_a_half_written_assignment(course: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(course, tmp_path / "copy")
     (copy / "fixtures" / "half").mkdir()
     (copy / "fixtures" / "half" / "items.toml").write_text("assignment = [", encoding="utf-8")

@@ -82,9 +82,7 @@ def test_a_package_is_ok_or_says_what_to_install(requirement: str, state: State,
 # Another machine
 
 
-def test_without_torch_with_an_altered_fixture_and_a_stale_handout_each_is_said_with_what_to_do(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_doctor_says_what_to_do_about_each_fault(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     kit = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
     toy_kit.flip_a_byte(kit / "fixtures" / "toy" / "hidden" / "ramp-values.safetensors")
     (kit / "handout" / "toy" / "requirements.txt").unlink()
@@ -100,7 +98,7 @@ def test_without_torch_with_an_altered_fixture_and_a_stale_handout_each_is_said_
     assert done.stderr == ""
 
 
-def test_what_is_found_is_printed_as_it_is_and_never_as_markup() -> None:
+def test_doctor_prints_no_markup() -> None:
     table = doctor_table([Examined("a[b]", "missing", "[red]\x1b[2J:bug:", "[/]")])
     stream = io.StringIO()
     Console(file=stream, width=110, force_terminal=False).print(table)

@@ -157,9 +157,7 @@ def test_help_imports_neither_rich_nor_numpy() -> None:
     "arguments",
     [["frobnicate"], ["grade"], ["grade", "."], ["fixtures", "show"], ["check", "--no"], ["grade", ".", "--jobs", "x"]],
 )
-def test_what_the_command_line_does_not_know_is_exit_code_2_and_a_way_to_the_help(
-    run: Callable[..., Done], arguments: list[str]
-) -> None:
+def test_unknown_argument_is_code_2_and_points_to_help(run: Callable[..., Done], arguments: list[str]) -> None:
     done = run(*arguments)
     assert (done.code, done.out) == (2, "")
     assert "--help" in done.err
@@ -169,9 +167,7 @@ def test_what_the_command_line_does_not_know_is_exit_code_2_and_a_way_to_the_hel
 # Grading
 
 
-def test_a_graded_class_is_printed_with_points_what_stands_out_and_where_to_look(
-    run: Callable[..., Done], unfinished: Path, tmp_path: Path
-) -> None:
+def test_graded_class_is_printed_with_where_to_look(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
     out = tmp_path / "grades"
     done = run("grade", unfinished, "--out", out)
     assert (done.code, done.err) == (0, "")
@@ -193,9 +189,7 @@ def test_a_graded_class_is_printed_with_points_what_stands_out_and_where_to_look
     assert "unchanged" not in fresh.out
 
 
-def test_a_page_tells_of_the_class_once_that_is_asked_for_until_it_is_taken_away(
-    run: Callable[..., Done], unfinished: Path, tmp_path: Path
-) -> None:
+def test_page_tells_of_the_class_until_taken_away(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
     out, told = tmp_path / "grades", "The median of the class is 0; 0 % of 10 have fewer points."
     page = out / "feedback" / "ada.html"
     for place in range(8):
@@ -211,9 +205,7 @@ def test_a_page_tells_of_the_class_once_that_is_asked_for_until_it_is_taken_away
     assert "median" not in page_of(run, "gradebook", out, "--no-class-on-pages")
 
 
-def test_what_pages_tell_of_the_class_stays_through_rules_and_runs_after_them(
-    run: Callable[..., Done], unfinished: Path, tmp_path: Path
-) -> None:
+def test_page_tells_of_the_class_through_rules(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
     out, of_all = tmp_path / "grades", "The median of the class is 0; 0 % of 10 have fewer points."
     for place in range(8):
         put(unfinished / f"student {place}" / MODULE)
@@ -234,16 +226,14 @@ def page_of(run: Callable[..., Done], verb: str, *arguments: str | Path) -> str:
     return (out / "feedback" / "ada.html").read_text()
 
 
-def test_a_class_of_a_few_is_not_told_of_and_staff_are_told_why(
-    run: Callable[..., Done], unfinished: Path, tmp_path: Path
-) -> None:
+def test_small_class_is_not_told_of(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
     done = run("grade", unfinished, "--out", tmp_path / "grades", "--class-on-pages")
     assert (done.code, done.err) == (0, "autograder: fewer than 10 grades: no page tells of the class.\n")
     assert "median" not in (tmp_path / "grades" / "feedback" / "ada.html").read_text()
 
 
 @pytest.mark.long
-def test_code_runs_without_isolation_only_where_that_is_asked_for_twice_and_it_is_said_loudly(
+def test_no_isolation_needs_two_options_and_is_said(
     run: Callable[..., Done], kit: Path, unfinished: Path, tmp_path: Path
 ) -> None:
     put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
@@ -265,9 +255,7 @@ def test_code_runs_without_isolation_only_where_that_is_asked_for_twice_and_it_i
     assert "unchanged" not in again.out
 
 
-def test_strict_isolation_is_what_runs_or_the_run_is_refused(
-    run: Callable[..., Done], unfinished: Path, tmp_path: Path
-) -> None:
+def test_strict_isolation_holds_or_refuses(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
     done = run("grade", unfinished, "--out", tmp_path / "grades", "--isolation", "strict")
     missing = [layer for layer in STRICT if probe()[layer]]
     if missing:
@@ -297,7 +285,7 @@ def with_permissions_that_hold(folder: Path) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_file_that_may_not_be_read_costs_nobody_a_point_and_is_said_loudly(kit: Path, tmp_path: Path) -> None:
+def test_unreadable_file_costs_no_point(kit: Path, tmp_path: Path) -> None:
     prefix = with_permissions_that_hold(tmp_path)
     put(tmp_path / "class" / "ada" / "toy.py", RIGHT)
     put(tmp_path / "class" / "be[b]la\x1b[2J" / "toy.py", RIGHT).chmod(0)
@@ -433,7 +421,7 @@ def test_no_name_of_a_student_reaches_the_terminal_raw(
     assert r"  [red]:bug:\x1b[2J/index.html  the class" in done.out.splitlines()
 
 
-def test_a_terminal_without_the_letters_of_a_name_shows_them_as_escapes(kit: Path, tmp_path: Path) -> None:
+def test_ascii_terminal_shows_a_name_as_escapes(kit: Path, tmp_path: Path) -> None:
     put(tmp_path / "class" / "Nguyễn" / "toy.py")
     done = from_kit(kit, "grade", tmp_path / "class", "--out", tmp_path / "grades", PYTHONIOENCODING="ascii")
     assert (done.code, done.err) == (0, "")
@@ -443,7 +431,7 @@ def test_a_terminal_without_the_letters_of_a_name_shows_them_as_escapes(kit: Pat
 # The terminal
 
 
-def test_ctrl_c_in_a_verb_that_waits_for_another_process_is_one_word(kit: Path) -> None:
+def test_ctrl_c_in_a_waiting_verb_is_one_word(kit: Path) -> None:
     cases = kit / "fixtures" / "toy" / "cases.py"
     pause = f"import pathlib, time\npathlib.Path({str(kit / 'started')!r}).touch()\ntime.sleep(600)\n"
     put(cases, pause + cases.read_text())
@@ -471,7 +459,7 @@ def test_ctrl_c_in_a_verb_that_waits_for_another_process_is_one_word(kit: Path) 
 # Other verbs
 
 
-def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of(kit: Path) -> None:
+def test_closed_pipe_is_no_traceback(kit: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -488,7 +476,7 @@ def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of(kit: Path) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_a_handout_checks_and_updates_and_names_the_package_that_it_lacks(kit: Path, tmp_path: Path) -> None:
+def test_handout_names_the_package_that_it_lacks(kit: Path, tmp_path: Path) -> None:
     handout = kit / "handout" / "toy"
     whole = from_kit(handout, "--help")
     assert whole.code == 0

@@ -200,9 +200,7 @@ pathlib.Path.replace = dying
 """
 
 
-def test_a_run_killed_before_any_of_its_files_takes_its_place_goes_on(
-    kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_killed_at_any_file_goes_on(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each file that is written, as it is about to take the place of another."""
     (kit / "autograder/cli/__init__.py").write_text(DYING)
     another_engine(kit)
@@ -221,7 +219,7 @@ def test_a_run_killed_before_any_of_its_files_takes_its_place_goes_on(
     assert count > 10
 
 
-def test_the_guides_commands_for_a_wrong_test_run_as_they_stand(kit: Path) -> None:
+def test_guide_for_a_wrong_test_runs_as_it_stands(kit: Path) -> None:
     """With the toy in the place of the assignment that they name, edited where the guide says so."""
     guide = (KIT / "autograder/README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^## A test was wrong: what now$.*?```sh\n(.*?)```", guide, re.MULTILINE | re.DOTALL)

@@ -126,9 +126,7 @@ def open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("open_umask")
-def test_a_folder_that_is_there_keeps_the_mode_that_its_owner_gave_it(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_existing_folder_keeps_its_mode(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     kit, out = toy_kit(tmp_path / "kit", tmp_path_factory), tmp_path / "grades"
     out.mkdir()
     out.chmod(0o750)
@@ -141,7 +139,7 @@ def test_a_folder_that_is_there_keeps_the_mode_that_its_owner_gave_it(
 
 
 @pytest.mark.usefixtures("open_umask")
-def test_the_page_of_a_course_is_as_private_as_the_most_private_of_its_folders(tmp_path: Path) -> None:
+def test_course_page_is_as_private_as_its_folders(tmp_path: Path) -> None:
     for name, rights in (("bandits", 0o755), ("policy_gradient", 0o750)):
         (tmp_path / name / "reports").mkdir(parents=True)
         made = replace(report("ada"), assignment=name)
@@ -163,9 +161,7 @@ def test_a_terms_own_hidden_cases_are_their_owners_alone(
 
 
 @pytest.mark.usefixtures("open_umask")
-def test_what_is_made_for_students_can_be_read_by_them(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_handout_can_be_read_by_students(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     kit = toy_kit(tmp_path / "kit", tmp_path_factory)
     assert autograder(kit, "release", "--zip", tmp_path / "new" / "toy.zip").returncode == 0
     assert (mode(tmp_path / "new"), mode(tmp_path / "new" / "toy.zip")) == (0o755, 0o644)

@@ -75,7 +75,7 @@ def piped(kit: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("columns", in_short(WIDTHS))
-def test_a_terminal_gets_lines_that_fit_and_colour_where_it_may(kit: Path, columns: int) -> None:
+def test_terminal_gets_lines_that_fit_and_colour(kit: Path, columns: int) -> None:
     grades = f"--out={kit / f'grades-{columns}'}"
     shown = on_a_terminal(kit, columns, "grade", "class", grades, "--jobs", "1")
     lines = [line for line in MARK.sub("", shown).replace("\r", "\n").splitlines() if "grading" not in line]
@@ -88,9 +88,7 @@ def test_a_terminal_gets_lines_that_fit_and_colour_where_it_may(kit: Path, colum
 
 
 @pytest.mark.parametrize(("answer", "changed"), [("n", False), ("y", True)])
-def test_a_changed_grade_is_asked_about_where_nothing_draws_over_it(
-    kit: Path, tmp_path: Path, answer: str, changed: bool
-) -> None:
+def test_changed_grade_is_asked_about_undisturbed(kit: Path, tmp_path: Path, answer: str, changed: bool) -> None:
     kit = shutil.copytree(kit, tmp_path / "kit")
     assert piped(kit, "grade", "class", "--out", "g").returncode == 0
     before = (kit / "g/grades.csv").read_bytes()
@@ -153,7 +151,7 @@ def test_check_prints_the_report_as_grading_stores_it(kit: Path) -> None:
 
 
 @pytest.mark.long
-def test_selfcheck_prints_its_findings_and_its_exit_code_says_whether_to_release(kit: Path) -> None:
+def test_selfcheck_json_and_code_say_whether_to_release(kit: Path) -> None:
     done = piped(kit, "selfcheck", "--quick", "--json", "--jobs", "1")
     (one,) = json.loads(done.stdout)["assignments"]
     assert (one["assignment"], one["solution"], one["max_points"]) == ("toy", 10.0, 10.0)
@@ -162,7 +160,7 @@ def test_selfcheck_prints_its_findings_and_its_exit_code_says_whether_to_release
 
 
 @pytest.mark.parametrize("assignment", find_assignments(KIT), ids=lambda one: one.name)
-def test_every_item_is_shown_as_strict_json_with_every_case(assignment: Assignment) -> None:
+def test_item_json_is_strict_and_has_every_case(assignment: Assignment) -> None:
     fixtures = read_fixtures(assignment)
     for item in assignment.items:
         found = json.loads(json.dumps(item_json(item, fixtures), allow_nan=False))
@@ -176,7 +174,7 @@ def _shape(values: object) -> list[int]:
     return [len(values), *_shape(values[0])] if isinstance(values, list) and values else []
 
 
-def test_what_is_printed_for_a_script_is_a_promise_of_the_guide() -> None:
+def test_json_keys_stand_in_the_guide() -> None:
     guide = (KIT / "autograder" / "README.md").read_text(encoding="utf-8")
     told = guide[guide.index("## For scripts") :].partition("\n## ")[0]
     for key in ("students", "not_passed", "final", "unchanged", "refused", "named_rightly", "complaints", "notes"):

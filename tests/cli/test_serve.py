@@ -24,7 +24,7 @@ def refused(*arguments: str | Path) -> str:
     return str(done.exception)
 
 
-def test_it_prints_the_address_serves_the_pages_there_and_ends_at_ctrl_c(tmp_path: Path) -> None:
+def test_serve_prints_its_address_and_ends_at_ctrl_c(tmp_path: Path) -> None:
     folder = write_grades(tmp_path / "grades", report("ada"))
     write_atomically(folder / "feedback" / "ada.html", feedback_page(report("ada")))
     command = [sys.executable, "-m", "autograder", "serve", str(folder)]

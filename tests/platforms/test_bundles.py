@@ -143,7 +143,7 @@ def results(container: Container) -> dict[str, Any]:
 
 @in_a_container
 @pytest.mark.parametrize("student", in_short(["emeka", "mina"]))
-def test_gradescope_gets_the_golden_grades_and_nothing_of_a_hidden_case(autograder: Container, student: str) -> None:
+def test_gradescope_gets_golden_grades_and_no_hidden_case(autograder: Container, student: str) -> None:
     hand_in(student, autograder.folder / "submission")
     done = autograder.run("run_autograder")
     assert done.code == 0, done
@@ -189,7 +189,7 @@ if SEEN:
 
 @pytest.mark.long
 @in_a_container
-def test_student_code_in_gradescopes_container_reads_no_hidden_case_and_writes_no_result(autograder: Container) -> None:
+def test_container_code_reads_no_hidden_case_writes_no_result(autograder: Container) -> None:
     hand_in("ada", autograder.folder / "submission")
     path = autograder.folder / "submission" / MODULE
     path.write_text(path.read_text(encoding="utf-8") + SNOOP.format(base=str(autograder.folder)), encoding="utf-8")
@@ -220,7 +220,7 @@ def test_an_empty_submission_is_a_zero_that_says_why(autograder: Container) -> N
         "submission",
     ],
 )
-def test_a_fault_of_the_grader_leaves_no_score_in_gradescope(autograder: Container, broken: str) -> None:
+def test_grader_fault_leaves_no_score_in_gradescope(autograder: Container, broken: str) -> None:
     hand_in("ada", autograder.folder / "submission")
     (autograder.folder / "results" / "results.json").write_text('{"score": 0}', encoding="utf-8")
     path = autograder.folder / broken
@@ -286,7 +286,7 @@ def test_no_bundle_holds_a_line_of_the_solution(all_bundles: dict[str, dict[str,
 
 
 @pytest.mark.parametrize("script", ["setup.sh", "run_autograder"])
-def test_the_scripts_of_gradescope_are_bash_and_may_be_run(
+def test_gradescope_scripts_are_executable_bash(
     gradescope_files: dict[str, bytes], tmp_path: Path, script: str
 ) -> None:
     path = unpack(gradescope_files, tmp_path / "source") / script
@@ -299,7 +299,7 @@ def test_the_scripts_of_gradescope_are_bash_and_may_be_run(
     ("own", "offered", "taken"),
     [("3.12.3", "", "python3"), ("3.10.12", "python3.11", "python3.11"), ("3.10.12", "", "")],
 )
-def test_gradescopes_setup_takes_the_python_that_the_image_has_or_offers(
+def test_gradescope_setup_takes_a_python_new_enough(
     gradescope_files: dict[str, bytes], tmp_path: Path, own: str, offered: str, taken: str
 ) -> None:
     path = unpack(gradescope_files, tmp_path / "autograder" / "source") / "setup.sh"
@@ -349,7 +349,7 @@ def third_party(start: str) -> set[str]:
     return found - set(sys.stdlib_module_names) - {"autograder"}
 
 
-def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -> None:
+def test_container_imports_only_its_requirements() -> None:
     lines = bundles.container_requirements().splitlines()
     wanted = {re.split("[=>]", line)[0] for line in lines}
     assert third_party("platforms.containers") | third_party("sandbox.worker.tensors") <= wanted
@@ -357,7 +357,7 @@ def test_what_runs_in_a_container_imports_nothing_that_its_requirements_lack() -
     assert next(line for line in lines if line.startswith("torch")).startswith("torch==")
 
 
-def test_what_runs_in_a_students_repository_is_installed_by_its_workflow(repository: Path) -> None:
+def test_workflow_installs_what_a_repository_imports(repository: Path) -> None:
     install = next(step["run"] for step in steps(repository) if "pip install" in step.get("run", ""))
     listed = (repository / "requirements.txt").read_text(encoding="utf-8").splitlines()
     installed = {re.split("[=>]", line)[0] for line in listed} | set(install.split())
@@ -415,7 +415,7 @@ def test_prairielearn_gets_the_golden_grades_of_a_submission(question: Container
 
 
 @in_a_container
-def test_a_submission_that_cannot_be_read_costs_no_attempt_in_prairielearn(question: Container) -> None:
+def test_unreadable_submission_costs_no_prairielearn_attempt(question: Container) -> None:
     (question.folder / "student").mkdir()
     (question.folder / "student" / MODULE).write_bytes(b"\xff\xfe\x00")
     assert question.run("tests/run.sh").code == 0
@@ -425,7 +425,7 @@ def test_a_submission_that_cannot_be_read_costs_no_attempt_in_prairielearn(quest
 
 
 @in_a_container
-def test_a_fault_of_the_grader_costs_no_attempt_in_prairielearn(question: Container) -> None:
+def test_grader_fault_costs_no_prairielearn_attempt(question: Container) -> None:
     hand_in("ada", question.folder / "student")
     (question.folder / "tests" / "kit" / "fixtures" / "policy_gradient" / "manifest.json").write_bytes(b"{}")
     done = question.run("tests/run.sh")
@@ -471,7 +471,7 @@ def grading_command(repository: Path) -> str:
     return command
 
 
-def test_a_run_fails_where_a_public_case_does_and_asks_no_service(repository: Path) -> None:
+def test_workflow_fails_with_a_public_case_and_asks_no_service(repository: Path) -> None:
     found = steps(repository)
     grading = next(step for step in found if step.get("id"))
     outputs = [f"${{{{steps.{grading['id']}.outputs.{name}}}}}" for name in ("points", "max_points")]
@@ -495,7 +495,7 @@ def test_a_students_repository_reports_its_public_points(repository: Path, tmp_p
     assert f"{outputs['points']} of 100 points" in done.stdout
 
 
-def test_a_fault_of_the_grader_fails_the_step_and_reports_no_points(repository: Path, tmp_path: Path) -> None:
+def test_grader_fault_fails_the_step_without_points(repository: Path, tmp_path: Path) -> None:
     (repository / "fixtures" / "policy_gradient" / "public" / "kl-values.safetensors").write_bytes(b"damaged")
     done = run_step(repository, grading_command(repository), tmp_path / "output")
     assert done.code == 3
@@ -514,7 +514,7 @@ def test_a_bundle_can_be_made_of_any_assignment(tmp_path: Path, tmp_path_factory
 # Another term, another assignment
 
 
-def test_a_bundle_is_made_of_another_set_of_fixtures_where_one_is_given(tmp_path: Path) -> None:
+def test_bundle_takes_the_given_set_of_fixtures(tmp_path: Path) -> None:
     other = shutil.copytree(ASSIGNMENT.folder, tmp_path / "term", ignore=shutil.ignore_patterns("submissions"))
     manifest = json.loads((other / "manifest.json").read_text(encoding="utf-8"))
     (other / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")  # the same set under another name

@@ -45,7 +45,7 @@ def course_of(gradebook: Table) -> Course:
     return Course(students, {"123455": ("HW4 Attention", 20.0), "123456": ("HW5 GRPO", 100.0)}, grades)
 
 
-def test_the_sample_class_changes_its_own_grades_and_nothing_else() -> None:
+def test_sample_class_changes_only_its_own_grades() -> None:
     gradebook = read_table(GRADEBOOK)
     class_ = [points(row[3], 4.0) for row in gradebook.rows if row[1] and row[3] not in ("otto", "8f2c9e")]
     made = canvas_csv(class_, gradebook, COLUMN, scale=True)
@@ -59,7 +59,7 @@ def test_the_sample_class_changes_its_own_grades_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("cell", ["3.5", "", "EX", "ex", "MI", "0"])
 @pytest.mark.parametrize("reports", [[points("somebody", 1.0)], [not_graded("Okoro, Ben")]])
-def test_a_student_without_a_grade_of_ours_keeps_the_cell(cell: str, reports: list[Report]) -> None:
+def test_student_without_our_grade_keeps_the_cell(cell: str, reports: list[Report]) -> None:
     gradebook = table((*BEN[:5], cell), possible=str(int(reports[0].max_points)))
     rows = list(csv.reader(io.StringIO(canvas_csv(reports, gradebook, COLUMN).text)))
     assert rows[2] == [*BEN[:5], cell]
@@ -91,7 +91,7 @@ def test_a_student_is_found_by_id_login_or_name(name: str) -> None:
         ("Ana Diaz_U2", "U2", "Okoro"),  # Gradescope has the school's ids
     ],
 )
-def test_the_row_is_of_the_id_that_a_layout_said(student: str, identity: str, row: str) -> None:
+def test_row_is_of_the_id_of_the_layout(student: str, identity: str, row: str) -> None:
     made = canvas_csv([report(student, item("a", 2.5, 4.0), identity=identity)], table(ANA, BEN), COLUMN)
     assert made.unknown == (() if row else (student,))
     assert [line.split(",")[0].lstrip('"') for line in made.text.splitlines()[2:] if line.endswith(",2.5")] == (
@@ -113,7 +113,7 @@ def test_the_roster_decides_where_the_gradebook_lacks_the_id(identity: str, row:
     assert row in next((line for line in made.text.splitlines()[2:] if line.endswith(",2.5")), "")
 
 
-def test_a_student_whom_canvas_does_not_know_is_reported_and_not_written() -> None:
+def test_unknown_canvas_student_is_reported_not_written() -> None:
     made = canvas_csv([points("zoe", 1.0), points("ana01", 1.0)], table(ANA), COLUMN)
     assert made.unknown == ("zoe",)
     assert "zoe" not in made.text
@@ -149,9 +149,7 @@ def test_every_set_of_columns_about_students_is_kept(header: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize(("newline", "bom"), [("\n", False), ("\r\n", True)])
-def test_delimiter_decimal_mark_line_ends_and_byte_order_mark_are_those_of_the_export(
-    tmp_path: Path, newline: str, bom: bool
-) -> None:
+def test_canvas_file_keeps_the_form_of_the_export(tmp_path: Path, newline: str, bom: bool) -> None:
     lines = [
         f"Student;ID;SIS Login ID;Section;{COLUMN}",
         "    Points Possible;;;;4,5",
@@ -191,13 +189,13 @@ def test_a_gradebook_that_canvas_would_take_otherwise_is_refused(gradebook: Tabl
         canvas_csv([points("ana01", 1.0)], gradebook, column, scale=True)
 
 
-def test_a_gradebook_that_is_worth_other_points_is_refused_unless_points_are_to_be_converted() -> None:
+def test_other_worth_is_refused_unless_scaled() -> None:
     with pytest.raises(UsageError, match=r"worth 40 points in Canvas and 4 here.*--scale"):
         canvas_csv([points("ana01", 1.0)], table(ANA, possible="40"), COLUMN)
     made = canvas_csv([points("ana01", 2.5)], table(ANA, possible="40"), COLUMN, scale=True)
     assert made.text.splitlines()[1:] == ["    Points Possible,,,,,40", '"Diaz, Ana",1001,U1,ana01,CS336-01,25']
 
 
-def test_reports_of_two_versions_of_the_assignment_are_not_mixed() -> None:
+def test_reports_of_two_versions_are_not_mixed() -> None:
     with pytest.raises(GraderFault, match="out of 4 and 5 points"):
         canvas_csv([points("ana01", 1.0), report("ben02", item("a", 1.0, 5.0))], table(ANA, BEN), COLUMN)

@@ -57,13 +57,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_sample_class_gives_the_golden_export_to_the_byte(made: dict[str, str], name: str) -> None:
+def test_export_of_the_sample_class_is_golden(made: dict[str, str], name: str) -> None:
     golden = (FOLDER / name).read_bytes() if (FOLDER / name).is_file() else b""
     same = made[name].encode() == golden
     assert same, f"{RENEW}\n{in_short(golden.decode(), made[name])}"
 
 
-def test_there_is_a_golden_file_for_each_export_and_no_other(made: dict[str, str]) -> None:
+def test_golden_files_are_those_of_the_exports(made: dict[str, str]) -> None:
     assert sorted(path.name for path in FOLDER.iterdir()) == sorted(made)
 
 
@@ -87,7 +87,7 @@ def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
     ]
 
 
-def test_a_final_grade_that_is_no_number_stops_the_export(tmp_path: Path) -> None:
+def test_final_grade_that_is_no_number_stops_the_export(tmp_path: Path) -> None:
     path = write_grades(tmp_path, report("ada")) / "reports" / "ada.json"
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "final": "all"}), encoding="utf-8")
     with pytest.raises(GraderFault, match=r"ada\.json: final is none that the rules wrote"):
@@ -104,7 +104,7 @@ def test_a_damaged_report_stops_the_export(tmp_path: Path) -> None:
 # Plain
 
 
-def test_a_student_of_the_roster_without_a_report_is_absent_and_has_no_points() -> None:
+def test_roster_student_without_report_is_absent() -> None:
     people = Roster(tuple(Person(name, "", keys_of([name])) for name in ("ada", "=otto")))
     rows = list(csv.reader(io.StringIO(plain_csv([report("ada")], people))))
     assert rows == [
@@ -132,12 +132,12 @@ def test_the_tests_of_gradescope_add_up_to_the_report(hidden_cases: containers.V
         assert all(0 <= test["score"] <= test["max_score"] for test in tests)
 
 
-def test_all_tests_are_visible_unless_asked_for_since_a_hidden_one_hides_the_total() -> None:
+def test_gradescope_tests_are_visible_unless_asked() -> None:
     found = containers.gradescope_results(report("ada"))
     assert {test["visibility"] for test in found["tests"]} == {"visible"} == {found["visibility"]}
 
 
-def test_how_long_hidden_cases_took_is_told_to_no_student() -> None:
+def test_time_of_hidden_cases_is_told_to_nobody() -> None:
     def told(seconds: float) -> list[object]:
         slow = report("ada", *(replace(one, seconds=seconds) for one in report("ada").items))
         return [containers.gradescope_results(slow), containers.prairielearn_results(slow)]
@@ -156,7 +156,7 @@ def test_what_hidden_cases_did_stands_in_hidden_tests_alone() -> None:
     assert "SECRET MESSAGE" in hidden["output"]
 
 
-def test_a_report_that_is_not_graded_has_no_result_for_gradescope() -> None:
+def test_ungraded_report_has_no_gradescope_result() -> None:
     with pytest.raises(GraderFault, match="ada is not graded: The sandbox could not be started"):
         containers.gradescope_results(not_graded("ada"))
 
@@ -179,7 +179,7 @@ def test_prairielearns_results_are_as_it_documents_them(made: dict[str, str]) ->
         assert math.isclose(sum(test["points"] for test in found["tests"]), one.points or 0, abs_tol=1e-9)
 
 
-def test_a_report_that_is_not_graded_is_not_gradable_in_prairielearn() -> None:
+def test_ungraded_report_is_not_gradable_in_prairielearn() -> None:
     found = containers.prairielearn_results(not_graded("ada"))
     validate(found, "prairielearn-results")
     assert found["gradable"] is False
@@ -212,7 +212,7 @@ def harmless(cell: str) -> bool:
     return not reads_as_formula(cell) or cell == "-"  # which Moodle writes for a date that is not there
 
 
-def test_no_name_does_harm_in_a_csv_file_and_every_row_keeps_its_grade() -> None:
+def test_nasty_name_in_csv_is_harmless_and_keeps_its_grade() -> None:
     class_ = [report(name, item("a", at / 4, 4.0)) for at, name in enumerate(NASTY_NAMES[:17])]
     names = [one.student for one in class_]
     in_canvas = canvas.canvas_csv(class_, canvas_table(*names), COLUMN)
@@ -227,7 +227,7 @@ def test_no_name_does_harm_in_a_csv_file_and_every_row_keeps_its_grade() -> None
         assert sorted(float(row[points]) for row in rows[-len(names) :]) == [at / 4 for at in range(17)]
 
 
-def test_names_come_out_of_tables_as_they_went_in_but_for_a_quote_before_a_formula() -> None:
+def test_table_name_changes_only_by_a_quote_before_formulas() -> None:
     class_ = [report(name) for name in NASTY_NAMES]
     for text, column in (
         (canvas.canvas_csv(class_, canvas_table(*NASTY_NAMES), COLUMN).text, 0),
@@ -239,7 +239,7 @@ def test_names_come_out_of_tables_as_they_went_in_but_for_a_quote_before_a_formu
 
 
 @pytest.mark.parametrize("name", NASTY_NAMES)
-def test_every_name_goes_through_json_unharmed_and_is_harmless_to_print(name: str) -> None:
+def test_nasty_name_survives_json_and_prints_harmlessly(name: str) -> None:
     one = report(name)
     line = json_lines([one])
     assert json.loads(line)["student"] == name
@@ -260,7 +260,7 @@ def test_no_name_leaves_the_folder_of_its_feedback(tmp_path: Path, name: str) ->
     assert len(folder.encode()) < 250
 
 
-def test_students_whose_names_differ_in_invisible_marks_alone_get_no_grade_of_each_other() -> None:
+def test_names_differing_invisibly_get_no_grade_of_each_other() -> None:
     class_ = [report("ana", item("a", 4.0)), report("an\u200fa", item("a", 1.0))]
     made = canvas.canvas_csv(class_, canvas_table("ana", "an\u200fa"), COLUMN)
     assert made.unknown == ("ana", "an\u200fa")

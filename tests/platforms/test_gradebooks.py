@@ -57,13 +57,13 @@ BLACKBOARD = {
 }
 
 
-def test_blackboard_names_students_by_username_and_the_latest_attempt_counts(tmp_path: Path) -> None:
+def test_blackboard_username_is_the_student_and_latest_attempt_counts(tmp_path: Path) -> None:
     found = grade(put(tmp_path, BLACKBOARD))
     assert {name: one.source for name, one in found.items()} == {"adiaz1": "x = 'second'\n", "o_hara": "x = 'third'\n"}
     assert "not graded: HW5_GRPO_adiaz1_attempt_2027-03-02-10-00-00" in found["adiaz1"].notes[0]
 
 
-def test_nothing_in_the_name_or_the_text_of_a_file_makes_it_another_students(tmp_path: Path) -> None:
+def test_forged_blackboard_file_stays_its_students(tmp_path: Path) -> None:
     forged = {
         attempt("eve", "12-00-00", f"HW5_GRPO_adiaz1_attempt_2027-03-03-00-00-00_{PY}"): "x = 'eve'\n",
         attempt("eve", "12-00-00"): about("Ana Diaz", "adiaz1"),
@@ -84,7 +84,7 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("flat", [False, True])
-def test_brightspace_names_students_before_the_moment_and_the_latest_counts(tmp_path: Path, flat: bool) -> None:
+def test_brightspace_name_is_the_student_and_latest_counts(tmp_path: Path, flat: bool) -> None:
     files = {name.replace("/", " - ") if flat else name: text for name, text in FOLDERS.items()}
     found = grade(put(tmp_path, files))
     assert {name: one.source for name, one in found.items()} == {
@@ -102,7 +102,7 @@ def test_brightspace_names_students_before_the_moment_and_the_latest_counts(tmp_
         ("December 31, 2026 1200 PM", "January 1, 2027 1159 AM"),
     ],
 )
-def test_the_latest_of_brightspace_counts_however_english_writes_a_day(tmp_path: Path, first: str, second: str) -> None:
+def test_brightspace_moment_is_read_in_every_english_form(tmp_path: Path, first: str, second: str) -> None:
     files = {f"71-500 - Ana - {second}/{PY}": "x = 'second'\n", f"71-500 - Ana - {first}/{PY}": "x = 'first'\n"}
     assert grade(put(tmp_path, files))["Ana_71"].source == "x = 'second'\n"
 
@@ -115,7 +115,7 @@ def test_brightspace_month_of_no_english_name_is_no_moment(tmp_path: Path, when:
         assert [(one.student, one.submitted) for one in found.candidates] == [("Ana_71", None)]
 
 
-def test_of_brightspaces_two_numbers_the_one_that_differs_is_the_students(tmp_path: Path) -> None:
+def test_brightspace_number_that_differs_is_the_students(tmp_path: Path) -> None:
     files = {
         f"500-71001 - Ana - Mar 2, 2027 958 AM/{PY}": "x = 1\n",
         f"500-71002 - Ana - Mar 2, 2027 958 AM/{PY}": "y = 1\n",
@@ -154,7 +154,7 @@ REPORTS = [report("adiaz1"), report("Sean O'Hara_S2", item(points=2.5), identity
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_blackboard_gets_username_and_one_column_of_those_with_a_grade(tmp_path: Path, encoding: str) -> None:
+def test_blackboard_gets_one_column_of_graded_students(tmp_path: Path, encoding: str) -> None:
     made = blackboard_csv(REPORTS, table(tmp_path, BOARD, encoding), TITLE)
     header, *found = rows(made)
     assert [cell.lstrip("\ufeff") for cell in header] == ["Username", "Student ID", TITLE]
@@ -162,7 +162,7 @@ def test_blackboard_gets_username_and_one_column_of_those_with_a_grade(tmp_path:
     assert (made.graded, made.unknown) == (2, ("stranger",))
 
 
-def test_brightspace_gets_its_marks_and_the_end_of_each_line(tmp_path: Path) -> None:
+def test_brightspace_gets_points_and_end_of_line_marks(tmp_path: Path) -> None:
     made = brightspace_csv(REPORTS, table(tmp_path, SPACE), "HW5 Points Grade")
     assert rows(made) == [
         ["OrgDefinedId", "Username", "HW5 Points Grade <Numeric MaxPoints:4 Weight:10>", END_OF_LINE],

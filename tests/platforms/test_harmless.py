@@ -82,7 +82,7 @@ def tags_of(page: str) -> set[str]:
 
 
 @pytest.mark.parametrize("text", [*LIVE, *WHERE_PARSERS_DIFFER, *OF_THE_PAGE, *STOPS_AT])
-def test_an_answer_with_a_live_address_is_shown_as_it_was_written(text: str) -> None:
+def test_live_answer_is_shown_as_written(text: str) -> None:
     shown = harmless(text, {})
     assert shown.startswith(NOTE)
     assert as_written(shown) == text
@@ -152,7 +152,7 @@ def test_a_picture_that_was_pasted_into_an_answer_survives() -> None:
         5,
     ],
 )
-def test_what_is_no_picture_is_left_out_and_the_answer_still_shown(attachments: object) -> None:
+def test_attachment_that_is_no_picture_is_left_out(attachments: object) -> None:
     text = notebook(cell("why", "![x](attachment:x.png)", attachments))
     pictures = words_of(text).pictures
     assert not any("".join(bundle.values()) for names in pictures.values() for bundle in names.values())

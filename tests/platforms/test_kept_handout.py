@@ -22,7 +22,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("words", [["toy"], ["--assignment", "--CourseDirectory.assignment_id=toy"], []])
-def test_what_a_failing_command_removed_is_put_back_with_a_sentence(
+def test_handout_of_a_failing_command_is_put_back(
     kit: Path, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     toy = toy_assignment(kit)
@@ -34,9 +34,7 @@ def test_what_a_failing_command_removed_is_put_back_with_a_sentence(
     assert "handout/toy is what it was" in capsys.readouterr().err
 
 
-def test_a_handout_that_was_made_stays_and_nothing_is_left_beside_it(
-    kit: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_handout_that_was_made_stays_alone(kit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     toy = toy_assignment(kit)
     restore = keeping([toy], ["generate_assignment", "toy"])
     (toy.handout / "toy.ipynb").write_text("another")

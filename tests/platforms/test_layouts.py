@@ -127,7 +127,7 @@ def test_names_say_whose_work_is_whose(
 # Canvas
 
 
-def test_canvas_names_students_and_their_ids_in_the_names_of_files(tmp_path: Path) -> None:
+def test_canvas_file_name_says_student_and_id(tmp_path: Path) -> None:
     put(tmp_path, f"diazana_1001_555_{PY}", f"okoroben_LATE_1002_556_{MODULE}-2.py", "zhangwei_1003_557_my work.ipynb")
     found, read_ = gather(tmp_path)
     assert [one.student for one in found.candidates] == ["diazana_1001", "okoroben_1002", "zhangwei_1003"]
@@ -136,7 +136,7 @@ def test_canvas_names_students_and_their_ids_in_the_names_of_files(tmp_path: Pat
     assert not any(one.problem for one in read_.values())
 
 
-def test_of_several_files_for_canvas_the_latest_on_time_counts(tmp_path: Path) -> None:
+def test_latest_canvas_file_on_time_counts(tmp_path: Path) -> None:
     put(tmp_path, f"diazana_1001_555_{PY}", f"diazana_1001_580_{MODULE}-1.py", f"diazana_LATE_1001_999_{MODULE}-2.py")
     one = gather(tmp_path)[1]["diazana_1001"]
     assert one.path == f"diazana_1001_580_{MODULE}-1.py"
@@ -204,7 +204,7 @@ def test_gradescope_says_in_a_file_whose_a_submission_is(tmp_path: Path) -> None
     assert [one.path.name for one in found.candidates if "Sean" in one.student] == ["submission_2"]
 
 
-def test_two_submitters_who_share_no_more_than_a_name_are_two_students(tmp_path: Path) -> None:
+def test_submitters_sharing_only_a_name_are_two_students(tmp_path: Path) -> None:
     put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
     text = "".join(f"submission_{at}:\n  :submitters:\n  - :name: Ana\n" for at in (1, 2))
     put(tmp_path, "submission_metadata.yml", text=text)
@@ -222,7 +222,7 @@ def test_a_deadline_makes_a_submission_late(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["{" * 10_000, "a: [", "!!python/object/apply:os.system ['true'", "\x00", "- " * 5000 + "x"]
 )
-def test_metadata_that_is_no_yaml_is_refused_with_a_sentence(tmp_path: Path, text: str) -> None:
+def test_metadata_that_is_no_yaml_is_refused(tmp_path: Path, text: str) -> None:
     put(tmp_path, "submission_metadata.yml", text=text)
     with pytest.raises(UsageError, match="is not what Gradescope writes") as caught:
         read_metadata(tmp_path / "submission_metadata.yml")
@@ -260,7 +260,7 @@ def test_metadata_inside_a_submission_is_not_gradescopes(tmp_path: Path) -> None
     assert set(paths_of(tmp_path)) == {"ada", "eve"}
 
 
-def test_a_students_own_folder_is_that_students_whatever_lies_in_it(tmp_path: Path) -> None:
+def test_own_folder_is_one_students_whatever_it_holds(tmp_path: Path) -> None:
     put(tmp_path / "eve", PY, f"submission_1/{PY}")
     put(tmp_path / "eve", "submission_metadata.yml", text=METADATA)
     assert paths_of(tmp_path / "eve") == {"eve": f"eve/{PY}"}
@@ -279,7 +279,7 @@ def test_nbgraders_timestamp_says_when_it_was_collected(tmp_path: Path) -> None:
     assert read_["ben"].notes == ()
 
 
-def test_of_two_collections_of_nbgrader_the_latest_on_time_counts(tmp_path: Path) -> None:
+def test_latest_nbgrader_collection_on_time_counts(tmp_path: Path) -> None:
     for folder, clock in (("first", "10:00"), ("second", "12:00"), ("third", "14:00")):
         put(tmp_path, f"{folder}/ada/ps5/{PY}", text=f"x = '{folder}'\n")
         put(tmp_path, f"{folder}/ada/ps5/timestamp.txt", text=f"2027-03-02 {clock}:00 UTC")
@@ -289,7 +289,7 @@ def test_of_two_collections_of_nbgrader_the_latest_on_time_counts(tmp_path: Path
     assert "not graded: ada, ada (late)" in one.notes[0] or "not graded: ada (late), ada" in one.notes[0]
 
 
-def test_a_timestamp_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
+def test_timestamp_link_or_pipe_is_not_opened(tmp_path: Path) -> None:
     put(tmp_path, f"ada/ps5/{PY}", f"ben/ps5/{PY}", "secret")
     (tmp_path / "ada" / "ps5" / "timestamp.txt").symlink_to(tmp_path / "secret")
     os.mkfifo(tmp_path / "ben" / "ps5" / "timestamp.txt")
@@ -310,14 +310,14 @@ def test_the_roster_names_students_and_says_who_is_missing(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["u1", "red"])
-def test_a_group_of_the_roster_shares_what_one_of_it_handed_in(tmp_path: Path, name: str) -> None:
+def test_roster_group_shares_one_hand_in(tmp_path: Path, name: str) -> None:
     put(tmp_path, f"{name}/{PY}", f"u3/{PY}")
     found, _ = gather(tmp_path, roster=people("Ada u1 red", "Ben u2 red", "Cleo u3"))
     assert {one.student: one.shown for one in found.candidates} == {"Ada": name, "Ben": name, "Cleo": "u3"}
     assert found.absent == found.unknown == ()
 
 
-def test_two_accounts_that_would_be_one_student_are_refused_and_nobody_else(tmp_path: Path) -> None:
+def test_two_accounts_of_one_student_are_refused_alone(tmp_path: Path) -> None:
     text = METADATA.replace("- :name: مريم\n    :email: maryam@x.edu", "- :name: Ana\n    :email: eve@x.edu")
     put(tmp_path, f"submission_1/{PY}", f"submission_2/{PY}")
     put(tmp_path, "submission_metadata.yml", text=text)
@@ -350,25 +350,25 @@ CLASSES: dict[str, tuple[dict[str, str | bytes], set[str]]] = {
 
 
 @pytest.mark.parametrize("platform", CLASSES)
-def test_the_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, platform: str) -> None:
+def test_class_zip_is_read_like_its_folder(tmp_path: Path, platform: str) -> None:
     members, students = CLASSES[platform]
     path = zipped(tmp_path / "submissions.zip", {**members, "__MACOSX/._x": b""})
     assert set(gather(path, class_zip=True)[1]) == students
 
 
-def test_the_zip_of_a_class_of_one_is_not_taken_for_that_ones_folder(tmp_path: Path) -> None:
+def test_class_zip_of_one_student_is_a_class(tmp_path: Path) -> None:
     path = zipped(tmp_path / "submissions.zip", {f"Ana_1_assignsubmission_file/{PY}": CODE})
     assert set(gather(path, class_zip=True)[1]) == {"Ana_1"}
 
 
 @pytest.mark.parametrize("platform", CLASSES)
-def test_the_zip_of_a_class_is_unpacked_only_where_staff_say_that_it_is_one(tmp_path: Path, platform: str) -> None:
+def test_class_zip_needs_the_option(tmp_path: Path, platform: str) -> None:
     path = zipped(tmp_path / "eve.zip", CLASSES[platform][0])
     with pytest.raises(UsageError, match=r"looks like a whole class.*--class-zip"):
         gather(path)
 
 
-def test_nothing_of_an_unpacked_class_is_left(tmp_path: Path) -> None:
+def test_class_zip_leaves_nothing_unpacked(tmp_path: Path) -> None:
     path = zipped(tmp_path / "submissions.zip", CLASSES["canvas"][0])
     with gathered([path], MODULE, class_zip=True) as found:
         folder = found.candidates[0].path.parent
@@ -377,7 +377,7 @@ def test_nothing_of_an_unpacked_class_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [f"../a_1_5_{PY}", f"/a_1_5_{PY}", f"C:/a_1_5_{PY}"])
-def test_an_entry_outside_the_zip_of_a_class_is_refused(tmp_path: Path, name: str) -> None:
+def test_class_zip_entry_outside_is_refused(tmp_path: Path, name: str) -> None:
     path = zipped(tmp_path / "c.zip", {name: CODE, f"b_1_5_{PY}": CODE})
     with pytest.raises(UsageError, match="would lie outside it"):
         downloads.unpack(path, tmp_path / "target")
@@ -385,9 +385,7 @@ def test_an_entry_outside_the_zip_of_a_class_is_refused(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("first", [("bela", f"bela/{PY}"), (f"bela/{PY}", f"bela/{PY}/{PY}")])
-def test_a_file_and_a_folder_of_one_name_in_the_zip_of_a_class_cost_nobody_else(
-    tmp_path: Path, first: tuple[str, str]
-) -> None:
+def test_class_zip_file_and_folder_of_one_name_cost_nobody_else(tmp_path: Path, first: tuple[str, str]) -> None:
     path = zipped(tmp_path / "c.zip", dict.fromkeys([*first, f"ada/{PY}", f"chidi/{PY}"], CODE))
     unpacked = downloads.unpack(path, tmp_path / "target")
     assert list(unpacked.lost) == ["bela"]
@@ -396,7 +394,7 @@ def test_a_file_and_a_folder_of_one_name_in_the_zip_of_a_class_cost_nobody_else(
     assert {name for name, one in read_.items() if one.source and not one.fault} >= {"ada", "chidi"}
 
 
-def test_links_in_the_zip_of_a_class_lead_nowhere(tmp_path: Path) -> None:
+def test_class_zip_link_leads_nowhere(tmp_path: Path) -> None:
     link = zipfile.ZipInfo(f"a_1_5_{PY}")
     link.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
@@ -406,7 +404,7 @@ def test_links_in_the_zip_of_a_class_lead_nowhere(tmp_path: Path) -> None:
         assert "is a symbolic link" in read(found.candidates[0], MODULE).problem
 
 
-def test_a_bomb_in_the_zip_of_a_class_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_class_zip_bomb_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = zipped(tmp_path / "c.zip", {f"a_1_5_{PY}": bytes(50 * MIB), f"b_2_6_{PY}": CODE})
     read_ = gather(path, class_zip=True)[1]
     assert "larger than 1 MiB" in read_["a_1"].problem
@@ -437,9 +435,7 @@ HONEST = [(f"{folder}/{PY}", CODE) for folder in MOODLE[:2]]
         ([(f"{MOODLE[2]}/{at}.py", "") for at in range(10_001)], "holds more than 10000 files"),
     ],
 )
-def test_what_of_one_student_cannot_be_unpacked_costs_that_student_alone(
-    tmp_path: Path, entries: list[tuple[str, str]], fault: str
-) -> None:
+def test_class_zip_fault_costs_one_student(tmp_path: Path, entries: list[tuple[str, str]], fault: str) -> None:
     read_ = gather(with_entries(tmp_path / "c.zip", *HONEST, *entries), class_zip=True)[1]
     assert [read_[name].source for name in ("Ana_1", "Ben_2")] == [CODE, CODE]
     assert fault in read_["Eve_3"].fault
@@ -447,7 +443,7 @@ def test_what_of_one_student_cannot_be_unpacked_costs_that_student_alone(
 
 
 @pytest.mark.parametrize("name", [f"e\\{PY}", f"{'é' * 110}-{PY}", "sub/" * 6 + PY])
-def test_a_strange_name_in_the_zip_of_a_class_costs_nobody(tmp_path: Path, name: str) -> None:
+def test_class_zip_strange_name_costs_nobody(tmp_path: Path, name: str) -> None:
     read_ = gather(with_entries(tmp_path / "c.zip", *HONEST, (f"{MOODLE[2]}/w/{name}", CODE)), class_zip=True)[1]
     assert set(read_) == {"Ana_1", "Ben_2", "Eve_3"}
     assert [read_[name].source for name in ("Ana_1", "Ben_2")] == [CODE, CODE]
@@ -456,7 +452,7 @@ def test_a_strange_name_in_the_zip_of_a_class_costs_nobody(tmp_path: Path, name:
     assert gather(long, class_zip=True)[1]["eve_2"].source == CODE
 
 
-def test_a_name_that_no_file_system_takes_costs_one_student(tmp_path: Path) -> None:
+def test_class_zip_name_too_long_costs_one_student(tmp_path: Path) -> None:
     name = f"{'é' * 150}-{PY}"
     entries = [(f"{MOODLE[2]}/w/{name}", CODE), (f"{name}_9_assignsubmission_file/{PY}", CODE)]
     gathered_, read_ = gather(with_entries(tmp_path / "c.zip", *HONEST, *entries), class_zip=True)
@@ -466,7 +462,7 @@ def test_a_name_that_no_file_system_takes_costs_one_student(tmp_path: Path) -> N
     assert "is not graded, since a name has more than 255 bytes" in refused
 
 
-def test_a_link_in_the_zip_of_a_class_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_class_zip_link_costs_one_student(tmp_path: Path) -> None:
     path = with_entries(tmp_path / "c.zip", *HONEST)
     link = zipfile.ZipInfo(f"{MOODLE[2]}/w")
     link.external_attr = 0o120777 << 16
@@ -478,7 +474,7 @@ def test_a_link_in_the_zip_of_a_class_is_in_nobodys_way(tmp_path: Path) -> None:
     assert "cannot be unpacked" in read_["Eve_3"].fault
 
 
-def test_a_damaged_zip_of_a_class_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_class_zip_damage_is_refused_with_its_place(tmp_path: Path) -> None:
     path = zipped(tmp_path / "d.zip", {f"a_1_5_{PY}": CODE * 100})
     broken = bytearray(path.read_bytes())
     broken[60] ^= 0xFF
@@ -491,9 +487,7 @@ def test_a_damaged_zip_of_a_class_is_refused_with_its_place(tmp_path: Path) -> N
     assert "damaged" in gather(tmp_path / "ada.zip")[1]["ada"].problem
 
 
-def test_a_zip_with_more_files_than_anybody_looks_at_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_class_zip_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "MAX_CLASS_ENTRIES", 2)
     with pytest.raises(UsageError, match="holds more than 2 files: unpack it, and give the folder"):
         gather(with_entries(tmp_path / "c.zip", *HONEST, (f"{MOODLE[2]}/{PY}", CODE)), class_zip=True)
@@ -523,7 +517,7 @@ ANA = f"ana_1007_5000555_{PY}"
         ("team_3_12_5000559_bandits.py", "team_3_12"),
     ],
 )
-def test_without_a_roster_a_name_of_two_ids_is_refused_alone(tmp_path: Path, name: str, student: str) -> None:
+def test_canvas_name_of_two_ids_is_refused_alone(tmp_path: Path, name: str, student: str) -> None:
     put(tmp_path, ANA, f"cleo_1010_5000560_{PY}", text="x = 'theirs'\n")
     put(tmp_path, name, text="x = 'own'\n")
     found, read_ = gather(tmp_path)
@@ -568,7 +562,7 @@ OWN, FILE = f"bela_1002_77_1004_558_{PY}", f"bela_1004_558_x_1002_77_{PY}"
         ([f"zoe_1002_5_x_1002_1004_77_{PY}"], {}, "1004 or 1002"),
     ],
 )
-def test_no_name_moves_work_to_another_id_of_the_roster(
+def test_canvas_name_moves_no_work_to_another_id(
     tmp_path: Path, names: Sequence[str], expected: dict[str, int], refused: str
 ) -> None:
     put(tmp_path, *names, f"cleo_1007_600_{PY}", f"dana_1008_601_{PY}")
@@ -584,7 +578,7 @@ def test_no_name_moves_work_to_another_id_of_the_roster(
 # as display names; Canvas takes out what is no word character, and writes the rest small
 
 
-def test_two_names_that_claim_one_id_are_refused_both_and_by_name(tmp_path: Path) -> None:
+def test_canvas_names_claiming_one_id_are_both_refused(tmp_path: Path) -> None:
     put(tmp_path, f"ana_1_5_{PY}", f"eve_1_6_{PY}", f"ben_2_7_{PY}")
     found, read_ = gather(tmp_path)
     assert set(read_) == {"ben_2"}
@@ -592,7 +586,7 @@ def test_two_names_that_claim_one_id_are_refused_both_and_by_name(tmp_path: Path
     assert found.refused == (both,)
 
 
-def test_two_names_that_claim_one_number_of_moodle_are_refused(tmp_path: Path) -> None:
+def test_moodle_names_claiming_one_number_are_both_refused(tmp_path: Path) -> None:
     put(tmp_path, *(f"{name}_assignsubmission_file/{PY}" for name in ("Ana_1", "Eve_1", "Ben_2")))
     found, read_ = gather(tmp_path)
     assert set(read_) == {"Ben_2"}
@@ -607,9 +601,7 @@ def test_moodle_name_that_is_a_number_is_nobody_elses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stray", [PY, IPYNB, f"{MODULE}/{PY}", f"{MODULE}/notes.txt"])
 @pytest.mark.parametrize("names", [("ada/{}", "ben/{}"), ("ada_1_5_{}", "ben_2_6_{}"), ("ada.py", "ben.py")])
-def test_a_file_or_folder_with_the_modules_name_makes_no_class_one_student(
-    tmp_path: Path, stray: str, names: tuple[str, ...]
-) -> None:
+def test_stray_module_makes_no_class_one_student(tmp_path: Path, stray: str, names: tuple[str, ...]) -> None:
     work = "def f():\n    return 1\n"
     put(tmp_path, *(name.format(PY) for name in names), text=work)
     honest = set(paths_of(tmp_path))
@@ -645,7 +637,7 @@ def test_every_layout_stands_in_the_guides_table() -> None:
     assert all(f"| {name}" in table for name in LAYOUTS if name not in ("plain", "one"))
 
 
-def test_a_dotted_name_is_named_and_a_tools_is_not(tmp_path: Path) -> None:
+def test_dotted_entry_is_named_but_no_tools(tmp_path: Path) -> None:
     put(tmp_path, f"ada/{PY}", f".eve/{PY}", ".git/config", f".ipynb_checkpoints/{IPYNB}", ".DS_Store", ".bob/x.txt")
     found, read_ = gather(tmp_path)
     assert set(read_) == {"ada"}
@@ -670,7 +662,7 @@ def as_an_ordinary_user() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("loose", [(), (PY,), (IPYNB, "bela.py")], ids=["folders alone", "a module", "others"])
-def test_a_closed_folder_is_one_hand_in_that_cannot_be_read_whatever_lies_beside_it(loose: Sequence[str]) -> None:
+def test_closed_folder_is_one_unreadable_hand_in(loose: Sequence[str]) -> None:
     """Also one with the names of Submitty's folders; each layout looks into every folder for what it knows."""
     with tempfile.TemporaryDirectory() as place:
         top = Path(place)

@@ -70,7 +70,7 @@ def folder_of(path: str) -> tuple[str, str]:
     return info[1], "/".join([info[4], rest]).strip("/")
 
 
-def test_moodle_would_change_the_grades_of_ours_and_no_other() -> None:
+def test_moodle_changes_our_grades_and_no_other() -> None:
     made = moodle_csv([points("Ada Lovelace", 2.5)], Table(HEADER, (ADA, BEN)))
     assert importer(made.text, {"7001": "", "7002": "3.50"}) == {"7001": "2.5"}
     assert (made.graded, made.unknown) == (1, ())
@@ -114,7 +114,7 @@ def test_a_locked_grade_stays_and_is_reported() -> None:
     assert ",2.00,4.00," in made.text
 
 
-def test_a_maximum_grade_that_moodle_would_cut_at_is_refused() -> None:
+def test_other_maximum_grade_is_refused() -> None:
     sheet = Table(HEADER, (row(7001, "Ada Lovelace", most="3.00"),))
     with pytest.raises(UsageError, match=r"worth 3\.00 points in Moodle and 4 here"):
         moodle_csv([points("Ada Lovelace", 4.0)], sheet)
@@ -130,12 +130,12 @@ def test_a_decimal_comma_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "header", [("student", "points"), ("Identifier", "Bewertung"), ("Identifier", "Grade", "Grade")]
 )
-def test_a_file_that_is_no_worksheet_is_refused_with_its_columns(header: tuple[str, ...]) -> None:
+def test_file_that_is_no_worksheet_is_refused_with_its_columns(header: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=re.escape(", ".join(header))):
         moodle_csv([points("x", 1.0)], Table(header, ()))
 
 
-def test_each_feedback_page_lies_where_moodles_importer_looks_for_it(tmp_path: Path) -> None:
+def test_feedback_page_lies_where_moodle_looks(tmp_path: Path) -> None:
     names = ["Ada_von_Lovelace", "عمر", "=cmd", "../../x"]
     sheet = Table(HEADER, tuple(row(7001 + at, name) for at, name in enumerate(names)))
     made = moodle_csv([points(name, 1.0) for name in names], sheet)
@@ -146,7 +146,7 @@ def test_each_feedback_page_lies_where_moodles_importer_looks_for_it(tmp_path: P
     assert found == {(str(7001 + at), "feedback.html"): f"for {name}" for at, name in enumerate(names)}
 
 
-def test_a_final_grade_above_the_maximum_is_reported_since_moodle_would_drop_it() -> None:
+def test_final_grade_above_the_maximum_is_reported() -> None:
     bonus = FinalReport(**vars(points("Ada Lovelace", 4.0)), final=Final(4.5, (), 4.0))
     made = moodle_csv([bonus], Table(HEADER, (ADA, BEN)))
     assert (made.graded, made.locked) == (0, ("Ada Lovelace",))
@@ -168,9 +168,7 @@ Participant2;Béla Kovács;bela@x.edu;Pas de travail remis;1,00;4,00;Non;-
 
 @pytest.mark.parametrize(("text", "grade"), [(GERMAN, "Bewertung"), (FRENCH, "Note")])
 @pytest.mark.parametrize("named", [False, True])
-def test_a_worksheet_in_another_language_is_filled_in_with_its_columns_named_or_not(
-    text: str, grade: str, named: bool
-) -> None:
+def test_worksheet_in_another_language_is_filled_in(text: str, grade: str, named: bool) -> None:
     more = {"grade_column": grade, "identifier_column": text.partition(",")[0].partition(";")[0]} if named else {}
     sheet = table_of(text.encode(), Path("w.csv"))
     made = moodle_csv([report("Ada Lovelace"), report("bela@x.edu")], sheet, **more)

@@ -93,12 +93,12 @@ def test_generate_assignment_makes_the_committed_handout_and_nothing_else(root: 
     assert names[0] == names[1]
 
 
-def test_the_solved_module_and_what_is_hidden_do_not_ride_along(root: Path) -> None:
+def test_release_holds_nothing_for_staff(root: Path) -> None:
     refuse_what_is_for_staff(root)
 
 
 @pytest.mark.long
-def test_validate_passes_on_the_source_and_fails_on_the_release_with_our_words(root: Path) -> None:
+def test_validate_passes_the_source_and_fails_the_release(root: Path) -> None:
     said = nbgrader(root, "validate", f"{NAME}/{NAME}.ipynb")
     assert "Success! Your notebook passes all the tests." in said
     said = nbgrader(root, "validate", f"../handout/{NAME}/{NAME}.ipynb")
@@ -114,7 +114,7 @@ def test_validate_passes_on_the_source_and_fails_on_the_release_with_our_words(r
 # The two roads
 
 
-def test_the_gradebook_holds_what_autograder_grade_found_item_by_item(root: Path, reports: dict[str, Report]) -> None:
+def test_gradebook_holds_the_points_of_each_item(root: Path, reports: dict[str, Report]) -> None:
     found = scores(root / "gradebook.db")
     assert sorted(found) == CLASS
     for student, report in reports.items():
@@ -138,9 +138,7 @@ def test_the_exported_csv_holds_the_sums(root: Path, reports: dict[str, Report])
 
 
 @pytest.mark.long
-def test_nbgraders_own_autograde_agrees_on_honest_work_item_by_item(
-    root: Path, reports: dict[str, Report], tmp_path: Path
-) -> None:
+def test_nbgraders_autograde_agrees_on_honest_work(root: Path, reports: dict[str, Report], tmp_path: Path) -> None:
     without = shutil.ignore_patterns("autograded", "submitted")
     other = shutil.copytree(root, tmp_path / "kit", ignore=without)
     folder = hand_in(other, "dov", py="raise SystemExit", ipynb=wrong(other))
@@ -158,13 +156,13 @@ def test_nbgraders_own_autograde_agrees_on_honest_work_item_by_item(
     assert copied == {f"{NAME}.ipynb", "sorting_task.py"}
 
 
-def test_what_is_shown_of_a_submission_is_as_private_as_its_folder(root: Path) -> None:
+def test_shown_notebook_is_as_private_as_its_folder(root: Path) -> None:
     for student, rights in RIGHTS.items():
         written = [path for path in (root / "autograded" / student / NAME).iterdir() if path.is_file()]
         assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {rights & 0o644}, student
 
 
-def test_an_answer_in_words_waits_for_a_person_and_a_missing_one_does_not(root: Path) -> None:
+def test_answer_in_words_waits_for_a_person(root: Path) -> None:
     found = scores(root / "gradebook.db")
     waiting = {(student, name) for student in CLASS for name, score in found[student].items() if score[2]}
     assert waiting == {("ben", "question-first-clipped-loss"), ("cleo", "question-spread")}
@@ -172,7 +170,7 @@ def test_an_answer_in_words_waits_for_a_person_and_a_missing_one_does_not(root: 
     assert comments(root / "gradebook.db", "ada") == dict.fromkeys(QUESTIONS, "No response.")
 
 
-def test_an_answer_in_a_cell_without_nbgraders_name_is_named(root: Path, tmp_path: Path) -> None:
+def test_answer_in_an_unnamed_cell_is_named(root: Path, tmp_path: Path) -> None:
     database = shutil.copy(root / "gradebook.db", tmp_path / "gradebook.db")
     said = autograder(root, "export", "nbgrader", "grades", "--course", "solution", "--db", str(database))
     assert "5 students; to mark by hand: ben, cleo." in said
@@ -189,7 +187,7 @@ def test_comments_say_what_is_wrong_at_the_answer(root: Path) -> None:
     assert "had not finished after 5 seconds" in comments(root / "gradebook.db", "eve")["compute_deltas"]
 
 
-def test_the_notebook_to_look_at_shows_answers_and_results_and_runs_nothing(root: Path) -> None:
+def test_shown_notebook_has_answers_and_results_and_runs_nothing(root: Path) -> None:
     shown = read_notebook(root / "autograded" / "dov" / NAME / f"{NAME}.ipynb")
     assert "unbiased=False" in source(cell(shown, "compute_deltas"))
     value, stream = cell(shown, "deltas-normalized")["outputs"]
@@ -203,7 +201,7 @@ def test_the_notebook_to_look_at_shows_answers_and_results_and_runs_nothing(root
 
 
 @pytest.mark.long
-def test_feedback_pages_hold_our_words_and_run_nothing_of_a_students(root: Path, reports: dict[str, Report]) -> None:
+def test_feedback_page_runs_nothing_of_a_students(root: Path, reports: dict[str, Report]) -> None:
     nbgrader(root, "generate_feedback", NAME)
     page = (root / "feedback" / "dov" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
     assert "5 of 5 values differ" in page
@@ -273,7 +271,7 @@ def test_being_late_costs_what_nbgraders_settings_say(root: Path, tmp_path: Path
 # What cannot be exported
 
 
-def test_a_gradebook_that_lacks_the_assignment_or_knows_other_points_is_refused(root: Path, tmp_path: Path) -> None:
+def test_gradebook_of_other_points_is_refused(root: Path, tmp_path: Path) -> None:
     arguments = ("export", "nbgrader", "grades", "--course", "solution", "--db")
     said = autograder(root, *arguments, str(tmp_path / "new.db"), code=2)
     assert f"There is no gradebook {tmp_path / 'new.db'}: run `nbgrader generate_assignment {NAME}` first." in said
@@ -288,7 +286,7 @@ def test_a_gradebook_that_lacks_the_assignment_or_knows_other_points_is_refused(
     assert "knows kl-values with 7 points, not with 3 points" in autograder(root, *arguments, str(database), code=2)
 
 
-def test_a_folder_without_settings_or_without_reports_is_refused_in_one_sentence(root: Path, tmp_path: Path) -> None:
+def test_folder_without_settings_or_reports_is_refused(root: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     shutil.copytree(root / "fixtures" / NAME, bare / "fixtures" / NAME)
     (bare / "solution").mkdir()
@@ -299,7 +297,7 @@ def test_a_folder_without_settings_or_without_reports_is_refused_in_one_sentence
     assert f"{tmp_path / 'empty'} holds no reports: give the folder that `autograder grade … --out` wrote." in said
 
 
-def test_a_name_that_leads_out_of_the_course_is_refused_and_nobody_else_is(
+def test_name_leading_out_of_the_course_is_refused_alone(
     root: Path, reports: dict[str, Report], tmp_path: Path
 ) -> None:
     from dataclasses import replace
@@ -368,7 +366,7 @@ def open_submission(page: Any, address: str, student: str) -> None:
 
 
 @pytest.mark.long
-def test_formgrader_shows_scores_and_comments_and_a_manual_grade_is_exported(
+def test_formgrader_shows_scores_and_exports_a_manual_grade(
     browser: Any, root: Path, reports: dict[str, Report], tmp_path: Path
 ) -> None:
     other = shutil.copytree(root, tmp_path / "kit")

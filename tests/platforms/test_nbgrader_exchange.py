@@ -53,7 +53,7 @@ def as_student(folder: Path, student: str, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_100_of_100_comes_back_as_feedback_in_the_students_folder(place: Path) -> None:
+def test_exchange_brings_feedback_back_to_the_student(place: Path) -> None:
     root = course(place / "kit")
     exchange = place / "exchange"
     exchange.mkdir()

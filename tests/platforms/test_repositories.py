@@ -74,7 +74,7 @@ def test_the_version_that_counts_in_submitty_is_graded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("top", ["", "hw01/"])
 @pytest.mark.parametrize("beside", [{}, RESULTS])
-def test_submittys_zip_of_a_class_is_read_like_its_folder(tmp_path: Path, top: str, beside: dict[str, str]) -> None:
+def test_submitty_zip_is_read_like_its_folder(tmp_path: Path, top: str, beside: dict[str, str]) -> None:
     path = zipped(tmp_path / "hw01_all_students.zip", {f"{top}{name}": text for name, text in (ALL | beside).items()})
     assert sources(path, class_zip=True) == {"ada": "x = 'ada 1'\n", "ben": "x = 'ben 1'\n"}
     with pytest.raises(UsageError, match=r"looks like a whole class.*--class-zip"):
@@ -87,7 +87,7 @@ def test_submitty_says_when_a_version_was_handed_in(tmp_path: Path) -> None:
     assert read_["ben"].notes == ("handed in late, at 2027-03-03 14:00 UTC",)
 
 
-def test_of_a_hand_in_by_git_what_submitty_pulled_is_graded(tmp_path: Path) -> None:
+def test_submitty_grades_what_was_pulled(tmp_path: Path) -> None:
     by_git = {
         "submissions/ada/2/.submit.VCS_CHECKOUT": "",
         f"submissions/ada/{SETTINGS}": settings(2, "2027-03-01 22:10:11-0500"),
@@ -115,7 +115,7 @@ PULLED = {"ada": "x = 'pulled'\n", "ben": "x = 'in a folder'\n"}
 
 
 @pytest.mark.parametrize("given", ["submissions/hw1", "checkout/hw1", ""])
-def test_a_gradeables_folder_on_the_server_is_read_with_the_one_beside_it(tmp_path: Path, given: str) -> None:
+def test_submitty_server_folder_is_read_with_its_neighbour(tmp_path: Path, given: str) -> None:
     place = put(tmp_path / "f26", COURSE) / given
     assert sources(place) == PULLED
     assert (
@@ -154,7 +154,7 @@ def test_a_checkout_that_is_a_link_leads_nowhere(tmp_path: Path) -> None:
 # What staff cannot use
 
 
-def test_a_submission_that_was_cancelled_in_submitty_is_not_graded_and_named(tmp_path: Path) -> None:
+def test_cancelled_submitty_submission_is_refused_by_name(tmp_path: Path) -> None:
     found, read_ = gather(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": settings(0, "2027-03-03 09:00:00-0500")}))
     assert set(read_) == {"ada"}
     assert found.refused == ("ben has cancelled the submission in Submitty.",)
@@ -199,7 +199,7 @@ def test_one_students_settings_make_no_class_submittys(tmp_path: Path) -> None:
 # CodeGrade
 
 
-def test_codegrade_names_student_and_moment_in_the_name_of_a_folder(tmp_path: Path) -> None:
+def test_codegrade_folder_says_student_and_moment(tmp_path: Path) -> None:
     put(
         tmp_path,
         {f"Ana Diaz - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Jean - Luc P. - 2027-03-04 00:00:00/w/{PY}": "y = 1\n"},
@@ -223,7 +223,7 @@ def test_two_folders_of_one_name_in_codegrade_are_refused(tmp_path: Path, when: 
     assert set(sources(tmp_path, roster=roster)) == {"Cleo"}
 
 
-def test_a_zone_in_the_name_of_a_folder_of_codegrade_counts(tmp_path: Path) -> None:
+def test_codegrade_zone_counts(tmp_path: Path) -> None:
     put(tmp_path, {f"Ana - 2027-03-02T23:58:01+02:00/{PY}": "x = 1\n", f"Ben - 2027-03-02T23:58:01Z/{PY}": "x = 2\n"})
     read_ = gather(tmp_path, deadline=datetime(2027, 3, 2, 22, 0, tzinfo=UTC))[1]
     assert read_["Ana"].notes == ()
@@ -231,7 +231,7 @@ def test_a_zone_in_the_name_of_a_folder_of_codegrade_counts(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["Eve", 'Group "red"', "Group _red_"])
-def test_no_file_in_a_folder_of_codegrade_says_whose_it_is(tmp_path: Path, name: str) -> None:
+def test_codegrade_file_says_not_whose_it_is(tmp_path: Path, name: str) -> None:
     put(tmp_path, {f"{name} - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Ana - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
     put(tmp_path, {f"{name} - 2027-03-02 23:58:01/.cg-group-members": "Ana\nBen\n"})
     assert sources(tmp_path) == {name: "x = 1\n", "Ana": "x = 2\n"}
@@ -249,7 +249,7 @@ def test_a_folder_named_like_codegrades_makes_no_class_codegrades(tmp_path: Path
     assert set(sources(tmp_path)) == {"ada", "ben", "Ana - 2027-03-02 23:58:01"}
 
 
-def test_a_moment_that_is_none_orders_nothing_and_loses_nobody(tmp_path: Path) -> None:
+def test_impossible_codegrade_moment_loses_nobody(tmp_path: Path) -> None:
     put(tmp_path, {f"Ana - 2027-13-45 99:99:99/{PY}": "x = 1\n", f"Ben - 9999-01-01 00:00:00/{PY}": "x = 2\n"})
     assert set(sources(tmp_path)) == {"Ana", "Ben"}
 
@@ -266,14 +266,14 @@ def clones(folder: Path, *names: str) -> Path:
 DOWNLOAD = "cs336-grpo_submissions_2026_11_22_T_10_11_12"
 
 
-def test_classroom_50_says_in_the_folders_name_where_usernames_begin(tmp_path: Path) -> None:
+def test_classroom_50_folder_says_where_usernames_begin(tmp_path: Path) -> None:
     folder = clones(tmp_path / DOWNLOAD, "cs336-grpo-ann-lee", "cs336-grpo-ann-kim")
     found, read_ = gather(folder)
     assert set(read_) == {"ann-lee", "ann-kim"}
     assert found.ignored == ("scores.csv",)
 
 
-def test_a_group_of_classroom_50_is_shared_by_the_roster(tmp_path: Path) -> None:
+def test_classroom_50_group_is_shared_by_the_roster(tmp_path: Path) -> None:
     folder = clones(tmp_path / DOWNLOAD, "cs336-grpo-ada", "cs336-grpo-cleo")
     people = [("Ada", "red", "ada"), ("Ben", "red", "ben"), ("Cleo", "", "cleo")]
     roster = Roster(tuple(Person(name, group, keys_of([name, login])) for name, group, login in people))
@@ -298,7 +298,7 @@ DOWNLOADS = {
 
 
 @pytest.mark.parametrize("layout", DOWNLOADS)
-def test_each_download_is_known_for_what_it_is_and_for_nothing_else(tmp_path: Path, layout: str) -> None:
+def test_download_is_recognised_by_one_layout_alone(tmp_path: Path, layout: str) -> None:
     entries = entries_of(put(tmp_path, dict.fromkeys(DOWNLOADS[layout], "x = 1\n")))
     assert evident(entries) == layout
     assert [one.name for one in BY_NAMES if one.recognised(entries)] == ([layout] if layout else [])

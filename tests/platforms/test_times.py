@@ -150,7 +150,7 @@ def test_a_platforms_file_says_when_students_handed_in(tmp_path: Path, platform:
         ("t.json", "while(1);", ""),
     ],
 )
-def test_a_file_of_times_that_cannot_be_used_is_refused(tmp_path: Path, name: str, text: str, sentence: str) -> None:
+def test_unusable_file_of_times_is_refused(tmp_path: Path, name: str, text: str, sentence: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     if not sentence:
         assert read_times(tmp_path / name, ASSIGNMENT, [Candidate("ada", tmp_path, "")]) == {}
@@ -200,9 +200,7 @@ DOWNLOADS = {
 
 
 @pytest.mark.parametrize(("files", "first"), DOWNLOADS.values(), ids=DOWNLOADS)
-def test_a_download_says_when_what_is_in_it_was_handed_in(
-    tmp_path: Path, files: dict[str, str], first: datetime | None
-) -> None:
+def test_download_says_when_work_was_handed_in(tmp_path: Path, files: dict[str, str], first: datetime | None) -> None:
     for name, text in files.items():
         (tmp_path / "d" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "d" / name).write_text(text or "x = 1\n", encoding="utf-8")

@@ -88,7 +88,7 @@ STRANGE: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("strange", STRANGE)
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name not in ("nbgrader", "folders and files")])
-def test_what_is_not_known_spoils_no_layout_and_is_named(layout: str, strange: str, tmp_path: Path) -> None:
+def test_unknown_entry_spoils_no_layout(layout: str, strange: str, tmp_path: Path) -> None:
     folder = put(tmp_path / "class", *LAYOUTS[layout])
     before = look(folder)
     assert before.ignored == ()
@@ -100,7 +100,7 @@ def test_what_is_not_known_spoils_no_layout_and_is_named(layout: str, strange: s
 
 
 @every_layout
-def test_work_beside_what_a_platform_laid_out_is_graded_too(layout: str, tmp_path: Path) -> None:
+def test_work_beside_a_layout_is_graded(layout: str, tmp_path: Path) -> None:
     folder = put(tmp_path / "class", *LAYOUTS[layout])
     put(folder, f"eve/deep/{PY}", "zoe.py")
     names = {one.student for one in look(folder).candidates}
@@ -119,9 +119,7 @@ def test_a_student_whose_folder_looks_like_results_is_graded(tmp_path: Path, inn
 
 @every_layout
 @pytest.mark.parametrize("below", ["grades", "results/monday"])
-def test_the_folder_for_results_changes_nothing_however_far_the_run_came(
-    layout: str, below: str, tmp_path: Path
-) -> None:
+def test_folder_for_results_changes_nothing(layout: str, below: str, tmp_path: Path) -> None:
     folder = put(tmp_path / "class", *LAYOUTS[layout])
     out = folder / below
     before = students(look(folder, out=out))
