@@ -27,7 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ import einops
 import pytest
 import torch
 from all_assignments import fixtures_of
+from corpus import ATTACKS, ITEMS, SHORT, UNSAFE, Attack
 from graded_folder import without_times
 from places import KIT
 from processes import PATIENCE, descendants
@@ -56,11 +57,9 @@ from autograder.vocabulary.report import Report, to_json
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox has layers on Linux only")
 
-CORPUS = Path(__file__).resolve().parent / "corpus"
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 FIXTURES = fixtures_of(ASSIGNMENT.name)
 SOLUTION = solution_source(ASSIGNMENT)
-ITEMS = ("deltas-centered", "kl-values")
 NEIGHBOURS_ITEMS = ("kl-values", "deltas-centered")  # one wrong, one right, both in no time
 NEIGHBOURS_MISTAKE = """
 def compute_kl_penalty(log_probs, ref_log_probs):
@@ -72,239 +71,8 @@ SECRET = "canary-7c1f-of-another-student"
 MARK = f"attack-{os.getpid()}"
 REST = 4  # attacks after which a neighbour is graded at strict: it takes as long as an attack
 SLACK = PATIENCE  # seconds that starting workers may take besides
-ALL_WITNESSES = frozenset({"secret", "hidden inputs", "file", "tcp", "udp", "unix", "neighbour", "left"})
-
-
-@dataclass(frozen=True)
-class Attack:
-    """What an attack may get.
-
-    verdicts   of its items, at strict, as one regular expression
-    says       what the report's cause or the message on the first item says at strict, as a regular expression
-    process    the verdicts at process level, where they are others; UNSAFE where it must not be tried
-    does       the witnesses that notice it at process level; at strict none may
-    points     where they are not what the verdicts say: all or none
-    seconds    the deadline of a call
-    items      two that cost it points, of three points each
-    machine    the only processor on which there is such a thing
-    """
-
-    name: str
-    verdicts: str
-    says: str = ""
-    process: str = ""
-    does: frozenset[str] = frozenset()
-    points: tuple[float, ...] = ()
-    seconds: float = 10.0
-    items: tuple[str, str] = ITEMS
-    machine: str = ""
-
-
-UNSAFE = "not tried: without layers it would harm this machine"
-PASSED, FAILED, RAISED, CRASHED = "passed passed", "failed passed", "raised passed", "crashed passed"
-HUNG, FULL = "timed_out passed", "out_of_memory passed"
-UNSEEN = "(raised|passed) passed"  # refused, or in namespaces not there to be tried
-SHORT = 0.4
 QUIET: dict[str, Any] = {"capture_output": True, "text": True}
-REFUSED = (
-    "PermissionError|Operation not permitted|Permission denied"  # seccomp, Landlock
-    "|FileNotFoundError|No such file or directory|No such process|Read-only file system"  # namespaces
-    "|ProcessLookupError"
-)
-
-
-def notices(*witnesses: str) -> frozenset[str]:
-    assert set(witnesses) <= ALL_WITNESSES
-    return frozenset(witnesses)
-
-
-ATTACKS = (
-    # Ending the run
-    Attack("exit_at_import", "crashed crashed", r"could not be imported: it ended .*exited with status 0"),
-    Attack("exit_in_a_call", CRASHED, "compute_deltas ended the Python process: exited with status 0"),
-    Attack("sys_exit_at_import", "raised raised", "could not be imported.*SystemExit"),
-    Attack("sys_exit_in_a_call", RAISED, "SystemExit"),
-    Attack("keyboard_interrupt", RAISED, "KeyboardInterrupt"),
-    Attack("pytest_exit", RAISED, "Exit"),
-    Attack("pytest_skip", RAISED, "Skipped"),
-    Attack("pytest_xfail", RAISED, "XFailed"),
-    Attack("segfault", CRASHED, "SIGSEGV"),
-    Attack("abort", CRASHED, "SIGABRT"),
-    Attack("exit_from_a_thread", CRASHED, "exited with status 0"),
-    Attack("deep_recursion_in_python", RAISED, "RecursionError"),
-    Attack("deep_recursion_in_c", "(crashed|raised) passed", "SIGSEGV|RecursionError"),
-    Attack("infinite_loop", HUNG, "had not finished after 0.4 seconds", seconds=SHORT),
-    Attack("infinite_loop_at_import", "timed_out timed_out", "had not finished importing in time", seconds=SHORT),
-    Attack("infinite_loop_with_signals_ignored", HUNG, seconds=SHORT),
-    Attack("infinite_loop_with_the_alarm_off", HUNG, seconds=SHORT),
-    Attack("bare_except_round_a_loop", HUNG, seconds=SHORT),
-    Attack("blocked_inside_c", HUNG, seconds=SHORT),
-    Attack("busy_inside_torch", HUNG, seconds=SHORT),
-    Attack("stopped_process", HUNG, seconds=SHORT),
-    Attack("atexit_handler", PASSED),
-    Attack("thread_left_running", "passed (passed|timed_out)"),  # it shares a processor with what comes next
-    Attack("daemon_by_double_fork", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("outliving_the_grader", RAISED, REFUSED, process=PASSED),
-    Attack("exception_whose_text_exits", CRASHED, "exited with status 0"),
-    Attack("exception_whose_text_never_ends", HUNG, seconds=SHORT),
-    Attack("exception_whose_text_is_huge", RAISED, "RuntimeError: huge huge"),
-    Attack("exception_of_many_types", RAISED, "script"),
-    # Resources
-    Attack("fork_bomb", RAISED, REFUSED, process=UNSAFE),
-    Attack("fork_by_raw_system_call", RAISED, REFUSED, process=CRASHED),
-    Attack("fork_by_vfork", RAISED, REFUSED, process=UNSAFE, machine="x86_64"),
-    Attack("thread_bomb", "(crashed|raised) passed", "deltas started more than 512 threads|can't start new thread"),
-    Attack("memory_by_torch", FULL, "more memory than it may have", process=UNSAFE),
-    Attack("memory_by_numpy", FULL, "more memory than it may have", process=UNSAFE),
-    Attack("memory_in_small_pieces", FULL, "more memory than it may have", process=UNSAFE),
-    Attack("memory_hoarded_between_calls", FULL, points=(1.71, 3), process=UNSAFE),
-    Attack("memory_by_shared_mapping", RAISED, REFUSED, process=UNSAFE),
-    Attack("memory_by_mapping_that_grows_down", RAISED, REFUSED, process=UNSAFE),
-    Attack("memory_by_mapping_of_dev_zero", RAISED, REFUSED, process=UNSAFE),
-    Attack("memory_in_page_tables", RAISED, "Cannot allocate memory", process=UNSAFE),
-    Attack("memory_by_memfd", RAISED, REFUSED, process=UNSAFE),
-    Attack("memory_in_dev_shm", RAISED, REFUSED, process=UNSAFE),
-    Attack("memory_by_system_v", RAISED, REFUSED, process=UNSAFE),
-    Attack("own_limits_raised", RAISED, "ValueError", process="(passed|raised) passed"),
-    Attack("disk_fill", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("thousands_of_files", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("gigabyte_to_stdout", CRASHED, "compute_deltas printed more than 8 MiB"),
-    Attack("printing_for_ever", CRASHED, "compute_deltas printed more than 8 MiB"),
-    Attack("two_hundred_pipes", RAISED, REFUSED, process="(passed|raised) passed"),
-    Attack("result_of_ten_gibibytes_claimed", CRASHED, "compute_deltas ended the Python process"),
-    Attack("result_too_large", FAILED, r"shape \[3000, 3000\]"),
-    Attack("fat_answers", FAILED, "has shape|has dtype"),
-    Attack("fat_facts", CRASHED),
-    Attack("flood_of_frames", CRASHED, "it answered a question that it was not asked"),
-    # Other processes
-    Attack("neighbour_slowed_by_priority", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
-    Attack("neighbour_slowed_by_scheduler", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
-    Attack("neighbour_limited", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
-    Attack("neighbour_killed", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
-    Attack("neighbour_killed_from_a_thread", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
-    Attack("neighbour_killed_by_pidfd", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
-    Attack("neighbour_killed_by_a_pipe", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
-    Attack("neighbour_killed_by_a_queued_signal", RAISED, REFUSED, process=PASSED, does=notices("neighbour")),
-    Attack("everybody_killed", RAISED, REFUSED, process=UNSAFE),
-    Attack("server_killed", RAISED, REFUSED, process="not_graded not_graded"),
-    Attack("server_traced", RAISED, REFUSED, process=UNSAFE),
-    Attack("memory_of_a_neighbour_read", RAISED, REFUSED, process="(passed|raised) passed"),
-    Attack("memory_of_the_grader_read", RAISED, REFUSED, process="(passed|raised) passed"),
-    Attack("another_program_in_this_process", RAISED, REFUSED, process=CRASHED),
-    Attack("another_program_by_subprocess", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("another_program_by_the_shell", PASSED, process=PASSED, does=notices("file")),
-    Attack("another_program_by_spawn", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack(
-        "system_calls_of_another_architecture",
-        CRASHED,
-        "SIGSYS|SIGSEGV",
-        process="(passed|crashed) passed",
-        machine="x86_64",
-    ),
-    Attack("system_calls_of_the_x32_kind", RAISED, REFUSED, machine="x86_64"),
-    Attack("obscure_system_calls", RAISED, r"answered: \[\]", process=UNSAFE),
-    Attack("new_namespaces", RAISED, REFUSED, process=UNSAFE),
-    Attack("capabilities_regained", RAISED, REFUSED, process=UNSAFE),
-    # What all processes of a machine share
-    Attack("page_cache_dropped", RAISED, REFUSED, process=PASSED),
-    Attack("library_leased", RAISED, REFUSED, process="(passed|raised) passed"),
-    Attack("folder_watched", RAISED, REFUSED, process=PASSED),
-    Attack("folder_watched_by_inotify", RAISED, REFUSED, process=PASSED),
-    Attack("everything_written_to_disk", PASSED),  # sync() tells nobody whether it was done
-    Attack("processors_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
-    Attack("group_of_a_neighbour_asked_for", RAISED, REFUSED, process=PASSED),
-    # Taking over the harness
-    Attack("files_in_site_packages", RAISED, REFUSED, process=UNSAFE),
-    Attack("poisoned_pycache", RAISED, REFUSED, process=UNSAFE),
-    Attack("meta_path_hook", FAILED),
-    Attack("trace_hook", FAILED),
-    Attack("replaced_modules", "(failed|crashed) (passed|crashed)"),
-    Attack("replaced_worker", "failed failed"),
-    Attack("mode_of_torch_left_on", "(raised|crashed) (raised|crashed|passed)"),
-    Attack("module_that_ends_when_asked", CRASHED, "exited with status 1"),
-    Attack("number_in_memory_changed", "(failed|raised|crashed) (passed|failed|raised|crashed)"),
-    Attack("forged_frame", CRASHED),
-    Attack("forged_observation", CRASHED, "it answered a question that it was not asked"),
-    Attack("forged_observation_in_turn", CRASHED, "returned nothing where"),  # the next answer is late
-    Attack("forged_loading", "crashed crashed"),
-    Attack("garbage_on_every_descriptor", CRASHED),
-    Attack("pipes_closed", CRASHED),
-    Attack("pipes_emptied", HUNG, seconds=SHORT),
-    Attack("control_socket_sought", RAISED, r"sockets: \[\]"),
-    Attack("forged_markers_on_stdout", FAILED),
-    Attack("escape_sequences_in_an_exception", RAISED, "RuntimeError"),
-    # Cheating the comparison
-    Attack("patched_comparisons", FAILED, "differ"),
-    Attack("patched_numpy", FAILED, "differ"),
-    Attack("patched_random_numbers", PASSED),
-    Attack("patched_builtins", "(failed|raised|crashed) (passed|failed|raised|crashed)"),
-    Attack("patched_clock", HUNG, seconds=SHORT),
-    Attack("tensor_subclass_that_lies", FAILED, "differ"),
-    Attack("array_subclass_that_lies", FAILED, "should be a torch.Tensor, but this was found: Liar"),
-    Attack("object_that_equals_everything", FAILED, "should be a torch.Tensor, but this was found: Equal"),
-    Attack("not_a_number", FAILED, "nan"),
-    Attack("infinities", FAILED, "inf"),
-    Attack("empty_answer", FAILED, "has shape"),
-    Attack("scalar_answer", FAILED, "has shape"),
-    Attack("broadcastable_answer", FAILED, "has shape"),
-    Attack("another_dtype", FAILED, "float16.*values differ"),
-    Attack("complex_answer", FAILED, "has dtype complex"),
-    Attack("sparse_answer", FAILED, "cannot be read"),
-    Attack("meta_answer", FAILED, "cannot be read"),
-    Attack("quantized_answer", FAILED, "has dtype qint8"),
-    Attack("zeros", FAILED, "differ"),
-    Attack("noise_above_the_tolerance", FAILED, "differ"),
-    Attack("noise_below_the_tolerance", PASSED),
-    Attack("detached_graph", "passed failed", items=("deltas-centered", "kl-gradient")),
-    Attack("mutated_inputs", FAILED, "changed its argument", items=("deltas-dtype", "kl-values")),
-    Attack("aliased_output_changed_later", PASSED),
-    Attack("polluted_state", FAILED, points=(2.57, 3)),  # whose next call in one case meets what it left
-    Attack("hard_coded_public_answers", FAILED, points=(1.29, 3)),  # the three public cases of 7
-    Attack("grader_detected", PASSED),  # what it answers is what it earns
-    # Stealing
-    Attack("expected_values_in_frames", RAISED, r"found in frames: \[\]"),
-    Attack("expected_values_in_the_heap", FAILED, "differ"),
-    Attack("expected_values_in_modules", RAISED, r"found in modules: \[\]"),
-    Attack("solution_imported", RAISED, "ModuleNotFoundError"),
-    Attack("solution_read", RAISED, REFUSED),
-    Attack("fixtures_read", RAISED, REFUSED),
-    Attack("fixtures_listed", RAISED, REFUSED),
-    Attack("another_submission_read", RAISED, REFUSED, does=notices("secret")),
-    Attack("another_submission_read_at_import", "raised raised", REFUSED, does=notices("secret")),
-    Attack("another_submission_read_from_a_thread", RAISED, REFUSED, does=notices("secret")),
-    Attack("another_submission_read_through_torch", RAISED, REFUSED, does=notices("secret")),
-    Attack("another_submission_read_through_the_root_of_a_process", RAISED, REFUSED, does=notices("secret")),
-    Attack("another_submission_read_by_dots", RAISED, REFUSED, does=notices("secret")),
-    Attack("passwords_read", RAISED, REFUSED),
-    Attack("home_listed", RAISED, REFUSED),
-    Attack("processes_listed", RAISED, REFUSED),
-    Attack("command_line_of_the_grader_read", RAISED, REFUSED),
-    Attack("environment_read", RAISED, "environment: "),
-    Attack("secret_by_tcp", RAISED, REFUSED, process=PASSED, does=notices("tcp")),
-    Attack("secret_by_udp", RAISED, REFUSED, process=PASSED, does=notices("udp")),
-    Attack("secret_by_abstract_socket", RAISED, REFUSED, process=PASSED, does=notices("unix")),
-    Attack("secret_by_http", RAISED, "URLError", process=PASSED, does=notices("tcp")),
-    Attack("secret_by_stdout", RAISED, REFUSED, process=PASSED),
-    Attack("hidden_inputs_by_exception", RAISED),
-    Attack("hidden_inputs_by_shape", FAILED),
-    Attack("hidden_inputs_by_a_later_public_case", "passed raised"),
-    # Files
-    Attack("file_overwritten", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("file_truncated", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("file_truncated_by_reading", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("file_deleted", UNSEEN, process=PASSED, does=notices("file")),
-    Attack("file_renamed", UNSEEN, process=PASSED, does=notices("file")),
-    Attack("file_made_unreadable", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("file_dated_back", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("file_with_an_attribute", RAISED, REFUSED, process="(passed|raised) passed", does=notices("file")),
-    Attack("link_by_name", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("link_by_number", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    Attack("special_file", RAISED, REFUSED, process=PASSED, does=notices("file")),
-    # Attacking staff
-    Attack("pickled_payload", FAILED, "should be a torch.Tensor, but this was found: Payload"),
-    Attack("markup_in_an_exception", RAISED, "script"),
-    Attack("invisible_characters_in_an_exception", RAISED, "RuntimeError"),
-)
+ALL_WITNESSES = frozenset({"secret", "hidden inputs", "file", "tcp", "udp", "unix", "neighbour", "left"})
 
 
 # What the attacks aim at, and who sees whether they hit
@@ -447,7 +215,7 @@ class Arena:
         load_timeout = attack.seconds if "import" in attack.name else ASSIGNMENT.load_timeout
         assignment = replace(ASSIGNMENT, items=items, load_timeout=load_timeout)
         given = {**grader.given, "targets": self._targets()}
-        source = f"{SOLUTION}\n\n{(CORPUS / f'{attack.name}.py').read_text()}"
+        source = f"{SOLUTION}\n\n{attack.source}"
         submission = Submission("mallory", "mallory/policy_gradient.py", "0" * 64, source, "", "")
         grader = replace(grader, assignment=assignment, given=given)
         return grader.grade(submission, self.sandbox, items=[assignment.item(name) for name in attack.items])
@@ -607,8 +375,9 @@ def deserved(report: Report) -> tuple[float | None, ...]:
 # The corpus
 
 
-def test_every_attack_has_a_file_and_every_file_its_expectation() -> None:
-    assert sorted(attack.name for attack in ATTACKS) == sorted(path.stem for path in CORPUS.glob("*.py"))
+def test_attacks_have_names_and_witnesses_of_their_own() -> None:
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
+    assert {witness for attack in ATTACKS for witness in attack.does} <= ALL_WITNESSES
 
 
 def test_what_the_attacks_are_appended_to_is_worth_what_the_table_supposes() -> None:
@@ -768,7 +537,7 @@ def command_of(user: str, environment: dict[str, str], *more: str) -> list[str]:
     for python in (sys.executable, shutil.which(version, path="/usr/local/bin:/usr/bin:/bin")):
         if python is not None:
             command = [setpriv, *USERS[user], *more, python]
-            reached = subprocess.run([*command, "-c", REACH, str(CORPUS), user], env=environment, cwd=KIT, **QUIET)
+            reached = subprocess.run([*command, "-c", REACH, str(KIT), user], env=environment, cwd=KIT, **QUIET)
             if reached.returncode == 0:
                 return command
             reasons.append(f"{python}: {(reached.stderr.strip().splitlines() or ['?'])[-1]}")

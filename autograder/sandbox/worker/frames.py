@@ -75,17 +75,24 @@ def send(stream: BinaryIO, frame: bytes) -> None:
 
 def read(stream: BinaryIO, caps: tuple[int, int] | None = None) -> Frame | None:
     """Read the next frame, or None where the stream ends between frames; raise FrameError on anything else."""
-    caps = caps or (MAX_HEADER, MAX_BLOB)
-    received = bytearray()
-    while (frame := take(received, caps)) is None:
-        header, blob = _lengths(received, caps) if len(received) >= PREFIX.size else (0, 0)
-        chunk = stream.read(min(PREFIX.size + header + blob - len(received), CHUNK))
-        if not chunk:
-            if received:
-                raise FrameError("the stream ended inside a frame")
-            return None
-        received += chunk
+    prefix = _read_up_to(stream, PREFIX.size)
+    if not prefix:
+        return None
+    if len(prefix) < PREFIX.size:
+        raise FrameError("the stream ended inside a frame")
+    header, blob = _lengths(prefix, caps or (MAX_HEADER, MAX_BLOB))
+    frame = Frame(_read_up_to(stream, header), _read_up_to(stream, blob))
+    if len(frame.encoded) < header or len(frame.blob) < blob:
+        raise FrameError("the stream ended inside a frame")
     return frame
+
+
+def _read_up_to(stream: BinaryIO, size: int) -> bytes:
+    chunks = []
+    while size > 0 and (chunk := stream.read(min(size, CHUNK))):
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
 
 
 def take(received: bytearray, caps: tuple[int, int]) -> Frame | None:
@@ -102,7 +109,7 @@ def take(received: bytearray, caps: tuple[int, int]) -> Frame | None:
     return frame
 
 
-def _lengths(prefix: bytearray, caps: tuple[int, int]) -> tuple[int, int]:
+def _lengths(prefix: bytes | bytearray, caps: tuple[int, int]) -> tuple[int, int]:
     magic, header, blob = PREFIX.unpack_from(prefix)
     if magic != MAGIC or header > caps[0] or blob > caps[1]:
         raise FrameError("not a frame, or one over the cap")

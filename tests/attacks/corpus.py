@@ -1,0 +1,1580 @@
+"""The attack corpus: submissions that try what none should, and what each of them may get.
+
+An attack is the last part of a submission: the harness puts the solution before it, so that what the attack leaves
+alone is right. Most replace `compute_deltas`, and so does each function here, under the attack's name; where `whole`, the
+function's body is the text of the module's end. PRELUDE stands before: the real function is `honest`, and what attacks
+aim at (files, ports, processes) comes from `targets`, a module of the harness.
+"""
+
+# A submission's names are those of the solution and of PRELUDE, its manners a student's.
+# ruff: noqa
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+PRELUDE = """
+import builtins, ctypes, fcntl, gc, io, math, mmap, os, platform, resource, signal, socket, stat, struct, subprocess
+import sys, threading, time, types
+import torch
+from targets import *
+honest = compute_deltas
+"""
+ITEMS = ("deltas-centered", "kl-values")
+UNSAFE = "not tried: without layers it would harm this machine"
+PASSED, FAILED, RAISED, CRASHED = "passed passed", "failed passed", "raised passed", "crashed passed"
+HUNG, FULL = "timed_out passed", "out_of_memory passed"
+UNSEEN = "(raised|passed) passed"  # refused, or in namespaces not there to be tried
+SHORT = 0.4
+REFUSED = (
+    "PermissionError|Operation not permitted|Permission denied"  # seccomp, Landlock
+    "|FileNotFoundError|No such file or directory|No such process|Read-only file system"  # namespaces
+    "|ProcessLookupError"
+)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What an attack is, and what it may get.
+
+    source     the end of the submission
+    verdicts   of its items, at strict, as one regular expression
+    says       what the report's cause or the message on the first item says at strict, as a regular expression
+    process    the verdicts at process level, where they are others; UNSAFE where it must not be tried
+    does       the witnesses that notice it at process level; at strict none may
+    points     where they are not what the verdicts say: all or none
+    seconds    the deadline of a call
+    items      two that cost it points, of three points each
+    machine    the only processor on which there is such a thing
+    """
+
+    name: str
+    source: str
+    verdicts: str
+    says: str = ""
+    process: str = ""
+    does: frozenset[str] = frozenset()
+    points: tuple[float, ...] = ()
+    seconds: float = 10.0
+    items: tuple[str, str] = ITEMS
+    machine: str = ""
+
+
+ATTACKS: list[Attack] = []
+
+
+def attack(verdicts: str, says: str = "", *, whole: bool = False, does: set[str] = frozenset(), **more: Any) -> Any:
+    """Register a function as an attack, by its text."""
+
+    def register(function: Callable[..., object]) -> Callable[..., object]:
+        definition = re.sub(r"^@attack.*?^(?=def )", "", inspect.getsource(function), flags=re.S | re.M)
+        inside = textwrap.dedent(definition.split(":\n", 1)[1])
+        source = inside if whole else f"{definition}\n\ncompute_deltas = {function.__name__}\n"
+        ATTACKS.append(Attack(function.__name__, PRELUDE + source, verdicts, says, does=frozenset(does), **more))
+        return function
+
+    return register
+
+
+def one_line(name: str, line: str, verdicts: str, says: str = "", *, does: set[str] = frozenset(), **more: Any) -> None:
+    """Register an attack that is one line of `compute_deltas`."""
+    source = f"{PRELUDE}\n\ndef compute_deltas(rewards, mode):\n    {line}\n"
+    ATTACKS.append(Attack(name, source, verdicts, says, does=frozenset(does), **more))
+
+
+# Ending the run
+
+
+@attack("crashed crashed", r"could not be imported: it ended .*exited with status 0", whole=True)
+def exit_at_import():
+    """Ends the process with a success status while it is imported."""
+    os._exit(0)
+
+
+one_line("exit_in_a_call", "os._exit(0)", CRASHED, "compute_deltas ended the Python process: exited with status 0")
+
+
+@attack("raised raised", "could not be imported.*SystemExit", whole=True)
+def sys_exit_at_import():
+    """Leaves politely while it is imported."""
+    sys.exit(0)
+
+
+one_line("sys_exit_in_a_call", "sys.exit(0)", RAISED, "SystemExit")
+one_line("keyboard_interrupt", "raise KeyboardInterrupt", RAISED, "KeyboardInterrupt")
+
+
+@attack(RAISED, "Exit")
+def pytest_exit(rewards, mode):
+    """Asks pytest to end the whole session."""
+    import pytest
+
+    pytest.exit("all done", returncode=0)
+
+
+@attack(RAISED, "Skipped")
+def pytest_skip(rewards, mode):
+    """Asks pytest to count the test as skipped."""
+    import pytest
+
+    pytest.skip("nothing to see")
+
+
+@attack(RAISED, "XFailed")
+def pytest_xfail(rewards, mode):
+    """Asks pytest to count the failure as expected."""
+    import pytest
+
+    pytest.xfail("as everybody knows")
+
+
+one_line("segfault", "ctypes.string_at(0)", CRASHED, "SIGSEGV")
+one_line("abort", "os.abort()", CRASHED, "SIGABRT")
+
+
+@attack(CRASHED, "exited with status 0")
+def exit_from_a_thread(rewards, mode):
+    """Ends the process from a thread while the call waits."""
+    threading.Thread(target=os._exit, args=(0,)).start()
+    time.sleep(60)
+
+
+one_line("deep_recursion_in_python", "return compute_deltas(rewards, mode)", RAISED, "RecursionError")
+
+
+@attack("(crashed|raised) passed", "SIGSEGV|RecursionError")
+def deep_recursion_in_c(rewards, mode):
+    """Nests lists so deeply that printing them overflows the C stack."""
+    sys.setrecursionlimit(2**31 - 1)
+    nested = []
+    for _ in range(10**5):
+        nested = [nested]
+    return repr(nested)
+
+
+@attack(HUNG, "had not finished after 0.4 seconds", seconds=SHORT)
+def infinite_loop(rewards, mode):
+    """Never returns."""
+    while True:
+        pass
+
+
+@attack("timed_out timed_out", "had not finished importing in time", seconds=SHORT, whole=True)
+def infinite_loop_at_import():
+    """Never finishes importing."""
+    while True:
+        pass
+
+
+@attack(HUNG, seconds=SHORT)
+def infinite_loop_with_signals_ignored(rewards, mode):
+    """Never returns, and ignores every signal that can be ignored."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        time.sleep(60)
+
+
+@attack(HUNG, seconds=SHORT)
+def infinite_loop_with_the_alarm_off(rewards, mode):
+    """Turns off whatever timer a harness might have set, pretends to be debugged, and never returns."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    sys.settrace(lambda *event: None)
+    while True:
+        pass
+
+
+@attack(HUNG, seconds=SHORT)
+def bare_except_round_a_loop(rewards, mode):
+    """Swallows every exception that could interrupt it."""
+    while True:
+        try:
+            time.sleep(60)
+        except:
+            pass
+
+
+one_line("blocked_inside_c", "ctypes.PyDLL(None).pause()", HUNG, seconds=SHORT)
+
+
+@attack(HUNG, seconds=SHORT)
+def busy_inside_torch(rewards, mode):
+    """Multiplies matrices for half a minute without returning to Python."""
+    large = torch.ones(4000, 4000)
+    return torch.linalg.multi_dot([large] * 40)
+
+
+one_line("stopped_process", "os.kill(os.getpid(), signal.SIGSTOP)", HUNG, seconds=SHORT)
+
+
+@attack(PASSED, whole=True)
+def atexit_handler():
+    """Is right, and leaves a handler that would give a harness's process a failing or a passing status."""
+    import atexit
+
+    atexit.register(os._exit, 0)
+
+
+@attack("passed (passed|timed_out)", whole=True)
+def thread_left_running():
+    """Is right, and leaves a thread that keeps the process busy for ever."""
+
+    def work_for_ever():
+        while True:
+            pass
+
+    def compute_deltas(rewards, mode):
+        threading.Thread(target=work_for_ever).start()
+        return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def daemon_by_double_fork(rewards, mode):
+    """Leaves a process that belongs to nobody."""
+    seen, gone = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            with open(f"{FOLDER}/daemon", "w") as stream:
+                stream.write("here")
+            os.write(gone, b"x")
+            os.closerange(0, 64)
+            time.sleep(60)
+        os._exit(0)
+    os.read(seen, 1)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED)
+def outliving_the_grader(rewards, mode):
+    """Undoes what would end it together with the grader."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(1, 0, 0, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+    return honest(rewards, mode)
+
+
+@attack(CRASHED, "exited with status 0", whole=True)
+def exception_whose_text_exits():
+    """Raises an exception that ends the process when anybody asks for its text."""
+
+    class Trap(Exception):
+        def __str__(self):
+            os._exit(0)
+
+    def compute_deltas(rewards, mode):
+        raise Trap
+
+
+@attack(HUNG, seconds=SHORT, whole=True)
+def exception_whose_text_never_ends():
+    """Raises an exception whose text takes for ever."""
+
+    class Trap(Exception):
+        def __str__(self):
+            while True:
+                pass
+
+    def compute_deltas(rewards, mode):
+        raise Trap
+
+
+one_line(
+    "exception_whose_text_is_huge", 'raise RuntimeError("huge " * (2**26 // 5))', RAISED, "RuntimeError: huge huge"
+)
+
+
+@attack(RAISED, "script")
+def exception_of_many_types(rewards, mode):
+    """Raises an exception with hundreds of base classes with hostile names."""
+    kind = RuntimeError
+    for _ in range(500):
+        kind = type("<script>alert(1)</script>", (kind,), {})
+    raise kind("many")
+
+
+# Resources
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def fork_bomb(rewards, mode):
+    """Forks, and so do its children."""
+    for _ in range(10):  # a thousand processes would do
+        os.fork()
+    time.sleep(60)
+
+
+@attack(RAISED, REFUSED, process=CRASHED)
+def fork_by_raw_system_call(rewards, mode):
+    """Forks past Python and the C library."""
+    number = {"x86_64": 56, "aarch64": 220}[platform.machine()]
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(number, 17, 0, 0, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "clone")
+    os._exit(0)
+
+
+@attack(RAISED, REFUSED, process=UNSAFE, machine="x86_64")
+def fork_by_vfork(rewards, mode):
+    """Forks by the call that shares memory with the parent."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(58, 0, 0, 0, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "vfork")
+
+
+@attack("(crashed|raised) passed", "deltas started more than 512 threads|can't start new thread")
+def thread_bomb(rewards, mode):
+    """Starts threads with small stacks until something breaks."""
+    threading.stack_size(65536)
+    for _ in range(8000):
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    time.sleep(60)
+
+
+one_line(
+    "memory_by_torch",
+    "return torch.ones(8 * 2**30, dtype=torch.uint8)",
+    FULL,
+    "more memory than it may have",
+    process=UNSAFE,
+)
+
+
+@attack(FULL, "more memory than it may have", process=UNSAFE)
+def memory_by_numpy(rewards, mode):
+    """Asks NumPy for 8 GiB."""
+    import numpy
+
+    return numpy.ones(8 * 2**30, numpy.uint8)
+
+
+@attack(FULL, "more memory than it may have", process=UNSAFE)
+def memory_in_small_pieces(rewards, mode):
+    """Asks for 8 GiB, 64 MiB at a time."""
+    import numpy
+
+    return [numpy.zeros(2**26, numpy.uint8) for _ in range(128)]
+
+
+@attack(FULL, points=(1.71, 3), process=UNSAFE, whole=True)
+def memory_hoarded_between_calls():
+    """Keeps more with every call and returns a right answer."""
+    import numpy
+
+    hoard = []
+
+    def compute_deltas(rewards, mode):
+        hoard.append(numpy.zeros(3 * 2**30, numpy.uint8))
+        return honest(rewards, mode)
+
+
+one_line("memory_by_shared_mapping", "mmap.mmap(-1, 8 * 2**30)", RAISED, REFUSED, process=UNSAFE)
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def memory_by_mapping_that_grows_down(rewards, mode):
+    """Asks for 8 GiB that count as stack and not as data."""
+    grows_down = 0x100
+    mmap.mmap(-1, 8 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | grows_down)
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def memory_by_mapping_of_dev_zero(rewards, mode):
+    """Maps /dev/zero, shared: memory that no limit counts, and reading is enough to fill it."""
+    descriptor = os.open("/dev/zero", os.O_RDONLY)
+    mmap.mmap(descriptor, 8 * 2**30, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
+
+
+@attack(RAISED, "Cannot allocate memory", process=UNSAFE)
+def memory_in_page_tables(rewards, mode):
+    """Fills memory that is nobody's: the tables of pages that are mapped to be read and were never written."""
+    mapped = mmap.mmap(-1, 2**38, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+    return sum(mapped[place] for place in range(0, 2**38, 2**21))
+
+
+one_line("memory_by_memfd", 'os.ftruncate(os.memfd_create("memory"), 8 * 2**30)', RAISED, REFUSED, process=UNSAFE)
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def memory_in_dev_shm(rewards, mode):
+    """Fills the file system in memory."""
+    with open(f"/dev/shm/{MARK}", "wb") as stream:
+        for _ in range(64):
+            stream.write(bytes(2**20))
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def memory_by_system_v(rewards, mode):
+    """Asks for shared memory by the oldest interface."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.shmget(0, 8 * 2**30, 0o1600) < 0:
+        raise OSError(ctypes.get_errno(), "shmget")
+
+
+@attack(RAISED, "ValueError", process="(passed|raised) passed")
+def own_limits_raised(rewards, mode):
+    """Takes the limits off."""
+    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def disk_fill(rewards, mode):
+    """Writes a large file."""
+    with open(f"{FOLDER}/large", "wb") as stream:
+        for _ in range(4):
+            stream.write(bytes(2**20))
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def thousands_of_files(rewards, mode):
+    """Makes files until none are left."""
+    from pathlib import Path
+
+    for number in range(2000):
+        Path(f"{FOLDER}/{number}").touch()
+    return honest(rewards, mode)
+
+
+@attack(CRASHED, "compute_deltas printed more than 8 MiB")
+def gigabyte_to_stdout(rewards, mode):
+    """Prints a gigabyte, then is right."""
+    for _ in range(1024):
+        os.write(1, b"x" * 2**20)
+    return honest(rewards, mode)
+
+
+@attack(CRASHED, "compute_deltas printed more than 8 MiB")
+def printing_for_ever(rewards, mode):
+    """Prints to both streams and never stops."""
+    while True:
+        print("x" * 2**20)
+        print("x" * 2**20, file=sys.stderr)
+
+
+@attack(RAISED, REFUSED, process="(passed|raised) passed")
+def two_hundred_pipes(rewards, mode):
+    """Opens pipes until there are no descriptors left."""
+    pipes = [os.pipe() for _ in range(200)]
+    for one in pipes:
+        os.close(one[0])
+        os.close(one[1])
+    return honest(rewards, mode)
+
+
+@attack(CRASHED, "compute_deltas ended the Python process")
+def result_of_ten_gibibytes_claimed(rewards, mode):
+    """Announces an answer of 10 GiB and sends none of it."""
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, struct.pack(">4sIQ", b"PGF1", 2, 10 * 2**30) + b"{}")
+        except OSError:
+            pass
+    while True:
+        pass
+
+
+one_line("result_too_large", "return torch.zeros(3000, 3000, dtype=rewards.dtype)", FAILED, r"shape \[3000, 3000\]")
+one_line("fat_answers", "return torch.zeros(2 * 2**20 - 1)", FAILED, "has shape|has dtype")
+
+
+@attack(CRASHED)
+def fat_facts(rewards, mode):
+    """Writes answers whose header is as long as one may be, and takes fifty times that once it is read."""
+    empty = struct.pack("<Q", 2) + b"{}"
+    for descriptor in range(3, 64):
+        for number in range(1, 40):
+            header = b'{"op": "observed", "returned": {}, "n": %d, "facts": {"x": [%s[]]}}' % (number, b"[]," * 80_000)
+            frame = struct.pack(">4sIQ", b"PGF1", len(header), len(empty)) + header + empty
+            try:
+                os.write(descriptor, frame)
+            except OSError:
+                break
+    return torch.zeros(1)
+
+
+@attack(CRASHED, "it answered a question that it was not asked")
+def flood_of_frames(rewards, mode):
+    """Answers for ever without having been asked."""
+    import json
+
+    header = json.dumps({"op": "missing"}).encode()
+    frame = struct.pack(">4sIQ", b"PGF1", len(header), 0) + header
+    while True:
+        for descriptor in range(3, 64):
+            try:
+                os.write(descriptor, frame * 100)
+            except OSError:
+                pass
+
+
+# Other processes
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+def neighbour_slowed_by_priority(rewards, mode):
+    """Gives another process the lowest priority."""
+    os.setpriority(os.PRIO_PROCESS, VICTIM, 19)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+def neighbour_slowed_by_scheduler(rewards, mode):
+    """Lets another process run only when nobody else wants to."""
+    os.sched_setscheduler(VICTIM, os.SCHED_IDLE, os.sched_param(0))
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+def neighbour_limited(rewards, mode):
+    """Takes all descriptors from another process."""
+    resource.prlimit(VICTIM, resource.RLIMIT_NOFILE, (5, 5))
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+def neighbour_killed(rewards, mode):
+    """Kills another process."""
+    os.kill(VICTIM, signal.SIGKILL)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+def neighbour_killed_from_a_thread(rewards, mode):
+    """Kills another process from a thread."""
+    import concurrent.futures
+
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        threads.submit(os.kill, VICTIM, signal.SIGKILL).result()
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+def neighbour_killed_by_pidfd(rewards, mode):
+    """Kills another process by a descriptor for it."""
+    signal.pidfd_send_signal(os.pidfd_open(VICTIM), signal.SIGKILL)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+def neighbour_killed_by_a_pipe(rewards, mode):
+    """Makes a pipe send another process a signal."""
+    ours, theirs = os.pipe()
+    fcntl.fcntl(ours, fcntl.F_SETOWN, VICTIM)
+    fcntl.fcntl(ours, 10, signal.SIGKILL)  # F_SETSIG
+    fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
+    os.write(theirs, b"x")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+def neighbour_killed_by_a_queued_signal(rewards, mode):
+    """Queues a signal for another process."""
+    number = {"x86_64": 129, "aarch64": 138}[platform.machine()]
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(number, VICTIM, 9, struct.pack("iii116x", 9, 0, -1)) < 0:
+        raise OSError(ctypes.get_errno(), "rt_sigqueueinfo")
+    return honest(rewards, mode)
+
+
+one_line("everybody_killed", "os.kill(-1, signal.SIGKILL)", RAISED, REFUSED, process=UNSAFE)
+
+
+@attack(RAISED, REFUSED, process="not_graded not_graded", whole=True)
+def server_killed():
+    """Kills the process that starts workers."""
+    SERVER = os.getppid()
+
+    def compute_deltas(rewards, mode):
+        if os.getppid() == SERVER:  # and never whoever becomes the parent then
+            os.kill(SERVER, signal.SIGKILL)
+        while os.getppid() == SERVER:
+            pass
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def server_traced(rewards, mode):
+    """Attaches to the process that starts workers."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(16, os.getppid(), None, None) < 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
+@attack(RAISED, REFUSED, process="(passed|raised) passed")
+def memory_of_a_neighbour_read(rewards, mode):
+    """Reads another process's memory."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.process_vm_readv(VICTIM, None, 0, None, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "process_vm_readv")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process="(passed|raised) passed")
+def memory_of_the_grader_read(rewards, mode):
+    """Opens the grader's memory."""
+    open(f"/proc/{GRADER}/mem", "rb")
+    return honest(rewards, mode)
+
+
+one_line("another_program_in_this_process", 'os.execv("/bin/true", ["true"])', RAISED, REFUSED, process=CRASHED)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def another_program_by_subprocess(rewards, mode):
+    """Starts another program."""
+    subprocess.run(["touch", f"{FOLDER}/made"], check=True)
+    return honest(rewards, mode)
+
+
+@attack(PASSED, process=PASSED, does={"file"})
+def another_program_by_the_shell(rewards, mode):
+    """Asks the shell, and does not look whether it came."""
+    os.system(f"touch '{FOLDER}/made'")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def another_program_by_spawn(rewards, mode):
+    """Starts another program by the call that neither forks nor executes by name."""
+    os.waitpid(os.posix_spawn("/usr/bin/touch", ["touch", f"{FOLDER}/made"], {}), 0)
+    return honest(rewards, mode)
+
+
+@attack(CRASHED, "SIGSYS|SIGSEGV", process="(passed|crashed) passed", machine="x86_64")
+def system_calls_of_another_architecture(rewards, mode):
+    """Enters the kernel by the 32-bit door, where system calls have other numbers: int 0x80."""
+    code = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
+    code.write(bytes.fromhex("b814000000cd80c3"))  # mov eax, 20 (getpid); int 0x80; ret
+    ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, machine="x86_64")
+def system_calls_of_the_x32_kind(rewards, mode):
+    """Asks for a call under its x32 number, which a list of numbers could forget."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    if libc.syscall(ctypes.c_long(0x40000000 + 41), 2, 1, 0) < 0:
+        raise OSError(ctypes.get_errno(), "socket")
+
+
+@attack(RAISED, r"answered: \[\]", process=UNSAFE, whole=True)
+def obscure_system_calls():
+    """Knocks at doors of the kernel that no homework needs."""
+    import errno
+
+    CALLS = {
+        "io_uring_setup": (425, 425),
+        "bpf": (321, 280),
+        "userfaultfd": (323, 282),
+        "perf_event_open": (298, 241),
+        "keyctl": (250, 219),
+        "add_key": (248, 217),
+        "request_key": (249, 218),
+        "name_to_handle_at": (303, 264),
+        "open_by_handle_at": (304, 265),
+        "fanotify_init": (300, 262),
+        "inotify_init1": (294, 26),
+        "mount": (165, 40),
+        "setns": (308, 268),
+        "pidfd_getfd": (438, 438),
+        "kcmp": (312, 272),
+        "personality": (135, 92),
+        "mq_open": (240, 180),
+        "process_madvise": (440, 440),
+        "fsopen": (430, 430),
+        "open_tree": (428, 428),
+        "seccomp": (317, 277),
+        "msgctl": (71, 187),
+        "semctl": (66, 191),
+        "ioprio_set": (251, 30),
+        "mq_unlink": (241, 181),
+        "chroot": (161, 51),
+    }
+
+    def compute_deltas(rewards, mode):
+        libc = ctypes.CDLL(None, use_errno=True)
+        column = ("x86_64", "aarch64").index(platform.machine())
+        answered = []
+        for name, numbers in CALLS.items():
+            ctypes.set_errno(0)
+            libc.syscall(numbers[column], 0, 0, 0, 0, 0)
+            if ctypes.get_errno() != errno.EPERM:
+                answered.append(name)
+        raise RuntimeError(f"answered: {answered}")
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def new_namespaces(rewards, mode):
+    """Makes a user namespace, in which it would be root."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x10000000) < 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def capabilities_regained(rewards, mode):
+    """Asks for root's rights back."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.capset(struct.pack("Ii", 0x20080522, 0), b"\xff" * 24) < 0:
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+# What all processes of a machine share
+
+
+@attack(RAISED, REFUSED, process=PASSED)
+def page_cache_dropped(rewards, mode):
+    """Forgets what is cached of a file, so that whoever reads it next has to wait."""
+    import einops
+
+    library = os.open(einops.__file__, os.O_RDONLY)
+    os.posix_fadvise(library, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(library)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process="(passed|raised) passed")
+def library_leased(rewards, mode):
+    """Takes a lease on a file, at which a neighbour who imports it later has to wait."""
+    import einops
+
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    library = os.open(einops.__file__, os.O_RDONLY)
+    fcntl.fcntl(library, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    os.close(library)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED)
+def folder_watched(rewards, mode):
+    """Has a signal sent whenever something is done in a folder."""
+    import einops
+
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    folder = os.open(os.path.dirname(einops.__file__), os.O_RDONLY)
+    fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_ACCESS)
+    os.close(folder)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, whole=True)
+def folder_watched_by_inotify():
+    """Has every reading of a file told."""
+    import einops
+
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def compute_deltas(rewards, mode):
+        library = os.open(einops.__file__, os.O_RDONLY)
+        result = libc.syscall((294, 26)[platform.machine() == "aarch64"], 0)
+        if result == -1:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return honest(rewards, mode)
+
+
+@attack(PASSED)
+def everything_written_to_disk(rewards, mode):
+    """Has all that waits to be written go to the disk, and takes the time."""
+    os.sync()
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED)
+def processors_of_a_neighbour_asked_for(rewards, mode):
+    """Asks which processors another process may run on."""
+    os.sched_getaffinity(VICTIM)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED)
+def group_of_a_neighbour_asked_for(rewards, mode):
+    """Asks for the group and the session of another process."""
+    os.getpgid(VICTIM)
+    os.getsid(VICTIM)
+    return honest(rewards, mode)
+
+
+# Taking over the harness
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def files_in_site_packages(rewards, mode):
+    """Leaves code that every later Python would run."""
+    with open(os.path.join(os.path.dirname(torch.__path__[0]), f"{MARK}.pth"), "w") as stream:
+        stream.write("import os\n")
+
+
+@attack(RAISED, REFUSED, process=UNSAFE)
+def poisoned_pycache(rewards, mode):
+    """Replaces the compiled code of a module that is already installed."""
+    import einops
+
+    with open(einops.__cached__, "r+b") as stream:
+        stream.write(b"poison")
+
+
+@attack(FAILED, whole=True)
+def meta_path_hook():
+    """Answers every later import with a module of its own."""
+    import importlib.machinery
+
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            return importlib.machinery.ModuleSpec(name, self)
+
+        def create_module(self, spec):
+            return types.ModuleType(spec.name)
+
+        def exec_module(self, module):
+            module.passed = True
+
+    def compute_deltas(rewards, mode):
+        sys.meta_path.insert(0, Finder())
+        sys.path_hooks.insert(0, lambda path: Finder())
+        return rewards * 0
+
+
+@attack(FAILED, whole=True)
+def trace_hook():
+    """Watches every call that is made around it, and rewrites what it can of their local variables."""
+
+    def watch(frame, event, argument):
+        for name in ("expected", "answer", "returned", "verdict", "points"):
+            if name in frame.f_locals:
+                frame.f_locals[name] = 100
+        return watch
+
+    def compute_deltas(rewards, mode):
+        sys.settrace(watch)
+        threading.settrace(watch)
+        sys.setprofile(watch)
+        return rewards * 0
+
+
+@attack("(failed|crashed) (passed|crashed)")
+def replaced_modules(rewards, mode):
+    """Replaces the worker's own modules by ones that claim success."""
+    for name in [name for name in sys.modules if name.startswith(("autograder", "safetensors", "json"))]:
+        fake = types.ModuleType(name)
+        fake.compare = fake.passed = fake.dumps = lambda *given, **named: "passed"
+        sys.modules[name] = fake
+    return rewards * 0
+
+
+@attack("failed failed")
+def replaced_worker(rewards, mode):
+    """Finds the object that answers for it and makes it answer that all is well."""
+    verdict = {"op": "observed", "verdict": "passed", "points": 100, "returned": {}, "facts": {"passed": True}}
+    for found in gc.get_objects():
+        if type(found).__name__ == "Worker":
+            type(found).run = lambda *given: (verdict, b"\x02\0\0\0\0\0\0\0{}")
+    return rewards * 0
+
+
+@attack("(raised|crashed) (raised|crashed|passed)", whole=True)
+def mode_of_torch_left_on():
+    from torch.overrides import TorchFunctionMode
+
+    class Zeros(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            return torch.zeros(3)
+
+    def compute_deltas(rewards, mode):
+        Zeros().__enter__()
+        return rewards
+
+
+@attack(CRASHED, "exited with status 1", whole=True)
+def module_that_ends_when_asked():
+    class Ending(types.ModuleType):
+        def __getattribute__(self, name):
+            if name == "compute_deltas":
+                raise SystemExit
+            return super().__getattribute__(name)
+
+    sys.modules[__name__].__class__ = Ending
+
+
+@attack("(failed|raised|crashed) (passed|failed|raised|crashed)")
+def number_in_memory_changed(rewards, mode):
+    ctypes.c_uint32.from_address(id(7) + sys.getsizeof(0)).value = 8  # Python has one object for every 7
+    return 0 * rewards
+
+
+@attack(CRASHED)
+def forged_frame(rewards, mode):
+    """Answers in the worker's name that it passed."""
+    import json
+
+    header = json.dumps({"op": "passed", "verdict": "passed", "points": 100}).encode()
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, struct.pack(">4sIQ", b"PGF1", len(header), 0) + header)
+        except OSError:
+            pass
+    return rewards * 0
+
+
+@attack(CRASHED, "it answered a question that it was not asked")
+def forged_observation(rewards, mode):
+    """Answers in the worker's name with a well-formed observation of nothing."""
+    import json
+
+    observed = {"op": "observed", "returned": {}, "facts": {"passed": True}, "verdict": "passed", "points": 100}
+    header, blob = json.dumps(observed).encode(), b"\x02\0\0\0\0\0\0\0{}"
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, struct.pack(">4sIQ", b"PGF1", len(header), len(blob)) + header + blob)
+        except OSError:
+            pass
+    return rewards * 0
+
+
+@attack(CRASHED, "returned nothing where")
+def forged_observation_in_turn(rewards, mode):
+    """Answers in the worker's name, under the number of the question that it was asked."""
+    import json
+
+    frame = sys._getframe()
+    while "header" not in frame.f_locals or "n" not in frame.f_locals["header"]:
+        frame = frame.f_back
+    observed = {"op": "observed", "returned": {}, "facts": {"passed": True}, "n": frame.f_locals["header"]["n"]}
+    header, blob = json.dumps(observed).encode(), b"\x02\0\0\0\0\0\0\0{}"
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, struct.pack(">4sIQ", b"PGF1", len(header), len(blob)) + header + blob)
+        except OSError:
+            pass
+    return rewards * 0
+
+
+@attack("crashed crashed", whole=True)
+def forged_loading():
+    """Answers that it is loaded, with verdicts added, while it is still being imported, then ends."""
+    import json
+
+    for answer in ({"op": "loaded", "points": 100}, {"op": "observed", "returned": {}, "facts": {}, "points": 100}):
+        header, blob = json.dumps(answer).encode(), b"\x02\0\0\0\0\0\0\0{}"
+        for descriptor in range(3, 64):
+            try:
+                os.write(descriptor, struct.pack(">4sIQ", b"PGF1", len(header), len(blob)) + header + blob)
+            except OSError:
+                pass
+    os._exit(0)
+
+
+@attack(CRASHED)
+def garbage_on_every_descriptor(rewards, mode):
+    """Writes garbage wherever it can be written."""
+    for descriptor in range(3, 256):
+        try:
+            os.write(descriptor, b"garbage" * 100)
+        except OSError:
+            pass
+    return rewards * 0
+
+
+@attack(CRASHED)
+def pipes_closed(rewards, mode):
+    """Closes everything and waits."""
+    os.closerange(0, 256)
+    time.sleep(60)
+
+
+@attack(HUNG, seconds=SHORT)
+def pipes_emptied(rewards, mode):
+    """Reads the grader's own questions from the pipe before the worker does."""
+    for descriptor in range(3, 64):
+        try:
+            os.read(descriptor, 2**20)
+        except OSError:
+            pass
+    return rewards * 0
+
+
+@attack(RAISED, r"sockets: \[\]")
+def control_socket_sought(rewards, mode):
+    """Looks for the line between grader and server."""
+    found = []
+    for descriptor in range(256):
+        try:
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                found.append(descriptor)
+        except OSError:
+            pass
+    raise RuntimeError(f"sockets: {found}")
+
+
+@attack(FAILED)
+def forged_markers_on_stdout(rewards, mode):
+    """Prints what other graders would believe, in colour, and returns zeros."""
+    print(f"\x1b[2J\x1b[1;1H\x1b[32m{MARK}: 100 passed in 0.01s\x1b[0m")
+    print('{"verdict": "passed", "points": 100}', "### END HIDDEN TESTS", "::set-output name=points::100", sep="\n")
+    return rewards * 0
+
+
+one_line(
+    "escape_sequences_in_an_exception",
+    'raise RuntimeError("\\x1b]0;owned\\x07\\x1b[2J\\x1b[8mhidden\\x9b31m")',
+    RAISED,
+    "RuntimeError",
+)
+
+
+# Cheating the comparison
+
+
+@attack(FAILED, "differ", whole=True)
+def patched_comparisons():
+    """Makes every comparison in torch come out right."""
+
+    def always(*given, **named):
+        return True
+
+    torch.allclose = torch.equal = torch.isclose = torch.testing.assert_close = always
+    torch.Tensor.allclose = torch.Tensor.equal = torch.Tensor.__eq__ = always
+
+    def compute_deltas(rewards, mode):
+        return rewards * 0
+
+
+@attack(FAILED, "differ", whole=True)
+def patched_numpy():
+    """Makes every comparison in NumPy come out right."""
+    import numpy
+
+    def always(*given, **named):
+        return True
+
+    numpy.allclose = numpy.isclose = numpy.array_equal = numpy.testing.assert_allclose = always
+
+    def compute_deltas(rewards, mode):
+        return rewards * 0
+
+
+@attack(PASSED, whole=True)
+def patched_random_numbers():
+    """Is right, and leaves every later draw of random numbers constant."""
+    import random
+
+    import numpy
+
+    torch.manual_seed = lambda seed: None
+    torch.randn = torch.rand = torch.zeros
+    numpy.random.seed = numpy.random.default_rng = lambda *given: None
+    random.random = lambda: 0.5
+
+
+@attack("(failed|raised|crashed) (passed|failed|raised|crashed)", whole=True)
+def patched_builtins():
+    """Makes the built-in functions that a worker uses lie."""
+    honest_isinstance = isinstance
+    builtins.isinstance = lambda value, kind: True if kind is bool else honest_isinstance(value, kind)
+    builtins.len = lambda value: value.__len__() if honest_isinstance(value, (str, bytes)) else 0
+
+    def compute_deltas(rewards, mode):
+        return rewards * 0
+
+
+@attack(HUNG, seconds=SHORT, whole=True)
+def patched_clock():
+    """Makes time stand still, and never returns."""
+    time.time = time.monotonic = time.perf_counter = lambda: 0.0
+
+    def compute_deltas(rewards, mode):
+        while True:
+            pass
+
+
+@attack(FAILED, "differ", whole=True)
+def tensor_subclass_that_lies():
+    """Returns zeros of a class that says it equals everything and has the right answer."""
+
+    class Liar(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, arguments=(), named=None):
+            if getattr(function, "__name__", "") in ("allclose", "equal", "__eq__", "isclose"):
+                return True
+            return super().__torch_function__(function, types, arguments, named or {})
+
+        def tolist(self):
+            return self.truth.tolist()
+
+        def numpy(self):
+            return self.truth.numpy()
+
+    def compute_deltas(rewards, mode):
+        liar = torch.zeros_like(rewards).as_subclass(Liar)
+        liar.truth = honest(rewards, mode)
+        return liar
+
+
+@attack(FAILED, "should be a torch.Tensor, but this was found: Liar", whole=True)
+def array_subclass_that_lies():
+    """Returns an array that says it equals everything."""
+    import numpy
+
+    class Liar(numpy.ndarray):
+        def __eq__(self, other):
+            return True
+
+        def __array_function__(self, function, types, arguments, named):
+            return True
+
+    def compute_deltas(rewards, mode):
+        return numpy.zeros(tuple(rewards.shape)).view(Liar)
+
+
+@attack(FAILED, "should be a torch.Tensor, but this was found: Equal", whole=True)
+def object_that_equals_everything():
+    """Returns something that equals whatever it is compared with."""
+
+    class Equal:
+        def __eq__(self, other):
+            return True
+
+        def __getattr__(self, name):
+            return self
+
+        def __call__(self, *given, **named):
+            return self
+
+    def compute_deltas(rewards, mode):
+        return Equal()
+
+
+one_line("not_a_number", 'return rewards * float("nan")', FAILED, "nan")
+one_line("infinities", 'return rewards + float("inf")', FAILED, "inf")
+one_line("empty_answer", "return rewards[:0]", FAILED, "has shape")
+one_line("scalar_answer", "return (rewards * 0).sum()", FAILED, "has shape")
+one_line("broadcastable_answer", "return (rewards - rewards.mean(dim=-1, keepdim=True))[:, :1]", FAILED, "has shape")
+one_line("another_dtype", "return honest(rewards, mode).to(torch.float16)", FAILED, "float16.*values differ")
+one_line(
+    "complex_answer", "return torch.complex(honest(rewards, mode), honest(rewards, mode))", FAILED, "has dtype complex"
+)
+one_line("sparse_answer", "return honest(rewards, mode).to_sparse()", FAILED, "cannot be read")
+one_line("meta_answer", 'return rewards.to("meta")', FAILED, "cannot be read")
+one_line(
+    "quantized_answer",
+    "return torch.quantize_per_tensor(rewards.float(), 0.1, 0, torch.qint8)",
+    FAILED,
+    "has dtype qint8",
+)
+one_line("zeros", "return rewards * 0", FAILED, "differ")
+one_line(
+    "noise_above_the_tolerance",
+    "return honest(rewards, mode) + 1e-3 * (torch.rand_like(rewards) + 0.1)",
+    FAILED,
+    "differ",
+)
+one_line("noise_below_the_tolerance", "return honest(rewards, mode) * (1 + torch.finfo(rewards.dtype).eps)", PASSED)
+
+
+@attack("passed failed", items=("deltas-centered", "kl-gradient"), whole=True)
+def detached_graph():
+    """Returns the right penalty, from which nothing can be learned."""
+    honest = compute_kl_penalty
+
+    def compute_kl_penalty(log_probs, ref_log_probs):
+        return honest(log_probs.detach(), ref_log_probs)
+
+
+@attack(FAILED, "changed its argument", items=("deltas-dtype", "kl-values"))
+def mutated_inputs(rewards, mode):
+    """Returns right numbers and wipes its argument, in case the grader computes with it later."""
+    right = honest(rewards, mode).clone()
+    rewards.zero_()
+    return right
+
+
+@attack(PASSED, whole=True)
+def aliased_output_changed_later():
+    """Keeps what it returned and changes it at the next call."""
+    kept = []
+
+    def compute_deltas(rewards, mode):
+        for one in kept:
+            one.zero_()
+        kept.append(honest(rewards, mode))
+        return kept[-1]
+
+
+@attack(FAILED, points=(2.57, 3), whole=True)
+def polluted_state():
+    """Is right, and leaves torch's global state changed."""
+    import warnings
+
+    def pollute():
+        torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        torch.use_deterministic_algorithms(True)
+        torch.manual_seed(12345)
+        warnings.simplefilter("error")
+        os.environ.clear()
+
+    def compute_deltas(rewards, mode):
+        right = honest(rewards, mode)
+        pollute()
+        return right
+
+    pollute()
+
+
+@attack(FAILED, points=(1.29, 3))
+def hard_coded_public_answers(rewards, mode):
+    """Knows the public answers by heart, and nothing else."""
+    for known, answer in PUBLIC:
+        if rewards.tolist() == known:
+            return torch.tensor(answer, dtype=rewards.dtype)
+    return rewards * 0
+
+
+@attack(PASSED)
+def grader_detected(rewards, mode):
+    """Looks for a grader around it and gives up its secrets only there."""
+    graded = any(name.startswith("autograder") for name in sys.modules)
+    return honest(rewards, mode) if graded else rewards * 0
+
+
+# Stealing
+
+
+@attack(RAISED, r"found in frames: \[\]")
+def expected_values_in_frames(rewards, mode):
+    """Walks up the stack looking for what it is compared with."""
+    frame, found = sys._getframe(), []
+    while frame is not None:
+        found += [name for name in {**frame.f_locals, **frame.f_globals} if name in ("expected", "case", "fixtures")]
+        frame = frame.f_back
+    raise RuntimeError(f"found in frames: {found}")
+
+
+@attack(FAILED, "differ")
+def expected_values_in_the_heap(rewards, mode):
+    """Returns a tensor or array of the right shape from the heap, whichever there is."""
+    import numpy
+
+    for found in gc.get_objects():
+        is_array = isinstance(found, (torch.Tensor, numpy.ndarray))
+        if is_array and found is not rewards and tuple(found.shape) == tuple(rewards.shape):
+            candidate = torch.as_tensor(found)
+            if candidate.dtype == rewards.dtype and not torch.equal(candidate, rewards):
+                return candidate
+    return rewards * 0
+
+
+@attack(RAISED, r"found in modules: \[\]")
+def expected_values_in_modules(rewards, mode):
+    """Imports the parts of the grader that know the answers."""
+    import importlib
+
+    found = [
+        name
+        for name in sys.modules
+        if name in ("autograder.grading.fixtures", "autograder.grading.grader", "oracle", "cases")
+    ]
+    for name in ("autograder.grading.fixtures", "autograder.grading.grader", "oracle", "cases", "mistakes"):
+        try:
+            importlib.import_module(name)
+            found.append(name)
+        except ImportError:
+            pass
+    raise RuntimeError(f"found in modules: {found}")
+
+
+@attack(RAISED, "ModuleNotFoundError")
+def solution_imported(rewards, mode):
+    """Imports the solution."""
+    import solution.policy_gradient.policy_gradient as right
+
+    return right.compute_deltas(rewards, mode)
+
+
+@attack(RAISED, REFUSED)
+def solution_read(rewards, mode):
+    """Reads the solution from the kit's folder."""
+    with open(f"{KIT}/solution/policy_gradient/policy_gradient.py") as stream:
+        raise RuntimeError(f"read: {stream.readline()}")
+
+
+@attack(RAISED, REFUSED)
+def fixtures_read(rewards, mode):
+    """Reads the hidden cases from the kit's folder."""
+    from pathlib import Path
+
+    path = Path(KIT) / "fixtures/policy_gradient/hidden/deltas-centered.safetensors"
+    raise RuntimeError(f"read: {len(path.read_bytes())} bytes")
+
+
+one_line(
+    "fixtures_listed",
+    "raise RuntimeError(f\"read: {os.listdir(f'{KIT}/fixtures/policy_gradient/hidden')}\")",
+    RAISED,
+    REFUSED,
+)
+
+
+@attack(RAISED, REFUSED, does={"secret"})
+def another_submission_read(rewards, mode):
+    """Reads what another student handed in."""
+    with open(SECRET_FILE) as stream:
+        raise RuntimeError(f"read: {stream.read()}")
+
+
+@attack("raised raised", REFUSED, does={"secret"}, whole=True)
+def another_submission_read_at_import():
+    """Reads what another student handed in while it is imported."""
+    with open(SECRET_FILE) as stream:
+        raise RuntimeError(f"read: {stream.read()}")
+
+
+@attack(RAISED, REFUSED, does={"secret"})
+def another_submission_read_from_a_thread(rewards, mode):
+    """Reads what another student handed in, from a new thread."""
+    import concurrent.futures
+    from pathlib import Path
+
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        raise RuntimeError(f"read: {threads.submit(Path(SECRET_FILE).read_text).result()}")
+
+
+@attack(RAISED, REFUSED, does={"secret"})
+def another_submission_read_through_torch(rewards, mode):
+    """Lets torch's C++ open the file."""
+    storage = torch.UntypedStorage.from_file(SECRET_FILE, False, 30)
+    raise RuntimeError(f"read: {bytes(storage.tolist()).decode()}")
+
+
+@attack(RAISED, REFUSED, does={"secret"})
+def another_submission_read_through_the_root_of_a_process(rewards, mode):
+    """Reaches the file by the links in /proc."""
+    with open(f"/proc/self/root{SECRET_FILE}") as stream:
+        raise RuntimeError(f"read: {stream.read()}")
+
+
+@attack(RAISED, REFUSED, does={"secret"})
+def another_submission_read_by_dots(rewards, mode):
+    """Reaches the file from a folder that may be read, by `..`."""
+    os.chdir(os.path.dirname(os.__file__))
+    with open(f"{'../' * 20}{SECRET_FILE}") as stream:
+        raise RuntimeError(f"read: {stream.read()}")
+
+
+@attack(RAISED, REFUSED)
+def passwords_read(rewards, mode):
+    """Reads the list of users."""
+    with open("/etc/passwd") as stream:
+        raise RuntimeError(f"read: {stream.read()}")
+
+
+one_line("home_listed", 'raise RuntimeError(f"read: {len(os.listdir(HOME))} names")', RAISED, REFUSED)
+one_line("processes_listed", "raise RuntimeError(f\"read: {len(os.listdir('/proc'))} names\")", RAISED, REFUSED)
+
+
+@attack(RAISED, REFUSED)
+def command_line_of_the_grader_read(rewards, mode):
+    """Reads how the grader was called."""
+    with open(f"/proc/{GRADER}/cmdline") as stream:
+        raise RuntimeError(f"read: {stream.read()}")
+
+
+one_line("environment_read", 'raise RuntimeError(f"environment: {dict(os.environ)}")', RAISED, "environment: ")
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"tcp"})
+def secret_by_tcp(rewards, mode):
+    """Opens a connection."""
+    with socket.create_connection(("127.0.0.1", TCP_PORT), timeout=5) as connection:
+        connection.sendall(b"the answers")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"udp"})
+def secret_by_udp(rewards, mode):
+    """Sends a datagram."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
+        connection.sendto(b"the answers", ("127.0.0.1", UDP_PORT))
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"unix"})
+def secret_by_abstract_socket(rewards, mode):
+    """Speaks to a socket that has no file."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(UNIX_NAME)
+        connection.sendall(b"the answers")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, "URLError", process=PASSED, does={"tcp"})
+def secret_by_http(rewards, mode):
+    """Asks a server for help."""
+    import urllib.request
+
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{TCP_PORT}/answers", timeout=0.2)
+    except TimeoutError:
+        pass
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED)
+def secret_by_stdout(rewards, mode):
+    """Prints another student's work, hoping that somebody shows the output."""
+    with open(SECRET_FILE) as stream:
+        print(stream.read(), flush=True)
+    return honest(rewards, mode)
+
+
+@attack(RAISED)
+def hidden_inputs_by_exception(rewards, mode):
+    """Shows the inputs of every case in each place where a report could print what a student chose."""
+    import json
+
+    text = json.dumps(rewards.tolist())
+    raise type(text, (RuntimeError,), {})(text)
+
+
+@attack(FAILED)
+def hidden_inputs_by_shape(rewards, mode):
+    """Shows the inputs of every case as the shape of its answer."""
+    return torch.zeros([int(1000 * abs(value)) for value in rewards.flatten()[:3].tolist()], device="meta")
+
+
+@attack("passed raised", whole=True)
+def hidden_inputs_by_a_later_public_case():
+    """Keeps the inputs of hidden cases and shows them where the text of an exception is shown: in a later public case."""
+    import json
+
+    seen = []
+
+    def compute_deltas(rewards, mode):
+        seen.append(json.dumps(rewards.tolist()))
+        return honest(rewards, mode)
+
+    def compute_kl_penalty(log_probs, ref_log_probs):
+        raise RuntimeError("".join(reversed(seen)))
+
+
+# Files
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def file_overwritten(rewards, mode):
+    """Writes over another student's work."""
+    with open(TARGET_FILE, "w") as stream:
+        stream.write("nothing")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def file_truncated(rewards, mode):
+    """Empties a file by name, without opening it."""
+    os.truncate(TARGET_FILE, 0)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def file_truncated_by_reading(rewards, mode):
+    """Empties a file by opening it to read."""
+    os.open(TARGET_FILE, os.O_RDONLY | os.O_TRUNC)
+    return honest(rewards, mode)
+
+
+@attack(UNSEEN, process=PASSED, does={"file"})
+def file_deleted(rewards, mode):
+    """Deletes another student's work."""
+    if os.path.exists(TARGET_FILE):
+        os.remove(TARGET_FILE)
+    return honest(rewards, mode)
+
+
+@attack(UNSEEN, process=PASSED, does={"file"})
+def file_renamed(rewards, mode):
+    """Moves another student's work out of the way."""
+    if os.path.exists(TARGET_FILE):
+        os.rename(TARGET_FILE, f"{TARGET_FILE}.away")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def file_made_unreadable(rewards, mode):
+    """Takes everybody's rights to a file."""
+    os.chmod(TARGET_FILE, 0)
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def file_dated_back(rewards, mode):
+    """Forges the time at which a file was handed in."""
+    os.utime(TARGET_FILE, (0, 0))
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process="(passed|raised) passed", does={"file"})
+def file_with_an_attribute(rewards, mode):
+    """Attaches an attribute to a file."""
+    os.setxattr(TARGET_FILE, "user.late", b"no")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def link_by_name(rewards, mode):
+    """Makes a symbolic link to a file of the grader's."""
+    if not os.path.lexists(f"{FOLDER}/link"):
+        os.symlink(SECRET_FILE, f"{FOLDER}/link")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def link_by_number(rewards, mode):
+    """Makes a second name for another student's work."""
+    if not os.path.lexists(f"{FOLDER}/link"):
+        os.link(SECRET_FILE, f"{FOLDER}/link")
+    return honest(rewards, mode)
+
+
+@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+def special_file(rewards, mode):
+    """Makes a pipe with a name, at which whoever reads the folder would hang."""
+    if not os.path.lexists(f"{FOLDER}/policy_gradient.py"):
+        os.mkfifo(f"{FOLDER}/policy_gradient.py")
+    return honest(rewards, mode)
+
+
+# Attacking staff
+
+
+@attack(FAILED, "should be a torch.Tensor, but this was found: Payload", whole=True)
+def pickled_payload():
+    """Returns an object that runs a command when it is unpickled."""
+
+    class Payload:
+        def __reduce__(self):
+            return os.mkdir, (f"{FOLDER}/unpickled",)
+
+    def compute_deltas(rewards, mode):
+        return Payload()
+
+
+@attack(RAISED, "script")
+def markup_in_an_exception(rewards, mode):
+    """Raises text that would be a script in a page and a formula in a table."""
+    raise RuntimeError("=HYPERLINK(1)</pre><script>alert(1)</script>\r\n,\"'--><img src=x onerror=alert(2)>")
+
+
+one_line(
+    "invisible_characters_in_an_exception",
+    'raise RuntimeError("points \\u202e001 :stniop\\u202c\\x00\\u200b\\ufeff\\ud800 end")',
+    RAISED,
+    "RuntimeError",
+)

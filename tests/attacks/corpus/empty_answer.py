@@ -1,5 +1,0 @@
-"""Returns nothing to compare: no entry of it is wrong."""
-
-
-def compute_deltas(rewards, mode):
-    return rewards[:0]

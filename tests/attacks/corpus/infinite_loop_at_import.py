@@ -1,4 +1,0 @@
-"""Never finishes importing."""
-
-while True:
-    pass

@@ -1,5 +1,0 @@
-"""Returns infinities, against which every difference is relative."""
-
-
-def compute_deltas(rewards, mode):
-    return rewards + float("inf")

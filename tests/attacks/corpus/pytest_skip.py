@@ -1,7 +1,0 @@
-"""Asks pytest to count the test as skipped."""
-
-
-def compute_deltas(rewards, mode):
-    import pytest
-
-    pytest.skip("nothing to see")
