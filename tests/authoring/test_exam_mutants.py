@@ -75,29 +75,6 @@ def test_every_habit_finds_its_pattern_in_some_assignment() -> None:
     assert {one.slug for one in made if one.family == "habit"} == set(HABITS) - OF_ARRAYS_ALONE
 
 
-@each_assignment
-def test_every_optional_parameter_is_ignored_once(assignment: Assignment) -> None:
-    solution = solution_source(assignment)
-    made = {(one.function, one.name) for one in generated(assignment.name)}
-    for node in ast.parse(solution).body:
-        if isinstance(node, ast.FunctionDef) and node.name in assignment.functions:
-            given = node.args
-            defaults = list(zip(reversed(given.args), reversed(given.defaults), strict=False))
-            defaults += [
-                (one, default) for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default
-            ]
-            for one, _ in defaults:
-                assert (node.name, f"parameter:{one.arg}-ignored") in made
-
-
-@each_assignment
-def test_the_parameters_of_every_function_get_other_names_once(assignment: Assignment) -> None:
-    solution = solution_source(assignment)
-    changed = [one.function for one in generated(assignment.name) if one.name == "parameter:names-changed"]
-    nodes = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef)]
-    assert changed == [node.name for node in nodes if node.name in assignment.functions and node.args.args]
-
-
 @pytest.mark.parametrize("end", ["", "\n", "\n\n# the end\n"])
 def test_an_operator_changes_one_line_of_a_function_or_method_and_nothing_round_it(end: str) -> None:
     head = "# first\n\nLIMIT = 1 + 1\n\n\ndef f(x):\n    return x * 2\n\n\n"
@@ -354,32 +331,6 @@ def test_what_is_not_finite_is_replaced_in_arrays_where_the_docstring_speaks_of_
     assert "return np.nan_to_num(x / x.sum())" in afters("habit:nan-to-num", told)
     assert afters("habit:nan-to-num", told.replace("; nan of no entries", "")) == []
     assert afters("habit:isclose-for-eq", told.replace("x / x.sum()", "x[n == best]")) == []
-
-
-def test_no_word_of_torch_is_in_a_change_of_arrays_or_of_numbers() -> None:
-    body = "y = x - z / x.sum()\n    y = math.exp(y) if y == z else math.log(x)\n    return y.copy()\n"
-    for module in ("numpy as np", "math"):
-        made = mutants_of(f"import {module}\n\n\ndef f(x: list, z: float):\n    {body}", ["f"], operators=False)
-        assert len(made) > 8
-        for word in ("torch", "clamp(", "sub_(", ".float()", ".trunc()", "keepdim="):
-            assert not [one.after for one in made if word in one.after]
-
-
-def test_arrays_that_annotations_name_are_ignored_as_the_docstring_says_what_they_hold() -> None:
-    text = '''
-        import numpy as np
-
-        def f(x: np.ndarray, n: np.ndarray):
-            """Return it.
-
-            x   float[a]
-            n   int[a]
-            """
-            return x[n]
-    '''
-    assert afters("parameter:n-ignored", text) == ["n = 0 * n ⏎ return x[n]", "n = 0 * n + 1 ⏎ return x[n]"]
-    assert len(afters("parameter:x-ignored", text)) == 2
-    assert [after for after in afters("habit:cast", text) if after.startswith("n")] == []
 
 
 def test_tensors_are_cast_truncated_and_written_into_but_not_those_that_the_docstring_calls_int() -> None:
