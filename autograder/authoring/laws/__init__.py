@@ -2,6 +2,7 @@
 
 A `Function` declares how arguments are drawn, what the oracle says of them and what the function is. An item of
 items.toml lists the laws that it judges, and the draws that it judges them over; `Exam` derives its cases from both.
+Read `declaration` first, then `laws`, where all of them stand and another one is added, then `exam`.
 """
 
 from autograder.authoring.laws.declaration import USUAL, Draw, Error, Example, Function, Written
