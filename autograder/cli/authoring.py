@@ -38,7 +38,9 @@ from autograder.vocabulary.text import counted, number, visible
 
 INTERRUPTED = 130  # as Ctrl-C ends a command
 SAMPLED = 40  # --quick: one in so many mistakes and mutants, and the first of each function
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograder" / "selfcheck"
+HOME = os.environ.get("HOME") or os.environ.get("USERPROFILE")  # there may be none, as in some containers
+CACHES = os.environ.get("XDG_CACHE_HOME") or (f"{HOME}/.cache" if HOME else "")
+CACHE = Path(CACHES) / "autograder" / "selfcheck" if CACHES else None
 FAMILIES = {"parameter": "changed parameters", "habit": "habits of students", "operator": "mutants"}
 
 

@@ -12,6 +12,7 @@ Collect variants of the solution, grade each, judge what became of it, report:
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import json
 import re
@@ -360,7 +361,18 @@ def _sample(
 def edited_functions(assignment: Assignment) -> set[str]:
     """Name the graded functions whose lines are not what git has committed; none where git does not know the file."""
     path = assignment.solution / f"{assignment.module}.py"
-    command = ["git", "-C", str(path.parent), "diff", "--unified=0", "HEAD", "--", path.name]
+    command = [
+        "git",
+        "-C",
+        str(path.parent),
+        "diff",
+        "--unified=0",
+        "--no-color",
+        "--no-ext-diff",
+        "HEAD",
+        "--",
+        path.name,
+    ]
     try:
         shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     except OSError:  # there is no git
@@ -484,11 +496,12 @@ class Results:
     def store(self, fresh: Mapping[str, Result], used: Collection[str]) -> None:
         """Keep these too, those that were asked for last."""
         if self.path is not None:
-            known = {**self.known, **fresh}
-            order = [*(key for key in known if key not in set(used)), *(key for key in used if key in known)]
+            known, last = {**self.known, **fresh}, {*used}
+            order = [*(key for key in known if key not in last), *(key for key in known if key in last)]
             data = {key: [known[key].lost_on, sorted(known[key].named)] for key in order[-MOST_RESULTS:]}
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.path, json.dumps(data), lasting=False)
+            with contextlib.suppress(OSError):  # an exam that cannot be remembered was held all the same
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(self.path, json.dumps(data), lasting=False)
 
 
 def _digest(*parts: object) -> str:
