@@ -185,9 +185,10 @@ def a_frame(source: random.Random, _: Path) -> str:
             data = framed(json.dumps(spoilt_value(source, header)).encode(), blob)
     try:
         frame = frames.read(io.BytesIO(data))
+        header, blob = (frame.header, frame.blob) if frame else ({}, b"")
     except frames.FrameError:
         return "no frame"
-    for reading in (lambda: from_frame(*frame), lambda: raised_from_header(frame[0])) if frame else ():
+    for reading in (lambda: from_frame(header, blob), lambda: raised_from_header(header)):
         with contextlib.suppress(ValueError):
             reading()
             return "read"
