@@ -217,7 +217,7 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
     causes = {
         group.function: [
             *(cause for cause in group.causes if cause.items[0].verdict != "not_graded"),
-            *(Cause((item,), _lost(item)) for item in group.others if item.verdict != "passed"),
+            *_unwritten(group),
         ]
         for group in groups
     }
@@ -232,6 +232,12 @@ def next_step(report: Report, groups: Sequence[FunctionGroup]) -> tuple[str, str
         every = (cause for found in causes.values() for cause in found)
         start = next((cause for cause in every if cause.items[0].item == simpler[1]), start)
     return start.items[0].item, f"{_about(start.items[0])} {_worth(start, sum(to_win.values()))}".strip()
+
+
+def _unwritten(group: FunctionGroup) -> list[Cause]:
+    """Take what is not written of a function as one cause."""
+    items = tuple(item for item in group.others if item.verdict != "passed")
+    return [Cause(items, sum(map(_lost, items)))] if items else []
 
 
 def _worth(cause: Cause, missing: float) -> str:
