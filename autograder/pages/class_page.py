@@ -6,13 +6,11 @@ makes links of those that did not pass, to that item on the student's page.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
+import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 from markupsafe import Markup
@@ -21,9 +19,9 @@ from autograder.gradebook.class_statistics import (
     MOST_NAMED,
     SMALLEST_CLASS,
     MistakeSummary,
+    SharedAnswer,
     Summary,
     Tally,
-    Who,
     ran,
     stands_out,
 )
@@ -222,70 +220,50 @@ class ClassPage:
 # What to teach next
 
 
-@dataclass(frozen=True)
-class Example:
-    """How a student wrote a wrong answer, "" where that is not known; `entry` is for the catalogue, to complete."""
-
-    student: str
-    text: str
-    entry: str
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """A misunderstanding, what it cost, and where the text speaks of it; `anchor` is its place on the page."""
-
-    name: str
-    anchor: str
-    function: str
-    count: int
-    cost: float
-    sentence: str
-    section: str
-
-
 def _costliest_first(figures: Summary) -> list[MistakeSummary]:
     return sorted(figures.mistakes, key=lambda mistake: (-mistake.cost, -mistake.count, mistake.mistake))
 
 
-def _lessons(figures: Summary, background: Background) -> list[Lesson]:
+def _anchored(figures: Summary) -> dict[str, MistakeSummary | SharedAnswer]:
+    """Return known mistakes, the costliest first, and answers without a name, by their places on the page."""
+    mistakes = {f"mistake-{place}": mistake for place, mistake in enumerate(_costliest_first(figures), start=1)}
+    return {**mistakes, **{f"shared-{place}": shared for place, shared in enumerate(figures.shared, start=1)}}
+
+
+def _lessons(figures: Summary, background: Background) -> list[dict[str, Any]]:
     """Choose the misunderstandings that cost most; of names that fit the same answers, the first stands for all."""
-    lessons: dict[tuple[object, ...], Lesson] = {}
-    for place, mistake in enumerate(_costliest_first(figures), start=1):
-        key = (mistake.function, mistake.items, mistake.count, mistake.students, mistake.cost)
-        sentence, section = (
-            background.clauses.get(mistake.mistake, ""),
-            background.sections.get(mistake.function, ""),
-        )
-        lesson = Lesson(
-            mistake.mistake, f"mistake-{place}", mistake.function, mistake.count, mistake.cost, sentence, section
-        )
-        lessons.setdefault(key, lesson)
-    for place, shared in enumerate(figures.shared, start=1):
-        name, section = "an answer without a name", background.sections.get(shared.function, "")
-        anchor = f"shared-{place}"
-        lessons[(anchor,)] = Lesson(name, anchor, shared.function, shared.count, shared.cost, "", section)
-    ordered = sorted(lessons.values(), key=lambda lesson: (-lesson.cost, -lesson.count, lesson.anchor))
-    return [lesson for lesson in ordered if lesson.cost > 0][:MAX_LESSONS]
+    lessons: dict[tuple[object, ...], dict[str, Any]] = {}
+    for anchor, answer in _anchored(figures).items():
+        name = answer.mistake if isinstance(answer, MistakeSummary) else ""
+        lesson = {
+            "name": name or "an answer without a name",
+            "anchor": anchor,
+            "function": answer.function,
+            "count": answer.count,
+            "cost": answer.cost,
+            "sentence": background.clauses.get(name, ""),
+            "section": background.sections.get(answer.function, ""),
+        }
+        lessons.setdefault((answer.function, answer.items, answer.count, answer.who, answer.cost), lesson)
+    ordered = sorted(lessons.values(), key=lambda lesson: (-lesson["cost"], -lesson["count"], lesson["anchor"]))
+    return [lesson for lesson in ordered if lesson["cost"] > 0][:MAX_LESSONS]
 
 
-def _examples(figures: Summary, background: Background) -> dict[str, Example]:
-    """Return, by its place on the page, how a student wrote each wrong answer: the shortest of the first few."""
-    answers: dict[str, tuple[Sequence[Who], str]] = {
-        f"mistake-{place}": (mistake.who, mistake.function)
-        for place, mistake in enumerate(_costliest_first(figures), start=1)
-    }
-    answers |= {
-        f"shared-{place}": (shared.who, shared.function) for place, shared in enumerate(figures.shared, start=1)
-    }
+def _examples(figures: Summary, background: Background) -> dict[str, dict[str, str]]:
+    """Return, by its place on the page, how a student wrote each wrong answer: the shortest of the first few.
+
+    text    "" where that is not known
+    entry   for the catalogue, to complete
+    """
     examples = {}
-    for anchor, (students, function) in answers.items():
-        texts = [(background.code_of(who.student, function), who.student) for who in students[:MAX_TRIED]]
-        written = [(text, student) for text, student in texts if text]
-        text, student = min(written, key=lambda pair: (len(pair[0]), pair[1])) if written else ("", students[0].student)
-        source = text or UNKNOWN_SOURCE.format(function=function, student=student)
+    for anchor, answer in _anchored(figures).items():
+        names = [who.student for who in answer.who[:MAX_TRIED]]
+        written = [(text, name) for name in names if (text := background.code_of(name, answer.function))]
+        text, student = min(written, key=lambda pair: (len(pair[0]), pair[1]), default=("", names[0]))
+        source = text or UNKNOWN_SOURCE.format(function=answer.function, student=student)
         quoted = source.rstrip().replace("\\", "\\\\").replace("'''", "\\'\\'\\'")  # it stands between three quotes
-        examples[anchor] = Example(student, text, CATALOGUE_ENTRY.format(function=function, source=quoted))
+        entry = CATALOGUE_ENTRY.format(function=answer.function, source=quoted)
+        examples[anchor] = {"student": student, "text": text, "entry": entry}
     return examples
 
 
@@ -434,48 +412,26 @@ def _histogram(figures: Summary) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Slow:
-    """An item that took one submission long, and how long it usually takes the class."""
-
-    student: str
-    item: str
-    verdict: Verdict
-    seconds: float
-    usual: float
-
-
 class Clock:
-    """The times of every item; it keeps counts and the longest, so it does not grow with the class."""
+    """The times of every item."""
 
     def __init__(self) -> None:
         """Begin with nobody."""
-        self._counts: dict[str, Counter[int]] = {}  # item → times, by quarters of a doubling
-        self._longest: dict[str, list[Slow]] = {}
+        self._times: dict[str, list[tuple[float, str, Verdict]]] = {}
 
     def add(self, report: Report) -> None:
         """Count a report in."""
         for item in report.items:
-            if item.seconds <= 0:
-                continue
-            self._counts.setdefault(item.item, Counter())[round(4 * math.log2(item.seconds))] += 1
-            if item.seconds >= LEAST_SECONDS:
-                slow = Slow(report.student, item.item, item.verdict, item.seconds, 0.0)
-                longest = [*self._longest.get(item.item, ()), slow]
-                self._longest[item.item] = sorted(longest, key=lambda slow: -slow.seconds)[:MAX_SLOW]
+            if item.seconds > 0:
+                self._times.setdefault(item.item, []).append((item.seconds, report.student, item.verdict))
 
-    def slow(self) -> list[Slow]:
+    def slow(self) -> list[dict[str, Any]]:
         """List what took more than ten times what the class needs for that item, the longest first."""
-        slow = []
-        for item, longest in self._longest.items():
-            usual = _median(self._counts[item])
-            slow += [replace(one, usual=usual) for one in longest if one.seconds > TIMES_THE_USUAL * usual]
-        return sorted(slow, key=lambda one: (-one.seconds, one.student))[:MAX_SLOW]
-
-
-def _median(counts: Counter[int]) -> float:
-    """Return the middle time, to within a fifth: times are counted by quarters of a doubling."""
-    quarters = sorted(counts)
-    so_far = list(accumulate(counts[quarter] for quarter in quarters))
-    middle = (counts.total() + 1) // 2
-    return float(2.0 ** (quarters[bisect_left(so_far, middle)] / 4))
+        slow: list[dict[str, Any]] = []
+        for item, times in self._times.items():
+            usual = statistics.median(seconds for seconds, _, _ in times)
+            for seconds, student, verdict in times:
+                if seconds >= LEAST_SECONDS and seconds > TIMES_THE_USUAL * usual:
+                    row = {"student": student, "item": item, "verdict": verdict, "seconds": seconds, "usual": usual}
+                    slow.append(row)
+        return sorted(slow, key=lambda row: (-row["seconds"], row["student"]))[:MAX_SLOW]

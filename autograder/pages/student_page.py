@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from markupsafe import escape
 
@@ -29,17 +29,6 @@ ALLOWED = re.compile(r" \(allowed: [^)]*\)$")
 EARLIER = re.compile(r"The first .*(?:case is|cases are) right\. This one is not: ")
 COUNTED = re.compile(r"(\d+ of \d+ values|its value) differs?\b")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Grading:
-    """A grading of the same student, now or earlier: what it gave, and what it changed; `graded` says when it began."""
-
-    graded: str
-    points: float | None
-    max_points: float
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -182,19 +171,19 @@ def _is_unreached(item: ItemResult) -> bool:
     return item.verdict not in ("passed", "not_graded") and item.message.startswith(NOT_REACHED)
 
 
-def _gradings(report: Report, earlier: Sequence[Earlier]) -> list[Grading]:
-    """List this grading and those before it, newest first; none where there was none before."""
+def _gradings(report: Report, earlier: Sequence[Earlier]) -> list[dict[str, Any]]:
+    """List this grading and those before it, newest first, each with what it changed; none where none was before."""
     if not earlier:
         return []
     now = tuple(item.item for item in report.items if item.verdict == "passed")
     gradings = [*earlier, Earlier("", report.submission.sha256, report.points, report.max_points, now)]
     listed = []
-    passed_before = gradings[0].passed
+    before = gradings[0].passed
     for grading in gradings:
-        gained = tuple(item for item in grading.passed if item not in passed_before)
-        lost = tuple(item for item in passed_before if item not in grading.passed)
-        listed.append(Grading(grading.graded, grading.points, grading.max_points, gained, lost))
-        passed_before = grading.passed
+        gained = [item for item in grading.passed if item not in before]
+        lost = [item for item in before if item not in grading.passed]
+        listed.append({"grading": grading, "gained": gained, "lost": lost})
+        before = grading.passed
     return listed[::-1]
 
 

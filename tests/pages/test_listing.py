@@ -89,7 +89,7 @@ def page(source: str | Submission, *items: ItemResult, cause: str = "") -> str:
 # Lines
 
 
-def test_each_function_is_shown_as_it_was_handed_in_with_the_numbers_of_its_file() -> None:
+def test_functions_keep_the_numbers_of_their_file() -> None:
     found = listing()
     lines = CODE.split("\n")
     assert text_of(found.pieces["one"]) == [(at, lines[at - 1]) for at in (6, 7, 8)]
@@ -98,7 +98,7 @@ def test_each_function_is_shown_as_it_was_handed_in_with_the_numbers_of_its_file
     assert [number for number, _ in text_of(found.rest) if number] == [1, 2, 3, 11, 12]
 
 
-def test_a_notebook_is_shown_cell_by_cell_with_the_lines_of_the_cell() -> None:
+def test_notebook_is_shown_by_cells_and_their_lines() -> None:
     found = listing(NOTEBOOK)
     assert text_of(found.pieces["one"]) == [(0, "Cell 5"), (3, "def one(x):"), (4, "    return 1 / 0")]
     assert found.pieces["one"].place == "cell 5, lines 3 to 4"
@@ -114,7 +114,7 @@ def with_broken_cell(source: str = NOTEBOOK.source, line: int = 3, code: str = B
     return replace(NOTEBOOK, source=source, unread={"two": NOTE}, unread_cells=(cell,))
 
 
-def test_a_cell_that_cannot_be_read_is_shown_with_the_fault_at_its_line() -> None:
+def test_unreadable_cell_is_marked_at_its_fault() -> None:
     lost = failed("two-a", "two", f"{NOT_REACHED}: its cell could not be read.")
     cause = f"{NOTE[0].upper()}{NOTE[1:]}."
     found = listing(with_broken_cell(), lost, cause=cause)
@@ -129,7 +129,7 @@ def test_a_cell_that_cannot_be_read_is_shown_with_the_fault_at_its_line() -> Non
     assert f'<a href="#line-{marked_.at}">Line 3 of cell 7' in shown
 
 
-def test_a_notebook_of_which_nothing_can_be_read_is_shown_all_the_same() -> None:
+def test_wholly_unreadable_notebook_is_shown() -> None:
     found = listing(with_broken_cell(source="", line=0))
     assert text_of(found.unread[0])[3] == (3, "    return (x")
     assert [line.said for line in found.unread[0].lines if line.said] == ["Python cannot read this cell"]
@@ -139,7 +139,7 @@ def test_a_notebook_of_which_nothing_can_be_read_is_shown_all_the_same() -> None
 @pytest.mark.parametrize(
     "code", ["x = (\n" * 60_000, "(" * 200_000, "<script>\0" * 9_000, '"""' + "é\u202e\n" * 40_000]
 )
-def test_hostile_cells_that_cannot_be_read_are_text_of_a_bounded_size(code: str) -> None:
+def test_hostile_unreadable_cells_are_bounded_text(code: str) -> None:
     cells = tuple(UnreadCell(number, code, 50_000, NOTE) for number in range(1, 201))
     shown = feedback_page(report_of(), (), None, listing(replace(NOTEBOOK, unread_cells=cells)))
     assert len(shown.encode()) < MAX_BYTES + 40_000
@@ -147,7 +147,7 @@ def test_hostile_cells_that_cannot_be_read_are_text_of_a_bounded_size(code: str)
     assert "188 more cells that could not be read" in shown
 
 
-def test_a_file_that_python_cannot_parse_is_shown_whole() -> None:
+def test_unparsable_file_is_shown_whole() -> None:
     broken = "def one(x:\n    return 1\n"
     found = listing(broken)
     assert not found.pieces
@@ -157,13 +157,13 @@ def test_a_file_that_python_cannot_parse_is_shown_whole() -> None:
 # Marks
 
 
-def test_a_failure_that_tells_a_line_is_marked_there() -> None:
+def test_failure_is_marked_at_its_line() -> None:
     told = failed(message="one raised ValueError: no.\nLine 8 of your file:\n  return y / 2")
     assert marked(listing(CODE, told)) == {8: ["one-a"]}
     assert '<a href="#line-8">Line 8 of your file</a>' in page(CODE, told)
 
 
-def test_a_failure_that_tells_a_line_of_a_cell_is_marked_there() -> None:
+def test_failure_is_marked_at_its_line_of_a_cell() -> None:
     told = failed(message="one raised ZeroDivisionError.\nLine 4 of cell 5 (text cells count).")
     found = listing(NOTEBOOK, told)
     assert marked(found) == {4: ["one-a"]}
@@ -176,7 +176,7 @@ def test_failure_without_evidence_marks_no_line_and_names_its_function() -> None
     assert 'Somewhere in <a href="#code-one">your <code>one</code></a>, lines 6 to 8' in page(CODE, failed())
 
 
-def test_what_was_not_reached_is_marked_at_its_cause_alone() -> None:
+def test_unreached_items_are_marked_at_their_cause() -> None:
     lost = failed(message=f"{NOT_REACHED}: m.py could not be imported.")
     found = listing(CODE, lost, cause="m.py could not be imported.\nLine 3 of your file:\n  LIMIT = 3")
     assert marked(found) == {3: []}
@@ -234,7 +234,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_code_is_text_of_a_bounded_size(source: str) -> None:
+def test_hostile_code_is_bounded_text(source: str) -> None:
     found = listing(source, NAMED, known=KNOWN)
     pieces = [*found.pieces.values(), *([found.rest] if found.rest else [])]
     assert sum(len(line.html.encode()) for piece in pieces for line in piece.lines) <= MAX_BYTES + 2_000
@@ -245,7 +245,7 @@ def test_hostile_code_is_text_of_a_bounded_size(source: str) -> None:
     assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\ud800-\udfff]", shown)
 
 
-def test_what_is_left_out_of_a_long_function_is_said_and_what_is_marked_is_not_left_out() -> None:
+def test_long_function_keeps_what_is_marked() -> None:
     lines = [
         "def one(x):",
         *(f"    x = {n} + 1  # a comment that takes some room" for n in range(5_000)),
