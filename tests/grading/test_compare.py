@@ -120,13 +120,6 @@ def test_kinds_are_held_in_order_whatever_the_order_of_the_expectations() -> Non
 # Shapes and dtypes
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-@pytest.mark.parametrize("wanted", [(), (1,), (1, 1)])
-def test_a_scalar_is_no_array_of_one_value(wanted: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    expected = value(np.full(wanted, 2.5))
-    assert rung(expected, seen(np.full(shape, 2.5))) == (None if shape == wanted else "shape")
-
-
 @pytest.mark.parametrize("shape", [(1, 3), (3,), (2, 1), (), (6,), (2, 3, 1), (2, 0)])
 def test_nothing_is_broadcast(shape: tuple[int, ...]) -> None:
     assert rung(value(np.ones((2, 3))), seen(np.ones(shape))) == "shape"
@@ -137,13 +130,6 @@ def test_equal_values_of_another_dtype_do_not_match(dtype: str) -> None:
     out = seen(np.ones((2, 3), dtype=dtype))
     assert rung(value(np.ones((2, 3))), out) == "dtype"
     assert rung(gradient(np.ones((2, 3))), out) == "dtype"
-
-
-def test_float32_is_held_against_what_float64_knows() -> None:
-    third = np.full((2, 3), 1 / 3)
-    expected = value(third, dtype="float32", rtol=1e-6, atol=0.0)
-    assert rung(expected, seen(third.astype(np.float32))) is None
-    assert rung(expected, seen((third * (1 + 1e-5)).astype(np.float32))) == "values"
 
 
 # Values
@@ -166,12 +152,6 @@ def test_where_the_dtype_is_forgiven_values_are_held_to_the_precision_that_came_
     assert rung(value(forgiven=("dtype",)), seen(out)) == first_broken
 
 
-def test_where_the_dtype_is_forgiven_whole_numbers_may_be_integers() -> None:
-    whole = np.array([[1.0, 2.0, 3.0]])
-    assert rung(value(whole, forgiven=("dtype",)), seen(whole.astype(np.int64))) is None
-    assert rung(value(whole), seen(whole.astype(np.int64))) == "dtype"
-
-
 @pytest.mark.parametrize(
     ("out", "first_broken"),
     [
@@ -183,12 +163,6 @@ def test_where_the_dtype_is_forgiven_whole_numbers_may_be_integers() -> None:
 )
 def test_where_dtype_and_values_are_forgiven_any_tensor_will_do(out: Returned, first_broken: str | None) -> None:
     assert rung(value(forgiven=("dtype", "values")), seen(out)) == first_broken
-
-
-def test_where_values_alone_are_forgiven_the_dtype_is_not() -> None:
-    expected = value(forgiven=("values",))
-    assert rung(expected, seen(np.zeros(7))) is None
-    assert rung(expected, seen(WANTED.astype(np.float32))) == "dtype"
 
 
 def test_nan_never_matches_not_even_nan() -> None:
@@ -221,30 +195,12 @@ def test_the_tolerance_is_absolute_plus_relative_to_the_expected_value(wanted: f
     assert rung(expected, seen(np.array(np.nextafter(wanted + sign * 2.5, sign * np.inf)))) == "values"
 
 
-def test_where_0_is_expected_only_the_absolute_tolerance_counts() -> None:
-    expected = value(np.zeros(2), rtol=0.5, atol=0.25)
-    assert rung(expected, seen(np.array([0.25, -0.25]))) is None
-    assert rung(expected, seen(np.array([0.26, 0.0]))) == "values"
-
-
 @pytest.mark.parametrize("wanted", [2**53, 2**62, -(2**63), 2**63 - 1, 0])
 def test_integers_are_compared_exactly_where_float64_would_not_tell_them_apart(wanted: int) -> None:
     expected = value(np.array([wanted, 3]))
     assert rung(expected, seen(np.array([wanted, 3]))) is None
     nearest = wanted - 1 if wanted == 2**63 - 1 else wanted + 1
     assert rung(expected, seen(np.array([nearest, 3]))) == "values"
-
-
-def test_without_a_tolerance_values_must_be_equal() -> None:
-    exact = Expectation("value", "out", "the output", ("batch",), "float64", array=np.array([1.0, 0.0]))
-    assert rung(exact, seen(np.array([1.0, 0.0]))) is None
-    assert rung(exact, seen(np.array([np.nextafter(1.0, 2.0), 0.0]))) == "values"
-    assert rung(exact, seen(np.array([1.0, 5e-324]))) == "values"
-
-
-def test_minus_0_is_0() -> None:
-    assert rung(value(np.array([0.0, -0.0])), seen(np.array([-0.0, 0.0]))) is None
-    assert rung(value(np.array([0.0, -0.0]), rtol=0.0, atol=0.0), seen(np.array([-0.0, 0.0]))) is None
 
 
 @given(hnp.arrays(np.float64, (2, 3), elements=st.floats(-1e6, 1e6)), st.integers(0, 5), st.floats(1.001, 1e6))
@@ -287,11 +243,6 @@ def test_an_index_that_all_differing_places_share_is_named(
     assert mismatch(value(), seen(changed(*places))).shared == shared
 
 
-def test_the_greatest_relative_difference_is_that_of_the_worst_place() -> None:
-    found = mismatch(value(np.array([2.0, 4.0])), seen(np.array([2.5, 4.5])))
-    assert found.relative == 0.25
-
-
 # Graphs and gradients
 
 
@@ -308,20 +259,12 @@ def test_a_gradient_that_is_missing_is_found(out: Returned | None) -> None:
     assert (found.rung, found.first, found.total) == ("gradient", (), 0)
 
 
-def test_a_gradient_whose_values_were_not_sent_is_no_match() -> None:
-    assert rung(gradient(), seen(replace(tensor(WANTED), array=None))) == "tensor"
-
-
 @pytest.mark.parametrize("out", [WANTED + 1, np.where(WANTED == 8, np.nan, WANTED)])
 def test_a_gradient_of_wrong_values_is_told_as_a_gradient_with_its_places(out: Array) -> None:
     found = mismatch(gradient(), seen(out))
     assert found.rung == "gradient"
     assert found.first
     assert (found.differing, found.total) == ((6, 6) if np.isfinite(out).all() else (1, 6))
-
-
-def test_a_right_gradient_matches_and_needs_no_graph_of_its_own() -> None:
-    assert rung(gradient(), seen(WANTED)) is None
 
 
 # Arguments, errors and facts
@@ -371,20 +314,10 @@ def test_an_error_holds_by_type_and_by_what_its_text_mentions(observed: Any, hol
     assert found is None or (found.rung, found.observed) == ("error", observed)
 
 
-def test_an_error_without_mentions_needs_no_text() -> None:
-    expected = Expectation("error", "error", "the call", value={"type": "ValueError", "mentions": []})
-    assert error_holds(expected, {"types": ["ValueError"]})
-
-
 @pytest.mark.parametrize("observed", [2, None, [3], "3", {"calls": 3}])
 def test_a_fact_that_differs_is_told_with_what_was_observed(observed: Any) -> None:
     found = mismatch(fact("calls", 3), seen(calls=observed))
     assert (found.rung, found.observed) == ("fact", observed)
-
-
-def test_a_fact_that_is_missing_differs() -> None:
-    assert rung(fact("calls", 3), NOTHING_SEEN) == "fact"
-    assert rung(fact("calls", 3), seen(calls=3)) is None
 
 
 # Diagnoses
@@ -465,11 +398,6 @@ def test_no_observation_makes_comparing_raise(observation: Observation) -> None:
     assert set(matching_mistakes([(EVERYTHING, known, observation)])) <= known.keys()
 
 
-def test_values_too_great_to_subtract_are_no_match_and_no_warning() -> None:
-    found = mismatch(value(np.array([1.7e308, 5e-324])), seen(np.array([-1.7e308, 1.7e308])))
-    assert (found.rung, found.differing) == ("values", 2)
-
-
 def test_json_that_is_deeply_nested_is_compared() -> None:
     deep = json.loads("[" * 800 + "]" * 800)
     assert rung(fact("calls", [[1]]), seen(calls=deep)) == "fact"
@@ -493,18 +421,6 @@ def test_an_answer_that_equals_a_mistake_s_is_that_mistake() -> None:
     assert fits(SLIP, seen(WANTED + 1, calls=1))
     assert fits(SLIP, seen(WANTED + 1 + 1e-9, calls=1))
     assert not fits(SLIP, seen(WANTED + 1.001, calls=1))
-
-
-def test_a_right_answer_is_no_mistake() -> None:
-    assert not fits(SLIP, seen(WANTED, calls=1))
-    assert not fits(KEY_ERROR, seen(WANTED, calls=1))
-    assert not fits(Observation({}, {"calls": 2}), seen(WANTED, calls=1))
-
-
-def test_a_mistake_that_passes_a_case_is_met_by_a_right_answer_alone() -> None:
-    assert fits(None, seen(WANTED, calls=1))
-    assert not fits(None, seen(WANTED + 1, calls=1))
-    assert not fits(None, KEY_ERROR)
 
 
 @pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])

@@ -21,7 +21,7 @@ from places import KIT
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.grading import grader as grader_module
 from autograder.grading.assignment import Item, find_assignment
-from autograder.grading.fixtures import Case, read_fixtures
+from autograder.grading.fixtures import Case
 from autograder.grading.grader import NOTHING_READ, Grader
 from autograder.grading.judging import LATE, RIGHT_FORM
 from autograder.sandbox.sandbox import Sandbox
@@ -161,29 +161,10 @@ def test_an_untouched_handout_earns_nothing_and_is_told_what_is_missing(grade: C
         assert (item.mistakes, item.hint) == ((), "")
 
 
-@pytest.mark.parametrize("function", ASSIGNMENT.functions)
-def test_one_function_done_earns_its_own_points(function: str, grade: Callable[[str], Report]) -> None:
-    correct = next(correct for correct in CORRECT if correct.function == function)
-    report = grade(f"{handout_text()}\n\n{correct.source}")
-    assert lost_functions(report) == set(ASSIGNMENT.functions) - {function}
-    assert report.points == sum(item.points for item in ASSIGNMENT.items if item.function == function)
-
-
 # Every mistake of the catalogue
 
 
-def each(mistakes: list[Mistake] | tuple[Mistake, ...]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("mistake", mistakes, ids=[m.slug for m in mistakes])
-
-
 # Mistakes whose every answer is the same are named together.
-
-
-def test_mistakes_in_two_functions_are_named_each_in_its_own(grade: Callable[[str], Report]) -> None:
-    both = [BY_SLUG["first-maximum-only"], BY_SLUG["log-ratio-swapped"]]
-    report = grade(with_more(*(mistake.source for mistake in both)))
-    named = {(item.function, item.mistakes) for item in lost(report)}
-    assert named == {(mistake.function, (mistake.slug,)) for mistake in both}
 
 
 def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_hint_of_the_simplest_item(
@@ -200,18 +181,6 @@ def test_a_wrong_answer_that_nobody_knows_has_no_name_and_the_hint_of_the_simple
 
 
 # Points
-
-
-@pytest.mark.parametrize("mistake", in_short(MISTAKES[::12], 12), ids=lambda mistake: mistake.slug)
-def test_points_are_the_share_of_cases_that_passed(
-    mistake: Mistake, grade_mistake: Callable[[Mistake], Report]
-) -> None:
-    report = grade_mistake(mistake)
-    for item in report.items:
-        passed = [case for case in item.cases if case.verdict == "passed"]
-        assert item.points == round(item.max_points * len(passed) / len(item.cases), 2)
-        assert (item.verdict == "passed") == (len(passed) == len(item.cases))
-    assert report.points == pytest.approx(sum(item.points or 0 for item in report.items))
 
 
 # What students may see
@@ -235,24 +204,6 @@ def test_no_message_on_a_hidden_case_tells_an_expected_value(
             if case.visibility == "hidden":
                 assert told(case.message, CASES[case.case]) == set()
                 assert not re.search(r"^ +\[.*\] ", case.message, re.MULTILINE), "a table of values"
-
-
-@pytest.mark.parametrize(
-    "slug",
-    [
-        "mean-over-prompts",
-        "temperature-left-in",
-        "ratio-of-logarithms",
-        "penalty-averaged-over-positions",
-        "gradients-never-cleared",
-    ],
-)
-def test_messages_on_public_cases_do_tell_them(slug: str, grade: Callable[[str], Report]) -> None:
-    mistake = BY_SLUG[slug]
-    item = lost(grade(with_more(mistake.source)))[0]
-    case = item.cases[0]
-    assert case.visibility == "public"
-    assert told(case.message, CASES[case.case])
 
 
 TELLTALE = """
@@ -471,13 +422,6 @@ def test_one_item_alone_is_graded_as_among_the_others(
     among = [result for result in without_times(grade(source)).items if result.item == item.id]
     assert list(without_times(alone).items) == among
     assert alone.max_points == item.points
-
-
-def test_public_cases_alone_are_enough_to_grade_with(sandbox: Sandbox) -> None:
-    public = read_fixtures(ASSIGNMENT, hidden=False)
-    report = Grader.of(ASSIGNMENT, public).grade(submission(SOLUTION), sandbox)
-    assert report.points == 100
-    assert {case.visibility for item in report.items for case in item.cases} == {"public"}
 
 
 PRYING = """

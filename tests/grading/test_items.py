@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from places import KIT
 
-from autograder.grading.assignment import Assignment, find_assignment, load_assignment
+from autograder.grading.assignment import find_assignment, load_assignment
 from autograder.grading.fixtures import read_fixtures
 from autograder.vocabulary.errors import FixtureError, UsageError
 
@@ -108,11 +108,6 @@ def test_a_case_is_asked_for_within_the_budgets_of_its_item() -> None:
 # The real assignment
 
 
-@pytest.fixture(scope="module")
-def real() -> Assignment:
-    return find_assignment(KIT, "policy_gradient")
-
-
 # Reading
 
 
@@ -167,11 +162,6 @@ def test_a_curve_that_cannot_be_one_is_refused(tmp_path: Path, edit: tuple[str, 
         load_assignment(write(tmp_path, HEAD + FIRST + CURVE.replace(*edit)))
 
 
-def test_the_items_of_a_handout_need_no_hidden_lists(tmp_path: Path) -> None:
-    text = re.sub(r"(?m)^hidden.*\n", "", HEAD + FIRST + SECOND)
-    assert [item.hidden for item in load_assignment(write(tmp_path, text)).items] == [(), ()]
-
-
 def test_an_unknown_item_is_refused_with_the_items_there_are(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no item 'frist' in demo.*first, second, third\."):
         load_assignment(write(tmp_path)).item("frist")
@@ -179,13 +169,6 @@ def test_an_unknown_item_is_refused_with_the_items_there_are(tmp_path: Path) -> 
 
 def test_what_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> None:
     assert re.match(r"is not TOML: .*line 6", refusal(tmp_path, HEAD + "points = = 3"))
-
-
-@pytest.mark.parametrize("key", ["assignment", "title", "module"])
-def test_an_entry_that_the_assignment_lacks_is_named(tmp_path: Path, key: str) -> None:
-    text = re.sub(rf"(?m)^{key} = .*\n", "", HEAD, count=1) + FIRST
-    message = refusal(tmp_path, text)
-    assert re.fullmatch(rf"cannot be used: '{key}' of the assignment should be .*, but is missing\.", message)
 
 
 @pytest.mark.parametrize(

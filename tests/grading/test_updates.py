@@ -116,14 +116,6 @@ def test_weights_after_each_update_are_followed_from_the_case_s_own() -> None:
     assert told(AFTER, inputs=start, weights=STARTS[1:]) == ""
 
 
-def test_nothing_is_told_where_no_update_was_due_or_nothing_is_known_of_the_start() -> None:
-    still = replace(FOLLOWED, array=np.zeros_like(STARTS))
-    assert told(still, weights_before_and_after=off_by(1.0, 1)) == ""
-    assert told(AFTER, weights=off_by(1.0, 1)[1:]) == ""
-    assert told(replace(AFTER, axes=("step", "vocab")), inputs={"weight": STARTS[0]}, weights=off_by(1.0, 1)[1:]) == ""
-    assert told(FOLLOWED) == ""
-
-
 # Real runs of the sorting task
 
 SORTING = find_assignment(KIT, "policy_gradient")
@@ -139,7 +131,6 @@ def wrong(old: str, new: str) -> str:
 
 
 OPTIMIZERS = {
-    "plain descent": (wrong("torch.optim.Adam", "torch.optim.SGD"), "The weights differ from the first update on"),
     "a tenth of the rate": (
         wrong("lr=learning_rate", "lr=learning_rate / 10"),
         "The weights differ from the first update on, by about the size of one update. Yours is",
@@ -151,18 +142,6 @@ OPTIMIZERS = {
     "made anew in every epoch": (
         next(one.source for one in KNOWN if one.slug == "optimizer-made-anew"),
         "The weights agree for the first 2 updates and differ from the 3rd on, by about",
-    ),
-    "other moments": (
-        wrong("lr=learning_rate)", "lr=learning_rate, betas=(0.5, 0.999))"),
-        "The weights agree for the first update and differ from the 2nd on, by about",
-    ),
-    "another epsilon": (
-        wrong("lr=learning_rate)", "lr=learning_rate, eps=1e-4)"),
-        "The weights differ from the first update on, by",
-    ),
-    "clipped by the norm": (
-        wrong(UPDATE, f"            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n{UPDATE}"),
-        "The weights differ from the first update on, at first by less than a thousandth of one update.",
     ),
     "no update in the last step": (
         wrong(UPDATE, f"            if len(records) < 6:\n    {UPDATE}"),
