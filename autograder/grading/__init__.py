@@ -1,4 +1,6 @@
-"""One submission and one assignment → a Report: items, stored cases, comparison, and the words of feedback.
+"""Grade one submission of one assignment: run its cases, compare, name known mistakes, word the rest → a Report.
 
-The heart of the kit; whatever grades, calls `grader`.
+Read `grader` first, which is the whole way; then `compare` (what is right), `known_mistakes` (which name), `hints` (one
+table that chooses the hint), `wording` and `clues` (the sentences). `assignment` and `fixtures` read what is graded by;
+`counterexamples` finds small failing calls, `details` is what pages show besides, `choice` picks an assignment.
 """

@@ -1,4 +1,4 @@
-"""Which assignment a command is about, where there are several and none is named.
+"""Choose the assignment that a command is about, where there are several and none is named.
 
 Submissions say it themselves: by the names of their files, or else by the functions that they define. Nothing of them
 is run, no symbolic link is followed, and only so much is read.
@@ -12,7 +12,7 @@ import json
 import stat
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import contains, eq
 from pathlib import Path
 
@@ -35,31 +35,33 @@ CLEAR = 4  # times as many submissions of one assignment as of all others leave 
 
 
 def assignment_of_submissions(root: Path, paths: Sequence[Path], name: str | None = None) -> Assignment:
-    """The assignment `name` under `root`, the only one there, or the one that the submissions at `paths` are of.
+    """Choose the assignment `name` under `root`, the only one, or the one that the submissions at `paths` are of.
 
     A stray file of another in a whole class changes nothing, nor does an empty one beside others. Raises UsageError
     where they are of several, or do not say of which; FixtureError where an assignment cannot be read, which may be
     the one that they are of.
     """
     known = find_assignments(root, name)
-    if name is None and (broken := unreadable(root)):
+    if name is None and (faults := unreadable(root)):
         advice = f"Mend it, or name another assignment with --assignment: {_names(known)}."
-        raise FixtureError(f"{next(iter(broken.values()))} {advice}")
+        raise FixtureError(f"{next(iter(faults.values()))} {advice}")
     if len(known) == 1:
         return known[0]
     votes = [_vote(files, known) for path in paths for files in _submissions_at(path.resolve(), known)]
-    evidence = min((weight for weight, modules in votes if modules), default=0)
-    strongest = Counter(module for weight, modules in votes if weight == evidence for module in modules)
-    everything = Counter(module for _, modules in votes for module in modules)
-    found = _most(everything, known)
-    if len(found) > 1 and len(clear := _most(strongest, known)) == 1:
-        found = clear
-    if len(found) == 1:
-        return found[0]
+    strongest = min((strength for strength, modules in votes if modules), default=0)
+    chosen = _most([modules for _, modules in votes], known)
+    if len(chosen) > 1:
+        by_best_evidence = _most([modules for strength, modules in votes if strength == strongest], known)
+        chosen = by_best_evidence if len(by_best_evidence) == 1 else chosen
+    if len(chosen) == 1:
+        return chosen[0]
     for path in paths:
-        _refuse_unreachable(path)
-    asked = "There are submissions of several assignments" if found else "Nothing here says of which assignment it is"
-    raise UsageError(f"{asked}. Name one with --assignment: {_names(found or known)}.")
+        try:
+            path.stat()
+        except (OSError, ValueError):
+            find([path], "")  # which says what is wrong with a path that leads nowhere
+    fact = "There are submissions of several assignments" if chosen else "Nothing here says of which assignment it is"
+    raise UsageError(f"{fact}. Name one with --assignment: {_names(chosen or known)}.")
 
 
 def refuse_unlikely(assignment: Assignment, candidates: Sequence[Candidate]) -> None:
@@ -67,65 +69,60 @@ def refuse_unlikely(assignment: Assignment, candidates: Sequence[Candidate]) -> 
 
     Work is of it by its name, or by a function that it defines; what cannot be read speaks for none.
     """
-    unlikely = sum(_holds_nothing_of(assignment, candidate) for candidate in candidates)
+    unlikely = 0
+    for candidate in candidates:
+        sources = _sources(_files_below(candidate.path))
+        if not any(assignment.module in name for name in (candidate.shown, *(file.name for file in sources))):
+            text = _text(sources)
+            unlikely += bool(text.strip()) and not defined(text, assignment.functions)
     if 2 * unlikely > len(candidates):
         fact = f"Of {len(candidates)} submissions {unlikely} hold nothing of {assignment.name}"
         raise UsageError(f"{fact}. If they are meant to be graded as that, name it with --assignment.")
 
 
-def _holds_nothing_of(assignment: Assignment, candidate: Candidate) -> bool:
-    sources = _sources(_files_below(candidate.path))
-    if any(assignment.module in name for name in (candidate.shown, *(file.name for file in sources))):
-        return False
-    text = _text(sources)
-    return bool(text.strip()) and not defined(text, assignment.functions)
-
-
 def assignment_of_item(root: Path, item_id: str, name: str | None = None) -> Assignment:
-    """The assignment `name`, or the one that has an item of this id; raises UsageError where it is not clear which."""
+    """Choose the assignment `name`, or the one that has an item of this id; raises UsageError where it is not clear."""
     known = find_assignments(root, name)
-    found = [assignment for assignment in known if any(item.id == item_id for item in assignment.items)]
-    if len(found) == 1 or len(known) == 1:
-        return (found or known)[0]
-    if found:
-        raise UsageError(f"Several assignments have an item {item_id!r}. Name one with --assignment: {_names(found)}.")
+    having = [assignment for assignment in known if any(item.id == item_id for item in assignment.items)]
+    if len(having) == 1 or len(known) == 1:
+        return (having or known)[0]
+    if having:
+        raise UsageError(f"Several assignments have an item {item_id!r}. Name one with --assignment: {_names(having)}.")
     items = "; ".join(f"of {one.name}: {', '.join(item.id for item in one.items)}" for one in known)
     raise UsageError(f"There is no item {item_id!r}. The items are, {items}.")
 
 
 def assignment_of_fixtures(root: Path, folders: Sequence[Path], name: str | None = None) -> Assignment:
-    """The assignment `name`, the only one, or the one that the manifests in `folders` are of; else UsageError."""
+    """Choose the assignment `name`, the only one, or the one that the manifests in `folders` name; else UsageError."""
     known = find_assignments(root, name)
-    told = {_told_by(folder / MANIFEST) for folder in folders}
-    found = [assignment for assignment in known if assignment.name in told]
-    if len(found) == 1 or len(known) == 1:
-        return (found or known)[0]
-    if told == {""}:
+    names = set()
+    for folder in folders:
+        try:
+            named = json.loads((folder / MANIFEST).read_bytes())["assignment"]
+        except (OSError, ValueError, RecursionError, LookupError, TypeError):
+            named = ""  # what is wrong with a manifest is told where it is read
+        names.add(named if isinstance(named, str) else "")
+    chosen = [assignment for assignment in known if assignment.name in names]
+    if len(chosen) == 1 or len(known) == 1:
+        return (chosen or known)[0]
+    if names == {""}:
         raise UsageError(f"{folders[0]} holds no {MANIFEST} that names its assignment. Name one with --assignment.")
-    raise UsageError(f"There are several assignments. Name one with --assignment: {_names(found or known)}.")
-
-
-def _told_by(manifest: Path) -> str:
-    """The assignment that a manifest names; "" where it names none, which its reader will say."""
-    with contextlib.suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
-        name = json.loads(manifest.read_bytes())["assignment"]
-        return name if isinstance(name, str) else ""
-    return ""
+    raise UsageError(f"There are several assignments. Name one with --assignment: {_names(chosen or known)}.")
 
 
 def assignments_to_release(root: Path, zip_file: Path | None, name: str | None = None) -> list[Assignment]:
-    """The assignment `name`, or all; of those, for a zip, the one that it is named for. Raises UsageError else."""
+    """Choose the assignment `name`, or all; for a zip, the one that it is named for, or raise UsageError."""
     known = find_assignments(root, name)
     if zip_file is None or len(known) == 1:
         return known
-    found = [assignment for assignment in known if assignment.name == zip_file.stem]
-    if not found:
+    chosen = [assignment for assignment in known if assignment.name == zip_file.stem]
+    if not chosen:
         raise UsageError(f"{zip_file} holds one handout. Name its assignment with --assignment: {_names(known)}.")
-    return found
+    return chosen
 
 
 def read_for(candidate: Candidate, assignment: Assignment) -> Submission:
-    """The submission, with a problem that names another assignment where it is work for that one.
+    """Read a submission, with a problem that names another assignment where it is work for that one.
 
     It is where it defines nearly all functions of the other, and of this one none but those of that name there.
     """
@@ -146,26 +143,19 @@ def read_for(candidate: Candidate, assignment: Assignment) -> Submission:
     return submission
 
 
-def _refuse_unreachable(path: Path) -> None:
-    """A path that leads nowhere is said first."""
-    try:
-        path.stat()
-    except (OSError, ValueError):
-        find([path], "")
-
-
 def _names(assignments: Iterable[Assignment]) -> str:
     return ", ".join(assignment.name for assignment in assignments)
 
 
-def _most(found: Counter[str], known: Sequence[Assignment]) -> list[Assignment]:
-    """The assignment that nearly all submissions are of, else all that some are of."""
-    clear = [module for module, count in found.items() if count >= CLEAR * (found.total() - count)]
-    return [one for one in known if one.module in (clear or found)]
+def _most(votes: Iterable[Collection[str]], known: Sequence[Assignment]) -> list[Assignment]:
+    """Return the assignment that nearly all submissions are of, else all that some are of."""
+    counts = Counter(module for modules in votes for module in modules)
+    clear = [module for module, count in counts.items() if count >= CLEAR * (counts.total() - count)]
+    return [assignment for assignment in known if assignment.module in (clear or counts)]
 
 
 def _vote(files: Sequence[Path], known: Sequence[Assignment]) -> tuple[int, set[str]]:
-    """The modules that a submission says it is of, and by what, the best evidence first.
+    """Return what says of which modules a submission is, and those modules; the lowest number is the best evidence.
 
     0: a file's name, 1: a part of it (lovelaceada_1_2_policy_gradient-1.py), 2: functions, 3: an empty file's name
     """
@@ -183,7 +173,7 @@ def _vote(files: Sequence[Path], known: Sequence[Assignment]) -> tuple[int, set[
 
 
 def _named(files: Sequence[Path], known: Sequence[Assignment], fits: Callable[[str, str], bool]) -> set[str]:
-    """The modules that names of files fit, by those nearest to the top; where two fit one, the longer counts."""
+    """Return the modules that names of files fit, nearest to the top; where two fit one name, the longer counts."""
     fitting = [(len(file.parts), [one.module for one in known if fits(file.stem, one.module)]) for file in files]
     nearest = min((depth for depth, modules in fitting if modules), default=0)
     return {max(modules, key=len) for depth, modules in fitting if modules and depth == nearest}
@@ -198,7 +188,7 @@ def _text(sources: Sequence[Path]) -> bytes:
 
 
 def _submissions_at(path: Path, known: Sequence[Assignment]) -> Iterator[list[Path]]:
-    """The files of each submission at a path, which may be one student's: who hands in many files has one vote."""
+    """Yield the files of each submission at a path, which may be one student's: each submission has one vote."""
     entries = []
     if path.suffix.lower() == ".zip":
         members = _members(path, MAX_CLASS_DIRECTORY, MAX_CLASS_ENTRIES)
@@ -224,7 +214,7 @@ def _submissions_at(path: Path, known: Sequence[Assignment]) -> Iterator[list[Pa
 
 
 def _files_below(path: Path) -> list[Path]:
-    """The first files at or below a path, and members of zips, nearest to the top first."""
+    """Return the first files at or below a path, and members of zips, nearest to the top first."""
     waiting, files = [(path, 0)], list[Path]()
     for place, depth in waiting:
         with contextlib.suppress(OSError, ValueError):
@@ -238,7 +228,7 @@ def _files_below(path: Path) -> list[Path]:
 
 
 def _is_empty(file: Path) -> bool:
-    """Whether it is a file without a byte, which anybody may have left; members of zips count as written."""
+    """Tell whether it is a file without a byte, which anybody may have left; members of zips count as written."""
     try:
         return not file.lstat().st_size
     except OSError:
@@ -246,7 +236,7 @@ def _is_empty(file: Path) -> bool:
 
 
 def _members(path: Path, most: int, count: int) -> list[Path]:
-    """The first members of a zip, as if they lay in a folder; nothing of what is none."""
+    """Return the first members of a zip, as if they lay in a folder; nothing of what is none."""
     members: list[Path] = []
     if path.suffix.lower() == ".zip" and count > 0:
         with contextlib.suppress(OSError, ValueError, struct.error), open_regular(path) as stream:
