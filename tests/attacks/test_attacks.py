@@ -380,7 +380,7 @@ def test_attacks_have_names_and_witnesses_of_their_own() -> None:
     assert {witness for attack in ATTACKS for witness in attack.does} <= ALL_WITNESSES
 
 
-def test_what_the_attacks_are_appended_to_is_worth_what_the_table_supposes() -> None:
+def test_items_under_attack_have_three_points() -> None:
     assert [ASSIGNMENT.item(name).points for name in ITEMS] == [3, 3]
     hidden = [case for case in FIXTURES.of_item("deltas-centered") if case.visibility == "hidden"]
     assert len(HIDDEN_INPUTS) == 2 * len(hidden) > 0
@@ -388,7 +388,7 @@ def test_what_the_attacks_are_appended_to_is_worth_what_the_table_supposes() -> 
 
 @at_strict
 @each(ATTACKS)
-def test_at_strict_an_attack_gets_nothing_and_changes_nothing(arena: Arena, attack: Attack, tmp_path: Path) -> None:
+def test_attack_at_strict_gets_nothing(arena: Arena, attack: Attack, tmp_path: Path) -> None:
     started = time.monotonic()
     report = arena.grade(attack)
     seconds, noticed = time.monotonic() - started, arena.noticed(report)
@@ -406,20 +406,20 @@ def test_at_strict_an_attack_gets_nothing_and_changes_nothing(arena: Arena, atta
 @pytest.mark.long
 @at_strict
 @each(ATTACKS)
-def test_after_each_attack_at_strict_a_neighbour_is_graded_as_before_it(arena: Arena, attack: Attack) -> None:
+def test_neighbour_of_each_attack_is_graded_as_before(arena: Arena, attack: Attack) -> None:
     """After one in REST of them always: above."""
     arena.grade(attack)
     assert arena.grade_neighbour() == arena.clean
 
 
 @at_strict
-def test_after_all_these_attacks_a_neighbour_that_trains_is_graded_as_before_them(arena: Arena) -> None:
+def test_training_neighbour_is_graded_as_before_all_attacks(arena: Arena) -> None:
     assert arena.grade_neighbour(ALL_THE_NEIGHBOUR) == arena.wholly_clean
 
 
 @at_process_level
 @each([attack for attack in ATTACKS if attack.process is not UNSAFE], short=REPRESENTATIVE)
-def test_at_process_level_an_attack_gets_what_is_written_down(arena: Arena, attack: Attack) -> None:
+def test_attack_at_process_level_gets_what_is_written(arena: Arena, attack: Attack) -> None:
     started = time.monotonic()
     report = arena.grade(attack)
     seconds, noticed = time.monotonic() - started, arena.noticed(report)
@@ -495,7 +495,7 @@ WEARING = (
 
 @pytest.mark.long
 @at_strict
-def test_attacks_that_are_repeated_leave_the_grader_as_small_as_it_was(arena: Arena) -> None:
+def test_repeated_attacks_leave_the_grader_small(arena: Arena) -> None:
     attacks = [replace(attack, seconds=SHORT) for attack in ATTACKS if attack.name in WEARING]
     for attack in attacks * 5:  # after which the allocator has what it keeps for reuse
         arena.grade(attack)
@@ -559,8 +559,8 @@ def repeated_at_strict(names: Sequence[str], user: str, *more: str, before: Sequ
     before   arguments of Python: what runs pytest there
     """
     tests = (
-        test_at_strict_an_attack_gets_nothing_and_changes_nothing,
-        test_after_each_attack_at_strict_a_neighbour_is_graded_as_before_it,
+        test_attack_at_strict_gets_nothing,
+        test_neighbour_of_each_attack_is_graded_as_before,
     )
     chosen = [f"{__file__}::{test.__name__}[{name}-strict]" for name in names for test in tests]
     with tempfile.TemporaryDirectory() as home:

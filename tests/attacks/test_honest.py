@@ -267,9 +267,7 @@ def grade(sandbox: Sandbox, source: str) -> Report:
 
 
 @pytest.mark.long
-def test_a_noisy_submission_gets_the_report_of_a_quiet_one_at_every_level(
-    level: tuple[str, Sandbox], reference: Sandbox
-) -> None:
+def test_noisy_submission_gets_the_quiet_ones_report(level: tuple[str, Sandbox], reference: Sandbox) -> None:
     quiet = grade(reference, SOLUTION + WRONG)
     noisy = grade(level[1], SOLUTION + WRONG + NOISE)
     assert quiet.points is not None
@@ -285,7 +283,7 @@ def test_a_noisy_right_submission_earns_everything_at_every_level(level: tuple[s
 
 
 @pytest.mark.long
-def test_memory_within_reason_is_enough_and_far_more_is_refused_where_there_is_a_limit(reference: Sandbox) -> None:
+def test_three_gibibytes_are_enough_and_five_refused(reference: Sandbox) -> None:
     assert (
         run(reference, "def work():\n    return torch.zeros(3 * 2**30, dtype=torch.uint8)[:1].clone()").status
         == "observed"
@@ -297,9 +295,7 @@ def test_memory_within_reason_is_enough_and_far_more_is_refused_where_there_is_a
 
 @pytest.mark.long
 @pytest.mark.parametrize("private", in_short(["kit/site-packages", "kit"]))
-def test_a_library_in_a_private_folder_is_found_at_every_level(
-    private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_library_in_private_folder_is_found(private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment that the grader runs in may be its owner's alone: mktemp makes such a folder."""
     packages = tmp_path / "kit" / "site-packages"
     packages.mkdir(parents=True)

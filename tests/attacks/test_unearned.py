@@ -45,9 +45,7 @@ def test_whoever_refuses_all_arguments_in_all_words_earns_nothing(assignment: As
 
 
 @each_assignment
-def test_whoever_returns_nothing_passes_where_nothing_is_to_be_done_alone(
-    assignment: Assignment, sandbox: Sandbox
-) -> None:
+def test_returning_nothing_passes_where_nothing_is_due(assignment: Assignment, sandbox: Sandbox) -> None:
     """Where a gradient is cut to length 0, the weights stay as they are, whatever is done to them."""
     cases = [case for item in graded(assignment, NOTHING, sandbox).items for case in item.cases]
     passed = [case.case for case in cases if case.verdict == "passed"]
@@ -110,7 +108,7 @@ MOST_BY_FORM = 2.0  # of 100
 
 
 @each_assignment
-def test_form_and_refusals_without_values_earn_next_to_nothing(assignment: Assignment, sandbox: Sandbox) -> None:
+def test_form_without_values_earns_next_to_nothing(assignment: Assignment, sandbox: Sandbox) -> None:
     """Whoever raises where the solution does, and returns what it returns in all but the values, in the best way."""
     best: Counter[str] = Counter()
     grader = Grader.of(assignment, fixtures_of(assignment.name), counterexamples=False)
@@ -126,7 +124,7 @@ def test_form_and_refusals_without_values_earn_next_to_nothing(assignment: Assig
     assert best.total() <= MOST_BY_FORM
 
 
-def test_an_answer_that_is_right_in_one_variant_is_judged_anew_in_another(tmp_path: Path) -> None:
+def test_answer_is_judged_anew_in_another_variant(tmp_path: Path) -> None:
     assignment = find_assignment(KIT, "bandits")
     for name in ("ada", "bela"):
         (tmp_path / "class" / name).mkdir(parents=True)
@@ -197,7 +195,7 @@ def in_a_row(case: Case) -> dict[str, tuple[object, ...]]:
 
 
 @each_assignment
-def test_no_hidden_case_asks_for_the_answers_of_a_public_one_in_its_order(assignment: Assignment) -> None:
+def test_hidden_case_repeats_no_public_row(assignment: Assignment) -> None:
     for item in assignment.items:
         cases = fixtures_of(assignment.name).of_item(item.id)
         shown = [row for case in cases if case.visibility == "public" for row in in_a_row(case).items()]
@@ -213,7 +211,7 @@ MOST_BY_FACTS = {
 
 
 @each_assignment
-def test_whoever_forges_facts_and_tells_those_of_public_cases_again_gains_no_more_than_is_written_down(
+def test_forged_facts_gain_little(
     assignment: Assignment,
 ) -> None:
     """Hidden cases that ask for nothing but facts which a public case of the same item asks for as well."""
@@ -247,7 +245,7 @@ def verify(text, answer):
 """
 
 
-def test_whoever_counts_calls_and_says_what_was_right_before_fails_the_hidden_cases(sandbox: Sandbox) -> None:
+def test_counting_calls_fails_hidden_cases(sandbox: Sandbox) -> None:
     assignment, fixtures = find_assignment(KIT, "grpo_in_practice"), fixtures_of("grpo_in_practice")
     items = [assignment.item(name) for name in ("verify-right", "verify-format")]
     rows = [in_a_row(case) for item in items for case in fixtures.of_item(item.id) if case.visibility == "public"]

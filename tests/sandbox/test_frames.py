@@ -60,7 +60,7 @@ def test_frames_come_out_as_they_went_in_and_in_order(sent: list[tuple[dict[str,
     assert frames.read(stream) is None
 
 
-def test_a_header_at_its_cap_passes_and_one_byte_more_is_refused_on_both_sides() -> None:
+def test_header_cap_holds_on_both_sides() -> None:
     at_cap = {"x": "a" * (frames.MAX_HEADER - len('{"x": ""}'))}
     over = {"x": at_cap["x"] + "a"}
     assert read(written(at_cap)) == (at_cap, b"")
@@ -70,7 +70,7 @@ def test_a_header_at_its_cap_passes_and_one_byte_more_is_refused_on_both_sides()
         read(framed(json.dumps(over).encode()))
 
 
-def test_a_blob_at_its_cap_passes_and_one_byte_more_is_refused_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blob_cap_holds_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MAX_BLOB", 1000)
     assert read(written({}, b"x" * 1000)) == ({}, b"x" * 1000)
     with pytest.raises(FrameError, match="over the cap"):
@@ -83,21 +83,21 @@ def test_a_blob_at_its_cap_passes_and_one_byte_more_is_refused_on_both_sides(mon
     ("header_length", "blob_length"),
     [(frames.MAX_HEADER + 1, 0), (2**32 - 1, 0), (2, frames.MAX_BLOB + 1), (2, 10 * 2**30), (2, 2**64 - 1)],
 )
-def test_a_claim_over_the_cap_is_refused_from_the_prefix_alone(header_length: int, blob_length: int) -> None:
+def test_claim_over_cap_is_refused_by_prefix(header_length: int, blob_length: int) -> None:
     stream = Prefix(frames.PREFIX.pack(frames.MAGIC, header_length, blob_length))
     with pytest.raises(FrameError, match="over the cap"):
         frames.read(stream)
     assert stream.asked_beyond == 0
 
 
-def test_a_large_claim_under_the_cap_is_believed_one_chunk_at_a_time() -> None:
+def test_large_claim_is_read_in_chunks() -> None:
     stream = Prefix(frames.PREFIX.pack(frames.MAGIC, 0, frames.MAX_BLOB))
     with pytest.raises(FrameError, match="ended inside"):
         frames.read(stream)
     assert stream.asked_beyond <= 2**20
 
 
-def test_a_frame_cut_at_any_byte_is_an_error_and_an_empty_stream_is_the_end() -> None:
+def test_frame_cut_at_any_byte_is_an_error() -> None:
     whole = written({"op": "observed", "facts": {"é": [1, None]}}, b"tensors")
     for end in range(1, len(whole)):
         with pytest.raises(FrameError, match="ended inside"):
@@ -222,7 +222,7 @@ def _outcome_of(data: bytes) -> str:
         return "unreadable"
 
 
-def test_no_mutated_frame_raises_anything_but_the_errors_that_callers_expect() -> None:
+def test_mutated_frame_raises_only_expected_errors() -> None:
     source = random.Random(20)
     outcomes = [_outcome_of(_mutated(source)) for _ in range(24_000)]
     # Mutations that stopped at the first check would prove little.
@@ -231,5 +231,5 @@ def test_no_mutated_frame_raises_anything_but_the_errors_that_callers_expect() -
 
 @settings(deadline=None)
 @given(HEADERS, st.binary(max_size=300))
-def test_any_object_is_either_read_or_refused_with_a_value_error(header: dict[str, Any], blob: bytes) -> None:
+def test_any_header_is_read_or_refused(header: dict[str, Any], blob: bytes) -> None:
     assert _outcome_of(written(header, blob)) in ("observed", "raised", "unreadable")

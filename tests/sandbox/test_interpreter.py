@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
 import os
 import platform
+import signal
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -15,6 +18,7 @@ import safetensors.numpy
 import torch
 import typing_extensions
 from places import KIT
+from processes import PATIENCE, wait_for
 
 from autograder.grading.assignment import find_assignment
 from autograder.grading.fixtures import read_fixtures
@@ -24,10 +28,11 @@ from autograder.sandbox.interpreter import (
     packages,
     readable_paths,
     refuse_if_within_reach,
+    run_in_subprocess,
     withhold,
 )
 from autograder.sandbox.sandbox import Sandbox, probe
-from autograder.vocabulary.errors import SandboxError
+from autograder.vocabulary.errors import FixtureError, SandboxError, UsageError
 from autograder.vocabulary.text import STRICT
 
 PROBES = "def call(student, inputs, params):\n    return {'y': student.work()}, {}\n"
@@ -62,7 +67,7 @@ def said_by(source: str, isolation: str = "strict") -> str:
 
 
 @linux
-def test_what_is_readable_is_named_one_by_one_and_no_folder_of_packages_is() -> None:
+def test_readable_paths_name_packages_one_by_one() -> None:
     paths = {Path(path) for path in readable_paths(packages())}
     prefixes = (sys.prefix, sys.base_prefix, f"{sys.base_prefix}/lib", "/usr", "/usr/local", "/usr/local/lib", "/")
     for folder in {*sys.path, *packages(), *prefixes} - {"/usr/lib"}:  # which is the system's
@@ -88,7 +93,7 @@ def test_a_course_beside_the_packages_is_not_read(beside_packages: Path) -> None
 
 @pytest.mark.long
 @has_strict
-def test_what_is_installed_is_imported_late_and_a_name_that_is_not_there_is_missing() -> None:
+def test_installed_module_is_imported_late() -> None:
     late = "import sqlite3, unicodedata, wave, torch.distributions, importlib; importlib.invalidate_caches()"
     assert said_by(f"def work():\n    {late}\n    import no_such_thing") == "No module named 'no_such_thing'"
 
@@ -114,7 +119,7 @@ WITHIN = {  # where a course's hidden cases might lie, so that every submission 
 
 @linux
 @pytest.mark.parametrize("place", WITHIN)
-def test_wherever_hidden_cases_lie_inside_what_is_readable_no_worker_starts(place: str) -> None:
+def test_hidden_cases_within_reach_start_no_worker(place: str) -> None:
     path = WITHIN[place]()
     if MACHINE in path.parts and not Path("/usr/lib", MACHINE).is_dir():
         pytest.skip("this system has no folder for each kind of machine")
@@ -124,7 +129,7 @@ def test_wherever_hidden_cases_lie_inside_what_is_readable_no_worker_starts(plac
 
 
 @linux
-def test_a_link_to_hidden_cases_inside_what_is_readable_leads_nowhere(beside_packages: Path, tmp_path: Path) -> None:
+def test_link_to_hidden_cases_leads_nowhere(beside_packages: Path, tmp_path: Path) -> None:
     """Links are followed to where things lie, by Landlock too: the link is no way in."""
     (tmp_path / "fixtures").mkdir()
     (tmp_path / "fixtures" / "secret.txt").write_text("expected")
@@ -167,7 +172,7 @@ def test_a_worker_knows_its_kit_by_names_that_lie_nowhere(isolation: str) -> Non
 
 
 @linux
-def test_the_text_of_an_exception_names_no_folder_of_this_machine() -> None:
+def test_exception_text_names_no_folder_of_this_machine() -> None:
     said = said_by(
         "import sys, torch\ndef work():\n    raise RuntimeError(f'{torch.__file__} {sys.prefix} {sys.path}')"
     )
@@ -176,3 +181,77 @@ def test_the_text_of_an_exception_names_no_folder_of_this_machine() -> None:
     for place in {str(KIT), str(Path.home()), sys.prefix, sys.base_prefix, *packages()} - everywhere:
         assert place not in said
     assert without_places("no module named 'torch.python'") == "no module named 'torch.python'"
+
+
+# Code of the course's own, in a subprocess
+
+SLOW = "import pathlib, time; pathlib.Path('started').touch(); time.sleep(600)"
+INTERRUPTED = """\
+import runpy, sys
+from autograder.sandbox.interpreter import run_in_subprocess
+
+if __name__ == "__main__":
+    try:
+        run_in_subprocess(runpy.run_path, "slow.py")
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+def test_the_result_comes_back_from_another_process() -> None:
+    assert run_in_subprocess(os.getpid) != os.getpid()
+    assert run_in_subprocess(int, "ff", base=16) == 255
+
+
+def test_imports_stay_in_their_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("of_theirs", "of_ours"):
+        (tmp_path / f"{name}.py").write_text("VALUE = 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert importlib.import_module("of_ours").VALUE == 7
+    assert run_in_subprocess(eval, "__import__('of_theirs').VALUE, 'of_ours' in __import__('sys').modules") == (
+        7,
+        False,
+    )
+    assert "of_theirs" not in sys.modules
+
+
+def test_exception_of_subprocess_keeps_type_text_and_place() -> None:
+    with pytest.raises(UsageError, match="There is no assignment 'nix'") as caught:
+        run_in_subprocess(find_assignment, KIT, "nix")
+    assert type(caught.value) is UsageError
+    assert "in find_assignment" in caught.value.__notes__[0]
+
+
+def test_subprocess_that_ends_early_is_named() -> None:
+    with pytest.raises(FixtureError, match=r"The process that ran _exit ended before it was done\."):
+        run_in_subprocess(os._exit, 3)
+
+
+def test_ctrl_c_ends_both_processes_at_once_and_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text(INTERRUPTED)
+    (tmp_path / "slow.py").write_text(SLOW)
+    running = subprocess.Popen(
+        [sys.executable, "run.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        wait_for((tmp_path / "started").exists)
+        os.killpg(running.pid, signal.SIGINT)
+        out, err = running.communicate(timeout=PATIENCE)
+        assert (running.returncode, out, err) == (130, b"", b"")
+        wait_for(lambda: members(running.pid) == [])
+    finally:
+        for process in members(running.pid):
+            os.kill(process, signal.SIGKILL)
+
+
+def members(group: int) -> list[int]:
+    """The processes of a process group."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(path.parent.name))
+    return found

@@ -168,7 +168,7 @@ def numbers_of(table: dict[str, tuple[int, int]], architecture: str) -> dict[str
 
 
 @by_architecture
-def test_a_call_that_needs_no_look_at_its_arguments_is_allowed_whatever_they_are(architecture: str) -> None:
+def test_listed_system_call_is_allowed_with_any_arguments(architecture: str) -> None:
     """The kernel then never runs the program for it."""
     for name, number in numbers_of(seccomp.ALLOWED, architecture).items():
         assert {judge(architecture, number, *[argument] * 6) for argument in ANY} == {ALLOWED}, name
@@ -177,7 +177,7 @@ def test_a_call_that_needs_no_look_at_its_arguments_is_allowed_whatever_they_are
 
 
 @by_architecture
-def test_every_call_that_is_not_listed_is_refused_whatever_its_arguments(architecture: str) -> None:
+def test_unlisted_system_call_is_refused(architecture: str) -> None:
     column = ARCHITECTURES[architecture][0]
     tables = (seccomp.ALLOWED, seccomp.FALLS_BACK, seccomp.SIGNALS, seccomp.ON_A_PROCESS)
     judged = {pair[column] for pair in seccomp.JUDGED.values()}
@@ -215,7 +215,7 @@ def test_what_no_homework_needs_is_refused(architecture: str, name: str) -> None
 
 
 @by_architecture
-def test_calls_of_another_architecture_end_the_process_and_x32_calls_are_refused(architecture: str) -> None:
+def test_foreign_architecture_is_killed_and_x32_refused(architecture: str) -> None:
     column, value = ARCHITECTURES[architecture]
     program = seccomp.filter_program(column, value, PID)
     for other in (0x40000003, 0x40000028, 0, *({0xC000003E, 0xC00000B7} - {value})):  # i386, arm, …
@@ -235,7 +235,7 @@ def test_every_jump_lands_inside_the_program_and_every_path_ends(architecture: s
 
 
 @linux
-def test_a_processor_without_a_list_of_calls_has_no_seccomp_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_processor_has_no_seccomp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     with pytest.raises(OSError, match="no list of system calls for riscv64"):
         seccomp.apply()
@@ -279,14 +279,14 @@ def test_strict_is_refused_where_no_layer_was_tried() -> None:
         layers_for("strict", {})
 
 
-def test_where_workers_are_not_forked_strict_is_refused_before_anything_runs() -> None:
+def test_strict_without_fork_is_refused() -> None:
     with pytest.raises(SandboxError, match="workers are not forked"):
         Sandbox(isolation="strict", fork=False)
     assert Sandbox(isolation="best", fork=False).layers == ("process",)
 
 
 @linux
-def test_what_a_worker_may_read_is_no_home_and_not_everything() -> None:
+def test_readable_paths_hold_no_home() -> None:
     paths = [Path(path) for path in readable_paths(packages())]
     for outside in (Path("/"), Path("/etc"), Path("/home"), Path.home(), Path("/proc"), Path("/tmp"), KIT):
         assert not [path for path in paths if outside.is_relative_to(path)], outside
@@ -443,7 +443,7 @@ WAYS_ROUND = {  # to what a folder holds, or a file in it
 @has_strict
 @pytest.mark.parametrize("way", WAYS_ROUND)
 @pytest.mark.parametrize("path", ["/etc/passwd", str(KIT / "README.md")])
-def test_no_way_round_landlock_leads_to_a_file_or_a_folder(way: str, path: str) -> None:
+def test_no_way_leads_round_landlock(way: str, path: str) -> None:
     """Whether a path is there it does not hide; what lies behind it, whichever call asks, it does."""
     code = f"folder, name = {os.path.split(path)!r}; name = '/' + name; os.stat(folder + name); {WAYS_ROUND[way]}"
     layers = tuple(layer for layer in every_layer() if layer != "rlimits")
@@ -462,12 +462,12 @@ def test_landlock_lets_nothing_be_written(folder: str) -> None:
 
 @has_strict
 @pytest.mark.parametrize("module", ["sqlite3", "xml.etree.ElementTree", "decimal", "ctypes.util", "multiprocessing"])
-def test_modules_of_the_standard_library_can_still_be_imported_first_time(module: str) -> None:
+def test_standard_library_is_imported_under_every_layer(module: str) -> None:
     assert in_a_process(f"import {module}; print('done')", every_layer()) == "done"
 
 
 @linux
-def test_the_limit_on_memory_gives_a_memory_error_and_no_kill() -> None:
+def test_memory_limit_is_a_memory_error() -> None:
     assert in_a_process("bytearray(300 * 2**20)", ("rlimits",), megabytes=200) == "MemoryError"
     assert in_a_process("print(len(bytearray(100 * 2**20)))", ("rlimits",), megabytes=200) == str(100 * 2**20)
 
@@ -512,7 +512,7 @@ def canary_says(put_on: tuple[str, ...], secret: str, but: str = "") -> dict[str
 
 
 @has_strict
-def test_the_canary_finds_every_layer_that_is_put_on_to_hold(secret: str) -> None:
+def test_canary_finds_that_layers_hold(secret: str) -> None:
     assert canary_says(LAYERS, secret) == {**HOLDS, **{k: v for k, v in probe().items() if v and k in LAYERS}}
 
 
@@ -545,7 +545,7 @@ def test_what_a_process_uses_is_told() -> None:
 
 
 @linux
-def test_a_process_whose_first_thread_has_ended_is_still_counted_with_what_its_tables_take() -> None:
+def test_process_without_first_thread_is_counted() -> None:
     code = """
         import ctypes, mmap, platform, threading
         def work():

@@ -53,7 +53,7 @@ def alone() -> Iterator[Sandbox]:
 
 
 @linux
-def test_in_namespaces_no_file_process_or_network_of_the_machine_is_there(alone: Sandbox, tmp_path: Path) -> None:
+def test_namespaces_hide_files_processes_and_network(alone: Sandbox, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of another student")
     source = f"""
@@ -88,7 +88,7 @@ def test_in_namespaces_no_file_process_or_network_of_the_machine_is_there(alone:
 
 
 @linux
-def test_a_process_that_leaves_its_group_and_session_ends_with_its_worker(alone: Sandbox) -> None:
+def test_process_outside_group_ends_with_its_worker(alone: Sandbox) -> None:
     source = """
         import time
         def leave():
@@ -147,7 +147,7 @@ def test_nothing_is_left_of_a_server_in_namespaces(alone: Sandbox) -> None:
     assert mounts() == before
 
 
-def test_a_secret_file_is_made_outside_of_what_python_runs_on() -> None:
+def test_temporary_folder_is_not_readable() -> None:
     """The canary reads one: it proves something only where the new root does not show it."""
     from autograder.sandbox.interpreter import packages, readable_paths
 

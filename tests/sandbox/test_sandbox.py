@@ -170,7 +170,7 @@ def descriptors(pid: int | str = "self") -> int:
 
 
 @pytest.mark.long
-def test_fat_answers_are_kept_up_to_a_budget_and_the_grader_stays_small(sandbox: Sandbox) -> None:
+def test_fat_answers_are_kept_up_to_a_budget(sandbox: Sandbox) -> None:
     source = """
         import torch
         def fat(): return torch.zeros(2 * 2**20 - 1)
@@ -188,7 +188,7 @@ def test_fat_answers_are_kept_up_to_a_budget_and_the_grader_stays_small(sandbox:
 
 
 @pytest.mark.long
-def test_facts_that_a_stranger_writes_are_kept_up_to_a_budget(sandbox: Sandbox) -> None:
+def test_fat_facts_are_kept_up_to_a_budget(sandbox: Sandbox) -> None:
     source = """
         import struct
         asked = 0
@@ -228,7 +228,7 @@ def test_each_run_has_a_worker_of_its_own(sandbox: Sandbox) -> None:
     assert fact_of(run(sandbox, "", fact("pid"))[0]) != fact_of(run(sandbox, "", fact("pid"))[0])
 
 
-def test_a_sandbox_that_was_closed_has_no_process_and_starts_again(sandbox: Sandbox, warm_server: Server) -> None:
+def test_closed_sandbox_starts_again(sandbox: Sandbox, warm_server: Server) -> None:
     assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
     first = warm_server()
     sandbox.close()
@@ -237,7 +237,7 @@ def test_a_sandbox_that_was_closed_has_no_process_and_starts_again(sandbox: Sand
     assert statuses(run(sandbox, "", fact("pid"))) == ["observed"]
 
 
-def test_a_sandbox_leaves_no_worker_however_soon_it_is_closed_after_an_answer(warm_server: Server) -> None:
+def test_closed_sandbox_leaves_no_worker(warm_server: Server) -> None:
     with Sandbox(**UNCONFINED) as own:
         before = children(os.getpid())
         own.start()
@@ -255,7 +255,7 @@ def run_given(sandbox: Sandbox, given: dict[str, str], source: str) -> Outcome:
     return sandbox.run(replace(program(source), given=given), [fact("answer")], load_timeout=10.0)[0]
 
 
-def test_each_submission_finds_the_given_modules_as_new_though_they_ran_before_it(sandbox: Sandbox) -> None:
+def test_given_modules_are_new_for_each_submission(sandbox: Sandbox) -> None:
     given = {"first": "import os\nRAN_IN = os.getpid()\n", "second": "import first\nSEEN = []\n"}
     source = """
         import first, second
@@ -266,7 +266,7 @@ def test_each_submission_finds_the_given_modules_as_new_though_they_ran_before_i
     assert [fact_of(run_given(sandbox, given, source)) for _ in range(2)] == [[False, True, 1]] * 2
 
 
-def test_the_given_modules_of_one_assignment_are_not_those_of_the_next(sandbox: Sandbox) -> None:
+def test_given_modules_change_with_the_assignment(sandbox: Sandbox) -> None:
     source = "def answer():\n    return [name for name in ('one', 'other') if name in sys.modules]\n"
     assert fact_of(run_given(sandbox, {"one": ""}, source)) == ["one"]
     assert fact_of(run_given(sandbox, {"other": ""}, source)) == ["other"]
@@ -274,7 +274,7 @@ def test_the_given_modules_of_one_assignment_are_not_those_of_the_next(sandbox: 
 
 
 @pytest.mark.parametrize("fault", ["1 / 0", "raise SystemExit", "import absent_package"])
-def test_a_given_module_that_fails_costs_the_worker_and_not_the_server(sandbox: Sandbox, fault: str) -> None:
+def test_failing_given_module_spares_the_server(sandbox: Sandbox, fault: str) -> None:
     outcome = run_given(sandbox, {"fine": "", "wrong": fault}, "def answer():\n    return 1\n")
     assert (outcome.status, outcome.loading) == ("crashed", True)
     source = "def answer():\n    return [name for name in ('fine', 'wrong') if name in sys.modules]\n"
@@ -334,7 +334,7 @@ def test_the_text_of_the_submission_is_on_no_disk(sandbox: Sandbox) -> None:
 # Faults, each charged to its item
 
 
-def test_a_hang_costs_its_own_item_and_the_rest_goes_on_in_a_new_worker(sandbox: Sandbox) -> None:
+def test_hang_costs_its_own_item(sandbox: Sandbox) -> None:
     source = "def hang():\n    while True: pass\n"
     requests = [fact("pid", "a"), fact("pid", "b"), call("hang", "b", timeout=0.4), fact("pid", "b"), fact("pid", "c")]
     outcomes = run(sandbox, source, *requests, call("absent", "d"))
@@ -380,7 +380,7 @@ def test_no_way_to_hang_outlasts_the_deadline(sandbox: Sandbox, hang: str) -> No
         ("import resource; resource.setrlimit(resource.RLIMIT_CPU, (0, 0))\n    while 1: pass", "killed by signal 9"),
     ],
 )
-def test_a_worker_that_ends_costs_its_own_item_and_says_how(sandbox: Sandbox, ending: str, detail: str) -> None:
+def test_ended_worker_costs_its_own_item(sandbox: Sandbox, ending: str, detail: str) -> None:
     requests = [fact("pid", "a"), call("end", "b"), call("end", "b"), fact("pid", "c")]
     outcomes = run(sandbox, f"def end():\n    {ending}\n", *requests)
     assert statuses(outcomes) == ["observed", "crashed", "not_run", "observed"]
@@ -511,7 +511,7 @@ THREADS = """
     ],
     ids=["a loop", "threads", "memory", "one print", "prints for ever"],
 )
-def test_an_item_that_exceeds_a_budget_is_stopped_and_the_others_have_their_own(
+def test_budget_exceeded_costs_its_own_item(
     sandbox: Sandbox, source: str, budget: dict[str, float], status: str, says: str
 ) -> None:
     requests = within(call("use", "a"), **budget), fact("pid", "a"), fact("pid", "b")
@@ -562,7 +562,7 @@ def test_processor_time_ends_a_worker_even_if_nobody_watches(limited: Sandbox) -
         ("write_everywhere(b'no frame')\n", "crashed"),
     ],
 )
-def test_a_module_that_does_not_load_is_tried_once_and_for_all(sandbox: Sandbox, source: str, status: str) -> None:
+def test_unloadable_module_is_tried_once(sandbox: Sandbox, source: str, status: str) -> None:
     outcomes = run(sandbox, source, fact("pid", "a"), fact("pid", "a"), fact("pid", "b"), load_timeout=0.5)
     assert statuses(outcomes) == [status] * 3
     assert all(outcome.loading and outcome.observation is None for outcome in outcomes)
@@ -618,7 +618,7 @@ def test_whatever_is_written_to_every_descriptor_the_grader_goes_on(sandbox: San
         assert statuses(outcomes[1:]) == ["observed", "observed"]
 
 
-def test_a_forged_answer_earns_what_returning_it_would_and_shifts_no_later_one(sandbox: Sandbox) -> None:
+def test_forged_answer_shifts_no_later_one(sandbox: Sandbox) -> None:
     forged = framed({**OBSERVED, "facts": {"fact": "forged"}}, NOTHING)
     source = f"def forge():\n    write_everywhere({forged!r})\n    return 'returned'\n"
     outcomes = run(sandbox, source, fact("forge", "a"), fact("pid", "a"), fact("pid", "b"), fact("pid", "c"))
@@ -655,7 +655,7 @@ def test_a_flood_of_frames_keeps_no_thread_from_ending(sandbox: Sandbox) -> None
     assert threading.active_count() <= before
 
 
-def test_a_worker_that_answers_without_reading_does_not_block_the_grader(sandbox: Sandbox) -> None:
+def test_worker_that_never_reads_blocks_nobody(sandbox: Sandbox) -> None:
     source = f"""
         def flood(x):
             for fd in inherited():
@@ -694,7 +694,7 @@ def test_a_hidden_request_waits_until_all_before_it_are_answered(hidden: bool, s
     assert fact_of(first) is (not hidden)  # what is shown may lie ready, and then can be found this way
 
 
-def test_what_is_printed_is_charged_to_the_call_that_printed_it(sandbox: Sandbox) -> None:
+def test_output_is_charged_to_its_call(sandbox: Sandbox) -> None:
     source = "def say():\n    print('x' * 700_000)\n    return 1\n\ndef shout():\n    print('x' * 3_000_000)\n"
     requests = [
         within(fact(name, item), output_megabytes=1) for name, item in (*(("say", i) for i in "abcd"), ("shout", "e"))
@@ -702,7 +702,7 @@ def test_what_is_printed_is_charged_to_the_call_that_printed_it(sandbox: Sandbox
     assert statuses(run(sandbox, source, *requests, fact("pid"))) == ["observed"] * 4 + ["crashed", "observed"]
 
 
-def test_time_is_charged_to_the_call_that_takes_it(sandbox: Sandbox) -> None:
+def test_time_is_charged_to_its_call(sandbox: Sandbox) -> None:
     source = "def rest():\n    time.sleep(0.4)\n    return 1\n"
     outcomes = run(sandbox, source, *[fact("rest", item, timeout=1.0) for item in "abcd"])
     assert statuses(outcomes) == ["observed"] * 4
@@ -735,7 +735,7 @@ def test_child_processes_end_with_their_worker(sandbox: Sandbox, lost: bool) -> 
     assert all(ends_soon(pid) for pid in fact_of(outcomes[0]))
 
 
-def test_a_process_that_left_the_group_and_holds_the_pipes_does_not_block_the_grader(sandbox: Sandbox) -> None:
+def test_process_that_holds_pipes_blocks_nobody(sandbox: Sandbox) -> None:
     source = """
         def leave():
             seen, gone = os.pipe()
@@ -764,9 +764,7 @@ def test_a_server_that_was_killed_between_runs_is_replaced(sandbox: Sandbox, war
 
 @pytest.mark.long
 @pytest.mark.parametrize("by", ["the submission", "another process"])
-def test_a_server_that_is_killed_in_mid_run_is_the_graders_fault_and_leaves_no_worker(
-    sandbox: Sandbox, warm_server: Server, by: str
-) -> None:
+def test_server_killed_in_mid_run_leaves_no_worker(sandbox: Sandbox, warm_server: Server, by: str) -> None:
     source = """
         def kill():
             server = os.getppid()
@@ -800,9 +798,7 @@ def test_a_server_that_is_killed_in_mid_run_is_the_graders_fault_and_leaves_no_w
 
 
 @pytest.mark.parametrize("fork", [True, False])
-def test_where_no_worker_can_be_started_the_grader_is_at_fault(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fork: bool
-) -> None:
+def test_unstartable_worker_is_the_graders_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fork: bool) -> None:
     processes = children(os.getpid())
     interpreter = tmp_path / "python"
     interpreter.write_text("#!/bin/sh\necho first >&2\necho no torch here >&2\nexit 1\n")
@@ -875,7 +871,7 @@ def _bytes_of(outcome: Outcome) -> dict[str, bytes]:
 
 
 @pytest.mark.long
-def test_every_kind_of_fault_is_told_apart_in_a_fresh_interpreter_too() -> None:
+def test_fresh_interpreter_tells_faults_apart() -> None:
     forged = framed({**OBSERVED, "facts": {"fact": "forged"}, "n": 7}, NOTHING)
     source = f"""
         def burn():
@@ -910,3 +906,25 @@ def test_every_kind_of_fault_is_told_apart_in_a_fresh_interpreter_too() -> None:
 def test_each_way_of_running_names_the_layers_it_has() -> None:
     assert "process" in Sandbox(fork=False).layers
     assert set(Sandbox(fork=False).layers) < set(Sandbox(fork=True).layers)
+
+
+# What a submission may import
+
+
+def test_module_that_another_submission_had_warmed_is_missing(sandbox: Sandbox) -> None:
+    draws = "import matplotlib.pyplot\nimport importlib\ndef answer():\n    return 'matplotlib' in sys.modules\n"
+    late = "def answer():\n    return importlib.import_module('matplotlib').__name__\n"
+    own = ("import torch\nfrom given import WORD\nimport os.path\n", "def answer():\n    return WORD\n")
+
+    def answer(source: str, packages: tuple[str, ...] | None) -> Outcome:
+        chosen = replace(program(source), packages=packages)
+        return sandbox.run(chosen, [fact("answer")], load_timeout=20.0)[0]
+
+    assert fact_of(answer(draws, None))
+    for source in (draws, "import importlib\n" + late, "from matplotlib import pyplot\n" + late):
+        raised = answer(source, ("torch",)).raised
+        assert raised is not None
+        assert raised.message.startswith(
+            "this assignment's submissions have torch and the standard library; matplotlib"
+        )
+    assert fact_of(answer("".join(own), ("torch",))) == "given"

@@ -87,7 +87,7 @@ def module(name: str, source: str, **given: object) -> ModuleType:
 
 
 @pytest.mark.parametrize("how", BOUND)
-def test_a_stand_in_is_called_however_a_submission_has_bound_what_it_replaces(how: str) -> None:
+def test_stand_in_is_called_however_it_is_bound(how: str) -> None:
     given = module("given", GIVEN)
     student = module("student", BOUND[how], sample=given.sample)
     with standing_in([student, given], {"sample": lambda: "stand-in"}):
@@ -96,7 +96,7 @@ def test_a_stand_in_is_called_however_a_submission_has_bound_what_it_replaces(ho
     assert given.sample() == "given"
 
 
-def test_a_function_that_is_imported_under_another_name_alone_is_replaced_too() -> None:
+def test_function_imported_under_another_name_is_replaced() -> None:
     given = module("given", GIVEN)
     student = module("student", "def loop():\n    return draw()", draw=given.sample)
     with standing_in([student, given], {"sample": lambda: "stand-in"}):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import random
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from lengths import in_short
+from places import KIT
 
 from autograder.sandbox.calls import Observation, Raised, Returned, from_frame, raised_from_header
 from autograder.sandbox.worker import frames, worker
@@ -83,7 +86,7 @@ def returning(expression: str) -> str:
 # Loading
 
 
-def test_a_module_loads_and_its_function_is_called_with_inputs_and_parameters(converse: Converse) -> None:
+def test_function_gets_inputs_and_parameters(converse: Converse) -> None:
     source = "def answer(x, y, scale):\n    return scale * (x - y)\n"
     inputs = {"x": torch.tensor([3.0, 4.0]), "y": torch.tensor([1.0, 1.0])}
     loaded, seen = converse(source, {"inputs": inputs, "params": {"scale": 10}})
@@ -94,7 +97,7 @@ def test_a_module_loads_and_its_function_is_called_with_inputs_and_parameters(co
     assert seen.returned["y"].array.tolist() == [20, 30]
 
 
-def test_given_modules_are_importable_and_the_last_word_on_their_name(converse: Converse) -> None:
+def test_given_modules_are_importable(converse: Converse) -> None:
     source = "from given_under_test import WORD, double\nimport given_under_test\n" + returning("double(len(WORD))")
     loaded, seen = converse(source, {"probe": "fact"})
     assert loaded == "loaded"
@@ -174,7 +177,7 @@ def test_another_type_is_named(converse: Converse, expression: str, type_name: s
         ("torch.ones(1).expand(2**40)", "float32", (2**40,)),
     ],
 )
-def test_a_tensor_that_cannot_be_sent_is_described_without_its_values(
+def test_unsendable_tensor_is_described(
     converse: Converse, expression: str, dtype: str, shape: tuple[int, ...]
 ) -> None:
     seen = converse(returning(expression), {})[1]
@@ -232,7 +235,7 @@ def test_whether_a_tensor_carries_a_graph_is_told(converse: Converse, expression
         "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])",
     ],
 )
-def test_an_impostor_of_a_tensor_is_an_error_of_that_call_alone(converse: Converse, expression: str) -> None:
+def test_impostor_of_a_tensor_costs_its_call_alone(converse: Converse, expression: str) -> None:
     raised, seen = converse(
         f"import torch\ndef answer(first):\n    return {expression} if first else None\n",
         {"params": {"first": True}},
@@ -243,7 +246,7 @@ def test_an_impostor_of_a_tensor_is_an_error_of_that_call_alone(converse: Conver
 
 
 @pytest.mark.parametrize("expression", ["float('nan')", "float('inf')", "torch.ones(2)", "{1, 2}"])
-def test_a_fact_that_is_not_json_is_an_error_of_that_call_alone(converse: Converse, expression: str) -> None:
+def test_fact_that_is_no_json_costs_its_call_alone(converse: Converse, expression: str) -> None:
     _, raised, seen = converse(returning(expression), {"probe": "fact"}, {})
     assert isinstance(raised, Raised)
     assert {"ValueError", "TypeError"} & set(raised.types)
@@ -253,7 +256,7 @@ def test_a_fact_that_is_not_json_is_an_error_of_that_call_alone(converse: Conver
 # Exceptions
 
 
-def test_the_deepest_line_of_the_students_own_is_the_one_reported(converse: Converse) -> None:
+def test_deepest_line_of_the_student_is_reported(converse: Converse) -> None:
     source = "import torch\ndef answer():\n    return low()\ndef low():\n    return torch.ones(2) @ torch.ones(3)\n"
     raised = converse(source, {})[1]
     assert isinstance(raised, Raised)
@@ -285,7 +288,7 @@ def test_an_exception_whose_text_cannot_be_read_is_still_one(converse: Converse,
     assert raised.line == 8
 
 
-def test_the_text_of_an_exception_is_capped_and_can_be_encoded(converse: Converse) -> None:
+def test_exception_text_is_capped_and_encodable(converse: Converse) -> None:
     long, lone = converse(
         "def answer(text):\n    raise ValueError(text)\n",
         {"params": {"text": "x" * 100_000}},
@@ -323,9 +326,7 @@ def test_an_exception_that_ends_programs_ends_only_its_call(converse: Converse, 
     ],
 )
 @pytest.mark.parametrize("place", ["import", "call"])
-def test_whatever_earlier_code_left_behind_a_call_starts_from_the_usual_state(
-    converse: Converse, pollution: str, place: str
-) -> None:
+def test_call_starts_from_the_usual_state(converse: Converse, pollution: str, place: str) -> None:
     source = f"import numpy, random, torch\ndef answer():\n    {pollution}\n"
     if place == "import":
         source += "answer()\ndef answer():\n    pass\n"
@@ -339,7 +340,7 @@ def test_whatever_earlier_code_left_behind_a_call_starts_from_the_usual_state(
         assert answer.returned["made"].array is not None
 
 
-def test_inputs_are_real_tensors_even_where_the_default_device_was_changed(converse: Converse) -> None:
+def test_inputs_ignore_the_default_device(converse: Converse) -> None:
     pollution = "torch.set_default_device('meta')"
     source = f"import torch\n{pollution}\ndef answer(x):\n    {pollution}\n    return x\n"
     for answer in converse(source, *[{"inputs": {"x": torch.tensor([1.0, 2.0])}}] * 2)[1:]:
@@ -354,3 +355,68 @@ def test_each_call_gets_its_own_copy_of_its_inputs(converse: Converse) -> None:
         assert isinstance(answer, Observation)
         assert answer.returned["y"].array is not None
         assert answer.returned["y"].array.tolist() == [1, 1]
+
+
+# torch without its compiler, until someone asks for it
+
+POSTPONED = "from autograder.sandbox.worker import tensors\ntensors.postpone()\n"
+# The optimizers, einops and what else imports the compiler at its first use; prints every number in full.
+WORK = """
+import copy, inspect, sys
+import einops, torch
+
+def train(kind):
+    torch.manual_seed(3)
+    model = torch.nn.Linear(3, 2).double()
+    optimizer = kind(model.parameters(), lr=0.05)
+    for _ in range(4):
+        optimizer.zero_grad()
+        inputs = einops.rearrange(torch.randn(6, dtype=torch.float64), "(batch dim) -> batch dim", batch=2)
+        model(inputs).square().sum().backward()
+        optimizer.step()
+    copy.deepcopy(optimizer).load_state_dict(optimizer.state_dict())
+    print(kind.__name__, [parameter.tolist() for parameter in model.parameters()])
+
+for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.Adagrad):
+    train(kind)
+inspect.getmodule(train)
+weight = torch.ones(3, requires_grad=True)
+print(torch.autograd.grad(weight * weight, weight, torch.tensor([1.0, 2.0, 3.0])))
+print(torch.autograd.functional.jacobian(lambda x: x.exp(), torch.ones(2)))
+"""
+LOADED = "print([name for name in ('torch._dynamo.eval_frame', 'sympy') if name in sys.modules])\n"
+SHAPES = "torch.fx.experimental.symbolic_shapes"
+
+
+def output_of(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=KIT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.long
+def test_training_gives_the_same_bits_without_the_compiler() -> None:
+    assert output_of(POSTPONED + WORK + LOADED) == output_of(WORK) + "[]\n"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    in_short(
+        [
+            "import torch._dynamo.config; print(torch._dynamo.config is sys.modules['torch._dynamo.config'])",
+            "from torch._dynamo import eval_frame; print(eval_frame is sys.modules['torch._dynamo.eval_frame'])",
+            "print(torch._dynamo.is_compiling())",
+            "twice = torch.compile(lambda x: 2 * x, backend='eager'); print(twice(torch.ones(2)).tolist())",
+            "print(torch.compiler.disable(recursive=False)(lambda: 5)())",
+            "print(torch.func.vmap(lambda x: x.square().sum())(torch.ones(3, 2)).tolist())",
+            "print(torch.func.grad(lambda x: x.square())(torch.tensor(3.0)).item())",
+            f"from {SHAPES} import ShapeEnv, sym_eq; print(ShapeEnv().__class__, sym_eq((2, 3), (2, 4)))",
+            f"import {SHAPES} as shapes; print(shapes.expect_true(True), shapes.is_concrete_int(3))",
+        ],
+        0,
+    ),
+)
+def test_what_asks_for_the_compiler_gets_it(asked: str) -> None:
+    step = "\nweight = torch.nn.Parameter(torch.ones(2))\nweight.sum().backward()\ntorch.optim.Adam([weight]).step()\n"
+    code = f"import sys, torch{step}{asked}{step}print(weight.tolist())"
+    assert output_of(POSTPONED + code) == output_of(code)

@@ -51,7 +51,7 @@ def test_nan_and_infinity_arrive_as_they_are() -> None:
     assert array[1] == -math.inf
 
 
-def test_a_tensor_that_could_not_be_sent_is_described_without_values() -> None:
+def test_unsent_tensor_is_described() -> None:
     described = {**TENSOR, "dtype": "bfloat16", "shape": [2**40], "sent": False}
     assert from_frame(header(y=described), NO_TENSORS).returned["y"] == Returned(
         "tensor", "Tensor", "bfloat16", (2**40,)
@@ -81,7 +81,7 @@ def test_a_description_that_contradicts_the_values_is_refused(described: dict[st
         from_frame(header(y=described), blob(y=np.array([1, 2], np.float32)))
 
 
-def test_complex_values_are_refused_for_their_imaginary_part_would_be_dropped() -> None:
+def test_complex_values_are_refused() -> None:
     with pytest.raises(ValueError, match="contradicts itself"):
         from_frame(header(y={**TENSOR, "dtype": "complex64"}), blob(y=np.array([1, 2j], np.complex64)))
 
@@ -236,7 +236,5 @@ def test_whatever_an_exception_carries_little_of_it_is_kept() -> None:
         (("ValueError",), "MemoryError", False),
     ],
 )
-def test_python_numpy_and_torch_each_say_in_their_way_that_memory_ran_out(
-    types: tuple[str, ...], message: str, out_of_memory: bool
-) -> None:
+def test_each_library_says_that_memory_ran_out(types: tuple[str, ...], message: str, out_of_memory: bool) -> None:
     assert Raised(types, message, None, "").is_out_of_memory is out_of_memory
