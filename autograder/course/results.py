@@ -28,7 +28,6 @@ from autograder.gradebook.class_statistics import Summary
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import (
     Gradebook,
-    final_columns,
     is_graded,
     name_cell,
     points_cell,
@@ -261,7 +260,7 @@ class Results:
                 os.sync()  # a gradebook is on the disk only after every report that it counts
             with replacing(self._out / "grades.csv") as stream:
                 items = [item.id for item in assignment.items]
-                gradebook = Gradebook(stream, items, final_columns(finals) if finals else None)
+                gradebook = Gradebook(stream, items, finals or None)
                 for report in reports:
                     gradebook.add(report)
                     page.add(report, answers=answers_of(self._out, report.student))

@@ -12,7 +12,7 @@ import io
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -30,7 +30,7 @@ from autograder.vocabulary.files import file_stem, table_of, write_atomically
 from autograder.vocabulary.report import MOST, Report, json_bytes, read_report, to_json
 from autograder.vocabulary.text import harmless, number, visible
 
-COLUMNS = ("student", "points", "max_points", "status")
+COLUMNS, FINAL_COLUMNS = ("student", "points", "max_points", "status"), ("final", "final_max", "adjustments")
 ADJUSTMENTS = "adjustments.json"
 NOT_GRADED = "not graded"
 FINAL_GRADE, STANDING = "final grade", "standing"  # sections that are put into pages
@@ -138,13 +138,12 @@ def scale_factor(ours: float, theirs: float, assignment: str, platform: str, *, 
 class Gradebook:
     """Writes `grades.csv` row by row: one per student, in the order in which they are added."""
 
-    def __init__(
-        self, stream: TextIO, items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
-    ) -> None:
-        """Write the head: `COLUMNS`, one column per item, then `more`: from a student to the text of the cell."""
-        self._items, self._more = items, dict(more or {})
+    def __init__(self, stream: TextIO, items: Sequence[str], finals: Mapping[str, Final] | None = None) -> None:
+        """Write the head: `COLUMNS`, one column per item, then those of final grades where there are some."""
+        self._items, self._finals = items, finals
         self._writer = csv.writer(stream, lineterminator="\n")
-        self._writer.writerow([name_cell(name) for name in (*COLUMNS, *items, *self._more)])
+        columns = (*COLUMNS, *items, *(FINAL_COLUMNS if finals is not None else ()))
+        self._writer.writerow([name_cell(name) for name in columns])
 
     def add(self, report: Report) -> None:
         """Write a student's row; a cell is empty where the grader failed.
@@ -157,36 +156,25 @@ class Gradebook:
                 f"The report of {visible(report.student, 80)} holds the item {visible(unknown[0], 80)}, "
                 "which the assignment lacks: it was graded with another version. Grade again with --fresh."
             )
-        total = [points_cell(report.points), number(report.max_points), report.status]
-        self._write(report.student, [*total, *(points_cell(results.get(item)) for item in self._items)])
+        cells = [name_cell(report.student), points_cell(report.points), number(report.max_points), report.status]
+        cells += [points_cell(results.get(item)) for item in self._items]
+        if self._finals is not None:
+            final = self._finals[report.student]
+            cells += [points_cell(final.points), number(final.most), name_cell(final.reasons)]
+        self._writer.writerow(cells)
 
     def add_absent(self, student: str, status: str) -> None:
         """Write the row of somebody without a report: no points, and not even what there was to earn."""
-        self._write(student, ["", "", status, *[""] * len(self._items)])
-
-    def _write(self, student: str, cells: Sequence[str]) -> None:
-        more = (name_cell(text(student)) for text in self._more.values())
-        self._writer.writerow([name_cell(student), *cells, *more])
+        self._writer.writerow([name_cell(student), "", "", status, *[""] * len(self._items)])
 
 
-def to_csv(
-    reports: Iterable[Report], items: Sequence[str], more: Mapping[str, Callable[[str], str]] | None = None
-) -> str:
-    """`grades.csv`, its rows sorted by student; `more` are columns at its end."""
+def to_csv(reports: Iterable[Report], items: Sequence[str], finals: Mapping[str, Final] | None = None) -> str:
+    """`grades.csv`, its rows sorted by student."""
     stream = io.StringIO()
-    gradebook = Gradebook(stream, items, more)
+    gradebook = Gradebook(stream, items, finals)
     for report in sorted(reports, key=lambda report: report.student):
         gradebook.add(report)
     return stream.getvalue()
-
-
-def final_columns(finals: Mapping[str, Final]) -> dict[str, Callable[[str], str]]:
-    """What the gradebook says of final grades, by column."""
-    return {
-        "final": lambda student: points_cell(finals[student].points),
-        "final_max": lambda student: number(finals[student].most),
-        "adjustments": lambda student: finals[student].reasons,
-    }
 
 
 def points_cell(points: float | None) -> str:
@@ -339,7 +327,7 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
             page = with_standing(page, "")  # it was of other grades
             _write_if_new(out / "feedback" / f"{stem}.html", with_final(page, finals.get(report.student)))
     items = [item.id for item in assignment.items]
-    _write_if_new(out / "grades.csv", to_csv(reports, items, final_columns(finals) if rules else None))
+    _write_if_new(out / "grades.csv", to_csv(reports, items, finals if rules else None))
     if rules:
         content = {"schema": 1, "assignment": assignment.name, "students": described}
         _write_if_new(out / ADJUSTMENTS, json.dumps(content, indent=1, ensure_ascii=True) + "\n")

@@ -19,7 +19,6 @@ from autograder.gradebook.decisions import Override
 from autograder.gradebook.final_grades import Final
 from autograder.gradebook.grades_folder import (
     STANDING,
-    final_columns,
     grade_changes,
     read_grades,
     refuse_another,
@@ -138,7 +137,7 @@ def put(out: Path, reports: list[Report], finals: dict[str, Final] | None = None
     (out / "reports").mkdir(parents=True, exist_ok=True)
     for one in reports:
         (out / "reports" / f"{file_stem(one.student)}.json").write_bytes(to_bytes(one))
-    (out / "grades.csv").write_text(to_csv(reports, ["a"], final_columns(finals) if finals else None))
+    (out / "grades.csv").write_text(to_csv(reports, ["a"], finals))
     return out
 
 
