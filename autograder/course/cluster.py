@@ -16,6 +16,7 @@ import gc
 import itertools
 import logging
 import queue
+import sys
 import threading
 import time
 import uuid
@@ -39,6 +40,7 @@ GO_ON = "Run the same command again to go on where it stopped."
 CONNECT_SECONDS = 10.0
 WORKER_SECONDS = 60.0  # until the first worker is there
 ALONE_SECONDS = 600.0  # without a single worker, once there was one
+TELL_SECONDS = 5.0  # a worker that is started again takes less
 LOOK_SECONDS = 1.0
 IDLE_SECONDS = 120.0  # until a Dask worker stops servers that have nothing to do
 AHEAD = 2  # submissions that wait at each thread of the cluster, the one it grades included
@@ -59,6 +61,7 @@ class Cluster:
         self._under_way: dict[str, tuple[distributed.Future, int, Submission]] = {}
         self._count = itertools.count()
         self._threads, self._looked, self._seen = 0, -LOOK_SECONDS, time.monotonic()
+        self._is_alone = False
         self.threads = 0
 
     @property
@@ -74,6 +77,8 @@ class Cluster:
                 self._client.run_on_scheduler(kit)
             except Exception as error:
                 raise _without_kit("scheduler", self._address, error) from None
+            if not self._client.nthreads():
+                self._say_alone(WORKER_SECONDS)
             try:
                 self._client.wait_for_workers(1, timeout=WORKER_SECONDS)
             except TimeoutError:
@@ -113,7 +118,7 @@ class Cluster:
             if future.status == "error":
                 yield number, submission, *self._failed(submission, future.exception())
                 continue
-            worker, result = self._ask(future.result)
+            worker, result = self._result(future)
             if result is None:
                 self._prepare([worker])
                 self._submit(number, submission)
@@ -135,10 +140,32 @@ class Cluster:
         while True:
             with contextlib.suppress(queue.Empty):
                 return self._done.get(timeout=LOOK_SECONDS)
-            if self._client.status in ("closing", "closed"):
-                raise self._lost()
-            if not self._count_threads() and time.monotonic() - self._seen > ALONE_SECONDS:
-                raise GraderFault(f"{self._address} has had no Dask worker for {ALONE_SECONDS:g} s. {GO_ON}")
+            self._check_workers()
+
+    def _result(self, future: distributed.Future) -> Any:
+        """What a future that was done returned; it is computed again where the worker that held it is gone."""
+        while True:
+            try:
+                return future.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                self._check_workers()
+            except (OSError, CancelledError):
+                raise self._lost() from None
+
+    def _check_workers(self) -> None:
+        """Raise GraderFault where nobody is left who could grade; say so where that may still change."""
+        if self._client.status in ("closing", "closed"):
+            raise self._lost()
+        alone = 0.0 if self._count_threads() else time.monotonic() - self._seen
+        if alone > ALONE_SECONDS:
+            raise GraderFault(f"{self._address} has had no Dask worker for {ALONE_SECONDS:g} s. {GO_ON}")
+        if alone > TELL_SECONDS and not self._is_alone:
+            self._say_alone(ALONE_SECONDS)
+        self._is_alone = alone > TELL_SECONDS
+
+    def _say_alone(self, seconds: float) -> None:
+        text = f"The Dask scheduler at {self._address} has no worker: waiting for one, {seconds:g} s at most."
+        print(f"autograder: {text}", file=sys.stderr)
 
     def _count_threads(self) -> int:
         """How many submissions the cluster can grade at a time now; asked once a second at most."""

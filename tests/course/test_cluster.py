@@ -315,6 +315,38 @@ def test_scheduler_without_the_kit_is_refused(grader: Grader, toys: Path, tmp_pa
         bare.stop()
 
 
+@pytest.mark.long
+def test_scheduler_without_workers_is_told_and_ends(
+    grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(clusters, "WORKER_SECONDS", 1.0)
+    empty = Cluster(tmp_path)
+    try:
+        empty.start()
+        with pytest.raises(UsageError, match=r"has no worker: start some with `dask worker tcp://"):
+            grade(grader, toys, tmp_path / "grades", scheduler=empty.address)
+        assert "has no worker: waiting for one, 1 s at most." in capsys.readouterr().err
+    finally:
+        empty.stop()
+
+
+@pytest.mark.long
+def test_cluster_that_loses_all_workers_is_told_and_ends(
+    grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seconds in (("TELL_SECONDS", 0.0), ("ALONE_SECONDS", 4.0)):
+        monkeypatch.setattr(clusters, name, seconds)
+    doomed = Cluster(tmp_path)
+    try:
+        doomed.start()
+        workers = doomed.add_workers(1)
+        with pytest.raises(GraderFault, match=r"has had no Dask worker for 4 s\. Run the same command again"):
+            grade(grader, toys, tmp_path / "grades", scheduler=doomed.address, progress=lambda *_: workers.terminate())
+        assert "has no worker: waiting for one, 4 s at most." in capsys.readouterr().err
+    finally:
+        doomed.stop()
+
+
 def test_without_dask_a_sentence_says_what_to_install(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     kit = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
     (tmp_path / "toy.py").write_text("")
