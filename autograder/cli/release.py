@@ -117,22 +117,18 @@ def release(
             refuse_release(chosen)
         elif zip_file is not None:
             raise UsageError("--draft makes no zip: what students get has an oracle of its own.")
-        _release(chosen, fixtures, zip_file, replace=replace)
-
-
-def _release(chosen: Assignment, fixtures: Path | None, zip_file: Path | None, *, replace: bool) -> None:
-    chosen_fixtures(chosen, fixtures)
-    files = handout_files(chosen, fixtures)
-    write_handout(files, chosen.handout, replace=replace)
-    write_source_notebook(chosen)
-    print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
-    if names := not_independent(chosen):
-        print(f"A DRAFT, not for students: the oracle of {', '.join(names)} is the solution itself.")
-    else:
-        exam = f"autograder selfcheck --assignment {chosen.name}"
-        print(f"This examined nothing: {exam} says whether students may have it.")
-    if zip_file is not None:
-        _write_zip(zip_file, files, chosen.name, replace=replace, more=" Students need it and nothing else.")
+        chosen_fixtures(chosen, fixtures)
+        files = handout_files(chosen, fixtures)
+        write_handout(files, chosen.handout, replace=replace)
+        write_source_notebook(chosen)
+        print(f"{chosen.handout}: {len(files)} files. No line of the solution and no hidden case is in them.")
+        if names := not_independent(chosen):
+            print(f"A DRAFT, not for students: the oracle of {', '.join(names)} is the solution itself.")
+        else:
+            exam = f"autograder selfcheck --assignment {chosen.name}"
+            print(f"This examined nothing: {exam} says whether students may have it.")
+        if zip_file is not None:
+            _write_zip(zip_file, files, chosen.name, replace=replace, more=" Students need it and nothing else.")
 
 
 def _write_zip(path: Path, files: Files, folder: str, mode: int = READABLE, *, replace: bool, more: str = "") -> None:

@@ -202,10 +202,17 @@ def hand_ins(files: Sequence[os.DirEntry[str]], wanted: Wanted) -> list[HandIn]:
     made = []
     for group in by_id.values():
         claimants = {way.name for way, _ in group}
-        if len(claimants) == 1:
-            made.append(_of_student(group, wanted))
-        else:
+        if len(claimants) > 1:
             refused += [_claimed(way, path, claimants) for way, path in group]
+            continue
+        by_age = sorted(group, key=lambda file: file[0].file)
+        on_time = [(way, path) for way, path in by_age if not way.late] or by_age
+        newest = on_time[-1][0]
+        hand_in = of_loose_files((newest.owner,), [(way.rest, path) for way, path in on_time], wanted, late=newest.late)
+        graded = (hand_in.path, hand_in.beside)
+        order = max(way.file for way, path in on_time if path in graded)
+        others = tuple(shown_name(path.name) for _, path in group if path not in graded)
+        made.append(replace(hand_in, order=order, others=others))
     return [*made, *refused]
 
 
@@ -224,13 +231,3 @@ def _known(ways: Sequence[Named], clear: Mapping[str, object], roster: Roster | 
 def _claimed(way: Named, path: Path, names: Collection[str]) -> HandIn:
     reason = claimed_by_two((f"{name}_{way.id}" for name in names), way.id, "Canvas")
     return HandIn((way.owner,), path, shown_name(path.name), refused=reason)
-
-
-def _of_student(files: Sequence[tuple[Named, Path]], wanted: Wanted) -> HandIn:
-    on_time = [(way, path) for way, path in files if not way.late] or files
-    by_age = sorted(on_time, key=lambda file: file[0].file)
-    newest = by_age[-1][0]
-    made = of_loose_files((newest.owner,), [(way.rest, path) for way, path in by_age], wanted, late=newest.late)
-    graded = (made.path, made.beside)
-    others = tuple(shown_name(path.name) for _, path in files if path not in graded)
-    return replace(made, order=max(way.file for way, path in by_age if path in graded), others=others)

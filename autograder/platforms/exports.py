@@ -108,7 +108,10 @@ def upload_of(
         raise UsageError(f"The gradebook has no column {known}: {advice}.")
     ours = common_maximum(reports)
     worth = column.worth.search(full_heading)
-    theirs = _points(worth[1]) if worth else ours
+    theirs = ours
+    if worth:  # with a comma or a point before decimals; three digits behind it are thousands
+        thousands = re.fullmatch(r"\d{1,3}[.,]\d{3}", worth[1])
+        theirs = float(re.sub(r"[.,]", "" if thousands else ".", worth[1]))
     factor = scale_factor(ours, theirs, full_heading, column.platform, scale=scale)
     keys = []
     for row in gradebook.rows:  # Brightspace writes a `#` before ids
@@ -129,9 +132,3 @@ def upload_of(
         elif report.points is not None:
             rows.append([*identities, number(report.points * factor).replace(".", decimal), *end])
     return Upload(gradebook.text(rows), len(rows) - 1, tuple(sorted([*found.unknown, *unsafe])))
-
-
-def _points(text: str) -> float:
-    """What a heading says, with a comma or a point before decimals; three digits behind it are thousands."""
-    thousands = re.fullmatch(r"\d{1,3}[.,]\d{3}", text)
-    return float(re.sub(r"[.,]", "" if thousands else ".", text))

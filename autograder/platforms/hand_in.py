@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -177,24 +177,22 @@ def _chosen(student: str, claims: Sequence[_Claim]) -> Candidate | str:
         return not hand_in.late, hand_in.submitted.timestamp() if by_time and hand_in.submitted else hand_in.order
 
     *rest, best = sorted(unique, key=rank)
+    notes = [*best.notes]
+    if others := [*(f"{each.shown}{' (late)' if each.late else ''}" for each in rest), *best.others]:
+        why = "the latest of several, all of them late" if best.late else "the latest that was on time"
+        names = f"{', '.join(others[:5])}{' …' if len(others) > 5 else ''}"
+        notes.append(f"{best.shown} counts, {why}; not graded: {names}")
+    if best.late:
+        when = f", at {best.submitted.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if best.submitted else ""
+        notes.append(f"handed in late{when}")
     fault = f"{best.shown} {best.fault}: unpack it by hand, and grade the folder." if best.fault else ""
-    notes = (*best.notes, *_notes(best, rest))
-    return Candidate(student, best.path, best.shown, best.beside, notes, fault, claims[0].identity, best.submitted)
+    identity = claims[0].identity
+    return Candidate(student, best.path, best.shown, best.beside, tuple(notes), fault, identity, best.submitted)
 
 
 def _all_differ(values: Sequence[object]) -> bool:
     """Whether every value says something, and no two the same."""
     return all(values) and len(set(values)) == len(values)
-
-
-def _notes(best: HandIn, rest: Sequence[HandIn]) -> Iterator[str]:
-    others = [*(f"{hand_in.shown}{' (late)' if hand_in.late else ''}" for hand_in in rest), *best.others]
-    if others:
-        why = "the latest of several, all of them late" if best.late else "the latest that was on time"
-        yield f"{best.shown} counts, {why}; not graded: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}"
-    if best.late:
-        when = f", at {best.submitted.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if best.submitted else ""
-        yield f"handed in late{when}"
 
 
 def claimed_by_two(names: Iterable[str], identity: str, platform: str) -> str:

@@ -172,7 +172,13 @@ def _write(app: Any, gradebook: Any, assignment: Assignment, report: Report, exp
         where = "put the work there, or say in nbgrader_config.py where it lies"
         raise UsageError(f"{submitted} is no folder, so formgrader would show no work beside the marks: {where}.")
     template = released(notebook_of(assignment))
-    handed = _handed(submitted, assignment, report, template)
+    candidate = Candidate(student, submitted, student)
+    work = read_limited(candidate, module, assignment.untouched_source())
+    if work.sha256 == report.submission.sha256:
+        cells = written_cells_limited(candidate, module, assignment.functions)
+        handed = Handed(work.source, words_in(cells, template), outlined(work))
+    else:
+        handed = Handed(changed=True)
 
     gradebook.update_or_create_student(student)
     when = {}
@@ -210,15 +216,6 @@ def _write(app: Any, gradebook: Any, assignment: Assignment, report: Report, exp
         exported.unnamed[student] = handed.words.unnamed
     if handed.changed:
         exported.changed.append(student)
-
-
-def _handed(submitted: Path, assignment: Assignment, report: Report, template: Notebook) -> Handed:
-    candidate = Candidate(report.student, submitted, report.student)
-    submission = read_limited(candidate, assignment.module, assignment.untouched_source())
-    if submission.sha256 != report.submission.sha256:
-        return Handed(changed=True)
-    cells = written_cells_limited(candidate, assignment.module, assignment.functions)
-    return Handed(submission.source, words_in(cells, template), outlined(submission))
 
 
 def _grade(notebook: Any, report: Report, handed: Handed, before: Mapping[str, str]) -> None:
