@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import hashlib
 import json
 import re
@@ -411,14 +412,16 @@ class _Run:
         reports = in_sandboxes(self._grade, tasks, jobs, lambda task, report: progress(next(done), len(tasks)))
         if lost := next((report for report in reports if report.status == "not_graded"), None):
             raise GraderFault(f"The exam could not be held: {lost.items[0].message}")
-        fresh = {place: Result.of(report) for place, report in zip(unknown, reports[len(texts) :], strict=True)}
-        lasting = [  # what a busy machine may have cost is tried again
-            place
-            for place, report in zip(unknown, reports[len(texts) :], strict=True)
-            if all(item.verdict != "timed_out" for item in report.items)
+        fresh = dict(zip(unknown, reports[len(texts) :], strict=True))
+        results = [
+            Result.of(fresh[place]) if place in fresh else self.results.known[key] for place, key in enumerate(keys)
         ]
-        results = [fresh[place] if place in fresh else self.results.known[key] for place, key in enumerate(keys)]
-        self.results.store({keys[place]: fresh[place] for place in lasting}, keys)
+        lasting = {  # what a busy machine may have cost is graded again
+            keys[place]: results[place]
+            for place, report in fresh.items()
+            if all(item.verdict != "timed_out" for item in report.items)
+        }
+        self.results.store(lasting, keys)
         return reports[: len(texts)], results
 
     def _grade(self, task: str | tuple[Known | Mutant, list[Item]], sandbox: Sandbox) -> Report:
@@ -465,7 +468,7 @@ class Results:
         """Read those of the assignment from that folder; none where it is None, or holds none that can be read."""
         self.path = None if folder is None else folder / f"{assignment.name}.json"
         self.known: dict[str, Result] = {}
-        self._solution, self._used = solution, dict[frozenset[str], str]()
+        self._solution = solution
         if self.path is None:
             return
         manifest = (assignment.folder / MANIFEST).read_bytes()
@@ -487,8 +490,7 @@ class Results:
             own, names = variant.source, functions | names_in(ast.parse(variant.source))
         else:
             own, names = _function_text(self._solution, variant), functions
-        used = self._used.setdefault(frozenset(names), "") or used_text(self._solution, names)
-        self._used[frozenset(names)] = used
+        used = used_text(self._solution, frozenset(names))
         cases = [self._files.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
         is_operator = isinstance(variant, Mutant) and not variant.slug
         return _digest(self._engine, used, own, is_operator, items, cases)
@@ -508,7 +510,8 @@ def _digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def used_text(solution: str, names: Collection[str]) -> str:
+@functools.lru_cache(maxsize=256)
+def used_text(solution: str, names: frozenset[str]) -> str:
     """The solution's text without the functions and classes that neither these nor its other statements use."""
     lines, nodes = solution.splitlines(), ast.parse(solution).body
     definitions = {node.name: node for node in nodes if isinstance(node, DEFINITION)}
