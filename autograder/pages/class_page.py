@@ -131,10 +131,9 @@ class ClassPage:
         if report.student == self._student and len(self._repeated) < MOST_NAMED:
             self._repeated[report.student] = None
         self._student = report.student
-        groups = _groups_of(report, final)
-        self._groups.update(groups)
+        self._groups.update(_groups_of(report, final))
         points = report.points if final is None else final.points
-        if points is not None and points < report.max_points and not {"broken", "unstarted"} & {*groups}:
+        if points is not None and points < report.max_points and ran(report):
             self._lowest = sorted([*self._lowest, (points, report.student)])[:LOWEST]
 
     def summary(self) -> Summary:
