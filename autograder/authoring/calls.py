@@ -1,53 +1,79 @@
-"""Cases as declarations: a call of one function, with what its oracle says must come back.
+"""Calls of one function as cases: what goes in, and what its oracle says must come back.
 
-    calls = Calls(secret, draw, oracle, values="numpy")
-    yield calls.case("softmax-small", "two rows", "softmax", {"x": Drawn("row column", (2, 3))}, "row column")
+    calls = Calls(oracle, draw, values="numpy")
+    yield calls.case("softmax-small", "two rows", "softmax", {"x": x}, "row column")
 
-What runs it is the engine's own probe, `autograder.sandbox.worker.calling.call`.
+What runs such a case is the engine's own probe, `autograder.sandbox.worker.calling.call`; laws make all their cases so.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import inspect
+import json
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
-from autograder.authoring.declarations import Draft, Misnamed, generator_for
-from autograder.authoring.drafts.draws import Drawn, Formula, Number, Whole, as_array, is_numbers
-from autograder.authoring.drafts.judged import AFTERWARDS, Judged
-from autograder.authoring.proofreading.names import check_call, check_lists, check_options, named
+from autograder.authoring.declarations import DTYPES, Draft, Expectation, error, fact, gradient, unchanged, value
+from autograder.authoring.faults import CaseFault, Misnamed, likely
 from autograder.sandbox.calls import Array
+from autograder.vocabulary.errors import FixtureError
 
-__all__ = ["AFTERWARDS", "Calls", "Drawn", "Formula", "Number", "Whole"]
-
+FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "pi", "e")  # of formulas; the worker knows the same
+OWN_ORACLE = "NOT_INDEPENDENT"  # the oracle's list of functions of which the solution itself is asked
+AFTERWARDS = "afterwards"
 Values = Literal["torch", "numpy", "python"]
 Raises = Mapping[str, tuple[Mapping[str, Any], Sequence[str]]]
 
 
 @dataclass(frozen=True)
-class Calls:
-    """What makes the drafts of an assignment.
+class Formula:
+    """A function that is an argument: an expression of named numbers, such as Formula("t y", "t - 2 * y").
 
-    oracle   its module: a function of each graded function's name, and `<name>_gradient` where gradients are judged. Of
-             those that its NOT_INDEPENDENT lists the solution itself is asked
+    of   the names of its arguments, in order; commas between them may stand or not
+    """
+
+    of: str
+    expression: str
+
+    @property
+    def stated(self) -> dict[str, str]:
+        """As the parameters of a call state it."""
+        return {"of": " ".join(self.names), "is": self.expression}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its arguments, in order."""
+        return self.of.replace(",", " ").split()
+
+    def __call__(self, *placed: float, **named: float) -> Any:
+        """Its value, for the oracle: of arguments by place or by name."""
+        known = {name: getattr(np, name) for name in FUNCTIONS}
+        names = self.names
+        if len(placed) > len(names) or {*names[len(placed) :]} != {*named}:
+            takes = f"{len(names)} argument{'s' * (len(names) != 1)}"
+            raise TypeError(f"Formula({self.of!r}, …) takes {takes}, but got {len(placed) + len(named)}")
+        arguments = dict(zip(names, placed, strict=False)) | named
+        return eval(compile(self.expression, "formula", "eval"), {"__builtins__": {}}, known | arguments)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Make the drafts of calls.
+
+    oracle   a module with a function of each graded function's name, and `<name>_gradient` where gradients are judged.
+             Of those that its NOT_INDEPENDENT lists, the solution itself is asked
+    draw     what `drafts(secret, draw)` is given
     values   what inputs are and what is to come back: tensors, NumPy arrays, or lists and numbers
     """
 
-    secret: str
-    draw: Any
     oracle: ModuleType
+    draw: Any
     values: Values = "torch"
-
-    def __post_init__(self) -> None:
-        """Raise Misnamed where values are of no known kind, or the oracle is no module."""
-        if not isinstance(self.oracle, ModuleType):
-            given = f"the oracle of Calls is of type {type(self.oracle).__name__}"
-            raise Misnamed(given, 'Calls(secret, draw, oracle, "numpy"), after `from . import oracle`')
-        named(self.values, dict.fromkeys(get_args(Values)), "the values of Calls")
 
     def case(
         self,
@@ -60,7 +86,6 @@ class Calls:
         dtype: str = "float64",
         leaves: Sequence[str] | Mapping[str, str] = (),
         gradients_of: Sequence[str] = (),
-        only_gradients: bool = False,
         constants: Sequence[str] = (),
         by_name: Sequence[str] = (),
         transposed: Sequence[str] = (),
@@ -68,9 +93,7 @@ class Calls:
         raises: Raises | None = None,
         kind: str = "",
         counted: Sequence[str] = (),
-        stand_ins: Mapping[str, Formula] | None = None,
         constant: bool = False,
-        form: bool | None = None,
         free: Sequence[str] = (),
         square: str = "",
         zero: str = "",
@@ -79,15 +102,14 @@ class Calls:
         rtol: float | None = None,
         atol: float | None = None,
     ) -> Draft:
-        """One call.
+        """Declare one call.
 
-        arguments   in order: a Drawn, an array or a list of numbers (an input that must stay as it is), a Number or
-                    Whole, a Formula, else what JSON knows
+        arguments   in order: an array or a list of numbers (an input that must stay as it is), a Formula, else what
+                    JSON knows
         returns     names of its axes, "" of a number; {name: axes} of a tuple or dictionary; None where what comes back
                     is compared as it is (text, truth values, lists of them)
         leaves      inputs that require a gradient, or {input: its axes}; the result must then carry a graph
         gradients_of   the parts of what is returned whose sum the gradients are of; the first alone if nothing is said
-        only_gradients   whether the result itself is left to other cases
         constants   inputs that require a gradient, of which none may reach them: they are constants of the function
         by_name     arguments that are passed by name
         transposed  inputs that come with their last two axes exchanged in memory: the same numbers, not contiguous
@@ -96,93 +118,297 @@ class Calls:
                     what the first call returns is then not judged. No Formula can stand instead
         kind        what must come back: "a NumPy array", "a list", "a number"
         counted     formulas that must be called as often as the oracle calls them
-        stand_ins   what the function calls in place of the student's own function of that name
         constant    whether the result must carry no graph
         square      why two axes may be of one size here
         zero        why what is expected may be 0 throughout
         infinite    why some of what is expected may be infinite: equal infinities are equal
-        form        True: dtypes, kind and arguments afterwards alone are judged; False: all but these; None: everything
         """
-        check_call(dtype, raises or {}, arguments)
-        check_options({"rtol": rtol, "atol": atol}, only_gradients=only_gradients, judged=bool(leaves or constants))
+        raises, formulas = raises or {}, {name: a for name, a in arguments.items() if isinstance(a, Formula)}
+        if dtype not in DTYPES:
+            raise Misnamed(f"{dtype!r} is not among the dtypes", likely(dtype, DTYPES))
+        for name, refusal in raises.items():
+            right = f'raises={{"{name}": ({{"argument": what instead}}, ["a word of the message"])}}'
+            is_pair = isinstance(refusal, tuple) and len(refusal) == 2 and isinstance(refusal[0], Mapping)
+            if not is_pair or not isinstance(refusal[1], list | tuple):
+                raise Misnamed("raises is a pair of a dictionary and a list", right)
+            if unknown := [argument for argument in refusal[0] if argument not in arguments]:
+                known = likely(unknown[0], arguments)
+                raise Misnamed(f"{unknown[0]!r} is not among the arguments of the call", known)
         listed = {
             "leaves": leaves,
             "constants": constants,
             "by_name": by_name,
             "transposed": transposed,
             "sliced": sliced,
+            "gradients_of": gradients_of,
         }
-        lists = {**listed, "gradients_of": gradients_of}
-        check_lists({**lists, "counted": counted, "free": free})
-        raised = self._raised(case, raises or {})
-        gradients = leaves if isinstance(leaves, Mapping) else dict.fromkeys(leaves)
-        judged = Judged(
-            self.oracle,
-            self.draw,
-            self.values,
+        for option, names in {**listed, "counted": counted, "free": free}.items():
+            if isinstance(names, str):  # whose letters nobody meant
+                raise Misnamed(f"{option} is {names!r}", f'a list: {option}=["{names}"]')
+        allowed: dict[str, float] = {}
+        for option, number in (("rtol", rtol), ("atol", atol)):
+            if number is not None:
+                if not isinstance(number, numbers.Real) or isinstance(number, bool) or not number >= 0:
+                    right = f"a number that is not negative, such as {option}=1e-6"
+                    raise Misnamed(f"{option} is {number!r}", right)
+                allowed[option] = number
+        inputs: dict[str, Array] = {}
+        for name, argument in arguments.items():
+            if isinstance(argument, np.ndarray) or is_numbers(argument):
+                try:
+                    inputs[name] = np.asarray(argument)
+                except ValueError as cause:
+                    raise Misnamed(f"the rows of {name} differ in length", "rows of one length") from cause
+        instead = {
+            name: {key: a.tolist() if isinstance(a, np.ndarray) else a for key, a in changed.items()}
+            for name, (changed, _) in raises.items()
+        }
+        call = _Call(
+            self,
             function,
-            returns,
+            {function: returns} if isinstance(returns, str) else returns or {},
+            returns is None,
             dtype,
-            gradients,
+            leaves if isinstance(leaves, Mapping) else dict.fromkeys(leaves),
             gradients_of,
-            only_gradients,
             constants,
-            raised,
+            {name: (instead[name], words) for name, (_, words) in raises.items()},
             kind,
             counted,
             constant,
-            form,
+            formulas,
+            allowed,
         )
-        inputs, given = self._drawn(case, arguments, dtype)
-        formulas = {name: one for name, one in arguments.items() if isinstance(one, Formula)}
         params: dict[str, Any] = {
             "function": function,
             "arguments": list(arguments),
             "values": self.values,
-            "returns": [] if returns is None or raises else list(judged.parts),
+            "returns": [] if returns is None or raises else list(call.parts),
         }
         more = {
-            "given": given,
+            "given": {name: a for name, a in arguments.items() if name not in inputs and name not in formulas},
             "plain": returns is None and not raises,
-            **{name: list(names) for name, names in lists.items()},
-            "formulas": {name: one.stated for name, one in formulas.items()},
-            "stand_ins": {name: one.stated for name, one in (stand_ins or {}).items()},
-            "raises": {name: instead for name, (instead, _) in raised.items()},
+            **{option: list(names) for option, names in listed.items()},
+            "formulas": {name: formula.stated for name, formula in formulas.items()},
+            "raises": instead,
         }
         params |= {name: entry for name, entry in more.items() if entry}
-        allowed = {name: tolerance for name, tolerance in (("rtol", rtol), ("atol", atol)) if tolerance is not None}
-        answer = functools.partial(judged.expectations, formulas=formulas, allowed=allowed)
         why: dict[str, Any] = {"square": square, "zero": zero, "infinite": infinite, "example": example}
-        free = (*free, *(arguments if raises or form else ()))
-        return Draft(case, title, "call", inputs, answer, params, free=free, **why)
+        free = (*free, *(arguments if raises else ()))
+        return Draft(case, title, "call", inputs, call.expectations, params, free=free, **why)
 
-    def _drawn(self, case: str, arguments: Mapping[str, Any], dtype: str) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Arguments that are arrays, and those that JSON knows."""
-        inputs: dict[str, Array] = {}
-        given: dict[str, Any] = {}
-        for name, one in arguments.items():
-            if isinstance(one, Drawn):
-                drawn = one.array(generator_for(self.secret, f"{case} {name}"))
-                inputs[name] = drawn.astype("int64" if one.kind == "whole" else dtype)
-            elif isinstance(one, np.ndarray) or is_numbers(one):
-                inputs[name] = as_array(name, one)
-            elif isinstance(one, Number):
-                given[name] = one.drawn(generator_for(self.secret, f"{case} {name}"))
-            elif not isinstance(one, Formula):
-                given[name] = one
-        return inputs, given
 
-    def _raised(self, case: str, raises: Raises) -> dict[str, tuple[dict[str, Any], Sequence[str]]]:
-        """What is to be refused, its arguments drawn."""
-        return {
-            name: ({key: self._instead(one, f"{case} {name} {key}") for key, one in instead.items()}, mentions)
-            for name, (instead, mentions) in raises.items()
-        }
+@dataclass(frozen=True)
+class _Call:
+    """What one call is held to; the fields are those of `Calls.case`.
 
-    def _instead(self, one: Any, place: str) -> Any:
-        """A value as JSON states it, drawn where it is to be; `place` keys the draw."""
-        if isinstance(one, Drawn):
-            return one.array(generator_for(self.secret, place)).tolist()
-        if isinstance(one, Number):
-            return one.drawn(generator_for(self.secret, place))
-        return one.tolist() if isinstance(one, np.ndarray) else one
+    parts    name → axes of each part that is returned
+    plain    whether what comes back is compared as it is
+    leaves   inputs with their axes, None where nothing names them
+    allowed  tolerances other than the usual ones
+    """
+
+    calls: Calls
+    function: str
+    parts: Mapping[str, str]
+    plain: bool
+    dtype: str
+    leaves: Mapping[str, str | None]
+    gradients_of: Sequence[str]
+    constants: Sequence[str]
+    raises: Raises
+    kind: str
+    counted: Sequence[str]
+    constant: bool
+    formulas: Mapping[str, Formula]
+    allowed: Mapping[str, float]
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    def expectations(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
+        """Say all that must hold of the call with these inputs and parameters."""
+        expected = [] if self.raises else self._answers(inputs, params)
+        for name, (instead, mentions) in self.raises.items():
+            shown = ", ".join(f"{key}={entry!r}" for key, entry in instead.items())
+            expected.append(error(name, f"{self.function} with {shown}", "ValueError", *mentions))
+        return expected + [unchanged(f"{name} {AFTERWARDS}", array, name) for name, array in inputs.items()]
+
+    def _answers(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
+        answer = self._of_solution(inputs, params) if self._is_open else self._of_oracle(inputs, params)
+        message = f"{self.function} should return {{expected}}, but returned {{observed}}."
+        kinds = [fact("kind", "what is returned", self.kind, message)] if self.kind else []
+        if self.plain:
+            return [fact("result", "what is returned", answer["result"], message), *kinds]
+        floats = [array.dtype.name for array in inputs.values() if array.dtype.kind == "f"]
+        dtype = "float64" if self.calls.values == "python" else next(iter(floats), self.dtype)
+        expected = [*self._values(answer, dtype), *kinds]
+        for name in self.counted:
+            message = f"{self.function} should call {name} {{expected}} times, but called it {{observed}} times."
+            if name not in self.formulas:
+                known = likely(name, self.formulas)
+                raise CaseFault(f"{name!r} is not among the functions that are counted", known)
+            calls = f"calls of {name}"
+            expected.append(fact(calls, f"the {calls}", answer[calls], message))
+        for name in self.constants:
+            message = f"{name} should receive no gradient; the greatest that reaches it is {{observed}}."
+            expected.append(fact(f"pull of {name}", f"the gradient of {name}", 0.0, message))
+        for name, axes in self.leaves.items():
+            what = f"the gradient with respect to {name}"
+            array = self._numbers(answer[f"gradient {name}"], f"{self.function}_gradient")
+            axes = " ".join(f"axis{n}" for n in range(array.ndim)) if axes is None else axes
+            expected.append(gradient(f"gradient {name}", what, array, axes, dtype, **self.allowed))
+        return expected
+
+    def _values(self, answer: Mapping[str, Any], dtype: str) -> list[Expectation]:
+        """Expect the parts that are returned."""
+        expected = []
+        differentiable = self.gradients_of or [*self.parts][:1]
+        values = self.calls.values
+        for name, axes in self.parts.items():
+            if name not in answer:
+                parts = likely(name, answer)
+                raise CaseFault(f"{name!r} is not among the parts that {self.function} returns", parts)
+            array = self._numbers(answer[name], self.function)
+            own = dtype
+            if array.dtype.kind == "b" and values == "torch":
+                own = "bool"
+            elif not array.ndim and values != "torch":
+                own = "float64"
+            elif array.dtype.kind in "iub" and values != "python" and array.ndim:
+                own = "int64"
+            what = f"the {name}" if len(self.parts) > 1 else f"the result of {self.function}"
+            attached = False if self.constant else bool(self.leaves) or None
+            graph = attached if name in differentiable else None
+            expected.append(value(name, what, array, axes, own, attached=graph, **self.allowed))
+        return expected
+
+    @property
+    def _is_open(self) -> bool:
+        return self.function in getattr(self.calls.oracle, OWN_ORACLE, ())
+
+    def _of_solution(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Any]:
+        key = (repr(params), *((name, array.tobytes(), array.shape) for name, array in inputs.items()))
+        if key not in self.cache:
+            self.cache[key] = self.calls.draw.solution(self.function, inputs, params)
+        answer: Mapping[str, Any] = self.cache[key]
+        if lacking := [name for name in self.parts if name not in answer]:
+            told = f"the solution's {self.function} returns {answer.get('kind', 'something else')}"
+            parts = f"a tuple, list or dictionary of {', '.join(self.parts)}" if len(self.parts) > 1 else "numbers"
+            raise CaseFault(f"{told} without {lacking[0]}, and the case names {parts}", "what comes back")
+        for name in self.leaves:
+            if f"gradient {name}" not in answer:
+                told = f"in the solution no gradient of what {self.function} returns reaches {name}"
+                raise CaseFault(told, "leaves=… of inputs that it depends on, as tensors")
+        return answer
+
+    def _of_oracle(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The oracle's answer, from float64 arrays; the calls of formulas are counted."""
+        counts = dict.fromkeys(self.formulas, 0)
+
+        def counting(name: str) -> Callable[..., Any]:
+            def count(*placed: Any, **named: Any) -> Any:
+                counts[name] += 1
+                return self._formula_value(name, placed, named)
+
+            return count
+
+        wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in inputs.items()}
+        known = {**wide, **params.get("given", {}), **{name: counting(name) for name in self.formulas}}
+        arguments = {name: known[name] for name in params["arguments"]}
+        returned = self._asked(self.function, arguments)
+        if returned is None:
+            raise self._at_oracle(self.function, "returns nothing", "what is expected, after `return`")
+        if self.plain:
+            try:
+                json.dumps(returned, allow_nan=False)
+            except (TypeError, ValueError) as cause:
+                told = f"what {self.function} returns is to be compared as it is, and its oracle returns"
+                right = 'names of axes after the arguments: "row column", "" of a number, {"low": "", "high": ""}'
+                raise CaseFault(f"{told} {type(returned).__name__}, which cannot be stored", right) from cause
+            return {"result": returned}
+        if isinstance(returned, dict):
+            answer = dict(returned)
+        else:
+            is_several = isinstance(returned, tuple) or (isinstance(returned, list) and len(self.parts) > 1)
+            several = tuple(returned) if is_several else (returned,)
+            if len(several) != len(self.parts):
+                told = f"oracle.py's {self.function} returns {len(several)} parts"
+                raise FixtureError(f"{told}, and the case names {len(self.parts)}: {', '.join(self.parts)}.")
+            answer = dict(zip(self.parts, several, strict=True))
+        answer |= {f"calls of {name}": count for name, count in counts.items()}
+        if self.leaves:
+            slopes = self._asked(f"{self.function}_gradient", arguments)
+            several = slopes if isinstance(slopes, tuple) else (slopes,)
+            if len(several) != len(self.leaves):
+                told = f"returns {len(several)}, and leaves are {', '.join(self.leaves)}"
+                right = "a tuple of a gradient for each of them, in this order"
+                raise self._at_oracle(f"{self.function}_gradient", told, right)
+            answer |= {f"gradient {name}": slope for name, slope in zip(self.leaves, several, strict=True)}
+        return answer
+
+    def _formula_value(self, name: str, placed: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """The value of a formula; what goes wrong in it is a fault of the case."""
+        formula, count = self.formulas[name], len(placed) + len(named)
+        if count != len(formula.names):
+            told = f"the oracle {self.function} calls {name} with {count} argument{'s' * (count != 1)}"
+            right = f"a Formula of as many: Formula({' '.join('xyzuvw'[:count])!r}, …); or an oracle that calls it so"
+            raise CaseFault(f"{told}, and its formula is of {', '.join(formula.names) or 'none'}", right)
+        try:
+            return formula(*placed, **named)
+        except Exception as cause:
+            at = ", ".join([*map(_brief, placed), *(f"{key}={_brief(given)}" for key, given in named.items())])
+            told = f"the formula of {name}, {formula.expression}, raises {type(cause).__name__} at {at}: {cause}"
+            right = f"a Formula that has a value wherever {self.function} calls it, or other arguments beside it"
+            raise CaseFault(told.rstrip("."), right) from cause
+
+    def _asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """What the oracle's function of that name says: by name where it has the same names, else in order."""
+        oracle = getattr(self.calls.oracle, name, None)
+        if oracle is None:
+            what = f"oracle.py does not define {name}, and {OWN_ORACLE} does not list {self.function}"
+            others = [other for other, defined in vars(self.calls.oracle).items() if callable(defined)]
+            right = f"its own text, or that until then; {likely(name, others)}"
+            raise Misnamed(what, right, getattr(self.calls.oracle, "__file__", "oracle.py"), 1)
+        signature = inspect.signature(oracle)
+        for in_order, by_name in (((), arguments), ([*arguments.values()], {})):
+            try:
+                bound = signature.bind(*in_order, **by_name)
+            except TypeError:
+                continue
+            return oracle(*bound.args, **bound.kwargs)
+        told = f"takes {signature}, and the case passes {', '.join(arguments) or 'nothing'}"
+        raise self._at_oracle(name, told, "the same arguments in the same order")
+
+    def _numbers(self, returned: Any, oracle: str) -> Array:
+        """What an oracle returned, as an array."""
+        try:
+            array = np.asarray(returned)
+        except ValueError:  # rows that differ in length
+            array = np.asarray(None)
+        if array.dtype.kind in "fiub":
+            return array
+        several = isinstance(returned, list | tuple)
+        kind = "rows that differ in length, or other things than numbers" if several else type(returned).__name__
+        right = "numbers; a tuple or dictionary of several arrays; returns=None where text or truth values come back"
+        raise self._at_oracle(oracle, f"returns {kind} where the case asks for axes", right)
+
+    def _at_oracle(self, name: str, told: str, right: str) -> Misnamed:
+        """A fault of the oracle's own, at the line where it is defined."""
+        code = getattr(getattr(self.calls.oracle, name, None), "__code__", None)
+        place = (code.co_filename, code.co_firstlineno) if code and not self._is_open else ()
+        whose = f"the solution's {self.function}" if self._is_open else f"the oracle {name}"
+        return Misnamed(f"{whose} {told}", right, *place)
+
+
+def is_numbers(argument: object) -> bool:
+    """Whether it is a list of numbers, or of such lists."""
+    if not isinstance(argument, list) or not argument:
+        return False
+    return all(is_numbers(part) or type(part) in (int, float) for part in argument)
+
+
+def _brief(argument: Any) -> str:
+    """An argument of a call, as short as it can be told."""
+    array = np.asarray(argument)
+    if array.ndim:
+        return f"an array of shape {list(array.shape)}"
+    return f"{float(array):.6g}" if array.dtype.kind in "fiub" else type(argument).__name__

@@ -1,15 +1,19 @@
-"""Cases before they are stored: what cases.py writes, and how its numbers are drawn."""
+"""Cases before they are stored: what cases.py writes, how its numbers are drawn, and what could not grade."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from autograder.authoring.faults import CaseFault, Misnamed, Refusal, likely
+from autograder.grading.assignment import Assignment
 from autograder.grading.fixtures import Expectation
 from autograder.sandbox.calls import Array
 from autograder.vocabulary.errors import FixtureError
@@ -61,50 +65,6 @@ class Draft:
     infinite: str = ""
     example: bool = False
     hint: str = ""
-
-
-class Refusal(FixtureError):  # noqa: N818 (what a build does)
-    """A draw that could not grade, where other numbers might: a sentence, then the cases to draw anew."""
-
-    def __str__(self) -> str:
-        """The sentence."""
-        return str(self.args[0])
-
-    @property
-    def cases(self) -> tuple[str, ...]:
-        """The cases to draw anew."""
-        return self.args[1:]
-
-
-class Misnamed(FixtureError):  # noqa: N818 (what a build finds)
-    """A name that a case declares and nothing has: what is wrong, what would be right, and a place if that is known."""
-
-    def __str__(self) -> str:
-        """Both, as one sentence."""
-        return f"{self.what}: {self.right}."
-
-    @property
-    def what(self) -> str:
-        """What is wrong."""
-        return str(self.args[0])
-
-    @property
-    def right(self) -> str:
-        """What would be right."""
-        return str(self.args[1])
-
-    @property
-    def place(self) -> tuple[Path, int] | None:
-        """File and line, where that is another than where it was noticed."""
-        return (Path(self.args[2]), int(self.args[3])) if len(self.args) > 2 else None
-
-
-class CaseFault(Misnamed):
-    """What a case says of a call, which shows while its oracle runs: told at the line of the case."""
-
-
-class OracleFault(Misnamed):
-    """What an oracle returned and no case can hold anything to; a case may be at fault that asks for it."""
 
 
 # Expectations, as cases.py writes them
@@ -189,3 +149,174 @@ def by_name(draft: Draft, case: str, function: str, probe: str) -> Draft:
     groups = [entry for entry in params.values() if isinstance(entry, Mapping)]
     free = (*draft.inputs, *params, *(name for entry in groups for name in entry))
     return replace(draft, case=case, title=title, probe=probe, params=params, answer=answer, free=free, zero="")
+
+
+# What could not grade: found without any student code
+
+
+def check_drafts(assignment: Assignment, drafts: Mapping[str, Draft], oracle: ModuleType) -> None:
+    """Refuse drafts that could not grade; raises FixtureError naming case and cause."""
+    probes: list[str] = []
+    for node in ast.parse(assignment.probes_source()).body:
+        probes += [node.name] if isinstance(node, ast.FunctionDef) else []
+        probes += [alias.asname or alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+    for draft in drafts.values():
+        if draft.probe not in probes:
+            raise CaseFault(f"{draft.case}: probes.py does not define {draft.probe!r}", likely(draft.probe, probes))
+        check_draft(draft)
+    check_branches(assignment, drafts, oracle)
+
+
+def check_draft(draft: Draft) -> None:
+    """Refuse what cannot be stored or told from another, a shape that hides a transposition, an idle input."""
+    _check_call(draft)
+    before = {name: array.copy() for name, array in draft.inputs.items()}
+    try:
+        expected = draft.answer(draft.inputs, draft.params)
+    except CaseFault as error:
+        raise CaseFault(f"{draft.case}: {error.what}", error.right) from error
+    if not isinstance(expected, Sequence) or not expected or not all(isinstance(e, Expectation) for e in expected):
+        answer = "an empty list" if expected == [] else type(expected).__name__
+        right = "a list of value(…), gradient(…), unchanged(…), fact(…) or error(…)"
+        raise CaseFault(f"{draft.case}: the answer is {answer}", right)
+    names = [expectation.name for expectation in expected]
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise CaseFault(f"{draft.case}: it expects {twice[0]!r} twice", "a name for each thing that the probe returns")
+    for expectation in expected:
+        _check_stored_value(draft, expectation)
+    _check_sizes(draft, expected)
+    for name, array in draft.inputs.items():
+        if not np.array_equal(array, before[name], equal_nan=array.dtype.kind == "f"):
+            raise CaseFault(f"{draft.case}: the oracle changes the input {name}", "a copy of it")
+    for name in _variable(draft):
+        if not {name, name.partition(".")[2]} & set(draft.free) and not _matters(draft, name, expected):
+            told = f"{draft.case}: {name} does not matter; a wrong use of it would pass"
+            raise Refusal(f"{told}. An input that does, or free=(…) where it need not.", draft.case)
+
+
+def check_branches(assignment: Assignment, drafts: Mapping[str, Draft], oracle: ModuleType) -> None:
+    """Refuse an item whose cases leave a branch untaken."""
+    taken: set[str] = getattr(oracle, "TAKEN", set())
+    branches: Mapping[str, set[str]] = getattr(oracle, "BRANCHES", {})
+    ids = [item.id for item in assignment.items]
+    for name in branches:
+        if name not in ids:
+            raise Misnamed(f"{name}: BRANCHES names an item that items.toml does not have", likely(name, ids))
+    for item in assignment.items:
+        taken.clear()
+        for name in (*item.public, *item.hidden):
+            drafts[name].answer(drafts[name].inputs, drafts[name].params)
+        untaken = branches.get(item.id, set()) - taken
+        if untaken:
+            cases = (*item.public, *item.hidden)
+            raise Refusal(f"{item.id}: no case takes the branch {sorted(untaken)}.", *cases)
+
+
+def _check_call(draft: Draft) -> None:
+    """Refuse a title, inputs, parameters or an answer that no case can have."""
+    if not isinstance(draft.title, str) or not draft.title.strip():
+        raise CaseFault(f"{draft.case}: its title is {draft.title!r}", "what this case has that others have not")
+    if not callable(draft.answer):
+        raise CaseFault(f"{draft.case}: its answer is {draft.answer!r}", "a function of inputs and parameters")
+    if not isinstance(draft.inputs, Mapping):
+        raise CaseFault(f"{draft.case}: its inputs are {type(draft.inputs).__name__}", 'a dict: {"x": array}')
+    for name, array in draft.inputs.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
+            kind = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else f"of type {type(array).__name__}"
+            right = "NumPy arrays of floats, whole numbers or truth values"
+            raise CaseFault(f"{draft.case}: the input {name} is {kind}", right)
+    try:
+        json.dumps(draft.params, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        right = "numbers, text, lists and dicts; arrays belong to the inputs, functions are written as Formula"
+        raise CaseFault(f"{draft.case}: its parameters cannot be stored ({error})", right) from error
+
+
+def _check_stored_value(draft: Draft, expectation: Expectation) -> None:
+    if expectation.kind not in ("value", "gradient") or expectation.array is None:
+        return
+    finite = np.isfinite(expectation.array)
+    if np.isnan(expectation.array).any():
+        told = f"{draft.case}: the expected {expectation.name} is nan somewhere, which no answer equals"
+        raise Refusal(f"{told}: nan is not graded.", draft.case)
+    if not finite.all() and not draft.infinite:
+        told = f"{draft.case}: the expected {expectation.name} is infinite somewhere"
+        raise Refusal(f'{told}: other numbers, or infinite="why" where that is meant.', draft.case)
+    greatest = np.abs(expectation.array[finite]).max(initial=0.0)
+    if (
+        finite.all()
+        and not draft.zero
+        and expectation.dtype not in ("int64", "bool")
+        and greatest < 10 * expectation.atol
+    ):
+        told = f"{draft.case}: the expected {expectation.name} is too small for its tolerance"
+        right = 'other numbers, a smaller atol=…, or zero="why" where nothing but 0 is right'
+        raise Refusal(f"{told}: {right}.", draft.case)
+
+
+def _check_sizes(draft: Draft, expected: Sequence[Expectation]) -> None:
+    for expectation in expected:
+        shape = () if expectation.array is None else expectation.array.shape
+        if expectation.kind == "value" and len(expectation.axes) != len(shape):
+            raise FixtureError(f"{draft.case}: {expectation.name} has axes {expectation.axes} and shape {shape}.")
+        if expectation.kind == "value" and len(set(shape)) < len(shape) and not draft.square:
+            raise FixtureError(f"{draft.case}: {expectation.name} has equal axis lengths {shape} and does not say why.")
+
+
+def _variable(draft: Draft) -> list[str]:
+    floats = [
+        f"{group}.{name}"
+        for group in GROUPS
+        for name, setting in draft.params.get(group, {}).items()
+        if isinstance(setting, float) and (setting or group == "given")
+    ]
+    return [*draft.inputs, *(name for name, entry in draft.params.items() if isinstance(entry, float)), *floats]
+
+
+def _matters(draft: Draft, name: str, expected: Sequence[Expectation]) -> bool:
+    """Whether a change of one input or parameter moves an expected value well beyond its tolerance."""
+    return any(_moves(draft, inputs, params, expected) for inputs, params in _variations(draft, name))
+
+
+def _variations(draft: Draft, name: str) -> list[tuple[dict[str, Array], dict[str, Any]]]:
+    inputs, params = dict(draft.inputs), dict(draft.params)
+    if name in inputs:
+        return [({**inputs, name: changed}, params) for changed in _perturbed(inputs[name])]
+    group, _, key = name.partition(".")
+    if key and group in GROUPS:
+        settings = params[group]
+        return [(inputs, {**params, group: {**settings, key: other}}) for other in _others(settings[key])]
+    return [(inputs, {**params, name: other}) for other in _others(params[name])]
+
+
+def _others(number: float) -> tuple[float, ...]:
+    """Other numbers in its place: a factor changes nothing of 0."""
+    return (1.5 * number, number + 0.5) if number else (0.5, 1.0)
+
+
+def _moves(
+    draft: Draft, inputs: Mapping[str, Array], params: Mapping[str, Any], expected: Sequence[Expectation]
+) -> bool:
+    try:
+        changed = draft.answer(inputs, params)
+    except Exception:  # an oracle may refuse what it was not written for, in its own way
+        return True
+    return any(_moved(before, after) for before, after in zip(expected, changed, strict=True))
+
+
+def _perturbed(array: Array) -> list[Array]:
+    if array.dtype.kind == "f":
+        # not one constant shift: centred deltas would not feel it
+        return [array + np.linspace(0.1, 0.4, array.size, dtype=array.dtype).reshape(array.shape)]
+    return [np.roll(array.reshape(-1), 1).reshape(array.shape), (array + 1) % (array.max() + 1), array + 1]
+
+
+def _moved(before: Expectation, after: Expectation) -> bool:
+    if before.kind not in ("value", "gradient") or before.array is None or after.array is None:
+        return before.kind in ("error", "fact") and before.value != after.value
+    if before.array.shape != after.array.shape:
+        return True
+    with np.errstate(invalid="ignore"):
+        beyond = np.abs(before.array - after.array) > 10 * (before.atol + before.rtol * np.abs(before.array))
+    both = np.isfinite(before.array) & np.isfinite(after.array)
+    return bool(np.where(both, beyond, before.array != after.array).any())

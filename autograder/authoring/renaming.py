@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.proofreading.fault import SLUG
-from autograder.grading.assignment import Assignment
+from autograder.grading.assignment import SLUG, Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import table_of, write_atomically
 from autograder.vocabulary.report import from_bytes

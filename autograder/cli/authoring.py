@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from autograder.authoring.catalogue import SIGN
 from autograder.authoring.exam.selfcheck import Cost, Exam, Finding
 from autograder.authoring.exam.selfcheck import selfcheck as examine_grader
+from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import not_independent
-from autograder.authoring.marks import SIGN
-from autograder.authoring.proofreading.fault import likely
-from autograder.authoring.proofreading.proofread import authored, refuse_faults
+from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import rename as rename_in_files
 from autograder.authoring.renaming import renaming
 from autograder.authoring.scaffold import example

@@ -37,7 +37,7 @@ from autograder.authoring.handout.release import (
     write_source_notebook,
     zip_bytes,
 )
-from autograder.authoring.proofreading.proofread import authored, refuse_faults
+from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.checking.handout import write_handout
 from autograder.checking.terminal import width
 from autograder.cli.options import (
@@ -251,7 +251,7 @@ def _regenerate(assignment: Assignment, target: Path, term: Term | None, variant
         for slip in contract_slips(assignment, read_fixtures(assignment, folder=target).hints):
             print(f"selfcheck would refuse: {visible(slip)}")
     if made.fixed:
-        advice = "Drawn, Number and Whole draw from it; example=True says that a case stays"
+        advice = "generator_for(secret, case) draws from it; example=True says that a case stays"
         print(f"A new term would be refused: no secret changes {', '.join(made.fixed)}. {advice}.")
     if term is not None:
         print(f"Hidden cases are those of {term.name}; public ones and the named examples are what they were.")

@@ -6,11 +6,14 @@ such a folder too; one that holds `solution/` as well is where staff work.
 
 from __future__ import annotations
 
+import difflib
+import keyword
 import math
+import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUTPUT_MEGABYTES
@@ -21,12 +24,29 @@ LOAD_TIMEOUT, TIMEOUT = 20.0, 5.0  # seconds, where items.toml says nothing
 LEAST_BUDGET, MOST_BUDGET = 60.0, 240.0  # seconds of a whole submission; else four times the longest limit of a call
 PACKAGES = ("torch", "einops", "numpy", "matplotlib", "tqdm")  # what an answer may use, where nothing else is said
 
-BUDGETS = frozenset({"cpu", "memory_megabytes", "output_megabytes"})  # the assignment's, or an item's own
+# What may stand in items.toml: table → key → kind of value. Proofreading tells every fault, loading the first.
+TEXT, POSITIVE, TEXTS, TEXT_TABLE, TABLES = "text", "a number above 0", "a list of text", "a table of texts", "tables"
 LISTS = ("public", "hidden", "laws", "draws", "parts", "examples", "calls")
-ITEM_KEYS = frozenset({"id", "function", "title", "points", "timeout", "hint", "hints", *LISTS})
-CURVE_KEYS = frozenset({"id", "function", "title", "timeout"})
-ASSIGNMENT_KEYS = frozenset({"assignment", "title", "module", "packages", "given", "also", "load_timeout", "budget"})
-ASSIGNMENT_KEYS |= {"points", "item", "curve", "renamed"}
+BUDGETS = dict.fromkeys(("cpu", "memory_megabytes", "output_megabytes"), POSITIVE)  # the assignment's, or an item's own
+CURVE = {"id": TEXT, "function": TEXT, "title": TEXT, "timeout": POSITIVE} | BUDGETS
+KEYS: Mapping[str, Mapping[str, str]] = {
+    "": dict.fromkeys(("assignment", "title", "module"), TEXT)
+    | dict.fromkeys(("packages", "given", "also"), TEXTS)
+    | dict.fromkeys(("load_timeout", "budget", "points"), POSITIVE)
+    | dict.fromkeys(("item", "curve", "renamed"), TABLES)
+    | BUDGETS,
+    "item": CURVE | {"points": POSITIVE, "hint": TEXT, "hints": TEXT_TABLE} | dict.fromkeys(LISTS, TEXTS),
+    "curve": CURVE,
+    "renamed": dict.fromkeys(("old", "new", "since"), TEXT),
+}
+NEEDED: Mapping[str, Sequence[str]] = {
+    "": ("assignment", "title", "module", "item"),
+    "item": ("id", "function", "title", "points", "hint"),
+    "curve": ("id", "function", "title"),
+    "renamed": ("old", "new", "since"),
+}
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+CASE = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -254,109 +274,138 @@ def load_assignment(folder: Path) -> Assignment:
 
 
 def assignment_of(data: Mapping[str, Any], folder: Path) -> Assignment:
-    """Make the assignment that items.toml describes; raises ValueError naming the first entry that is wrong."""
-    top = _Table(data, "the assignment", ASSIGNMENT_KEYS | BUDGETS)
-    shared = {name: top.positive(name) for name in BUDGETS & data.keys()}
-    items = tuple(_item({**shared, **entry}) for entry in top.entries("item", dict))
-    curves = tuple(_curve({**shared, **entry}) for entry in top.entries("curve", dict, []))
-    graded = (*items, *curves)
-    _refuse_repeated((item.id for item in graded), "item")
-    _refuse_repeated((case for item in graded for case in (*item.public, *item.hidden)), "case")
-    if not items:
-        raise ValueError("it lists no item")
-    packages = tuple(top.entries("packages", str, list(PACKAGES)))
-    if unknown := [name for name in packages if name not in PACKAGES]:
-        raise ValueError(f"'packages' of the assignment names {unknown[0]!r}, but should be of {', '.join(PACKAGES)}")
-    renamed: dict[str, tuple[str, str]] = {}
-    for entry in top.entries("renamed", dict, []):
-        old, new, since = (_Table(entry, "what was renamed").text(key) for key in ("old", "new", "since"))
-        renamed |= {old: (new, since)} if old != new else {}
-    budget = min(MOST_BUDGET, max(LEAST_BUDGET, 4 * max(item.timeout for item in graded)))
+    """The assignment that items.toml describes; raises ValueError naming the first entry that is wrong."""
+    for fault in faults_in(data):
+        raise ValueError(fault.what)
+    usual = {key: data[key] for key in BUDGETS if key in data}
+    items = tuple(_item({**usual, **entry}) for entry in data["item"])
+    curves = tuple(_item({"points": 0.0, "hint": "", "public": [c["id"]], **usual, **c}) for c in data.get("curve", ()))
+    budget = min(MOST_BUDGET, max(LEAST_BUDGET, 4 * max(item.timeout for item in (*items, *curves))))
     return Assignment(
-        name=top.text("assignment"),
-        title=top.text("title"),
-        module=top.text("module"),
+        name=data["assignment"],
+        title=data["title"],
+        module=data["module"],
         folder=folder,
-        given=tuple(top.entries("given", str, [])),
-        load_timeout=top.positive("load_timeout", LOAD_TIMEOUT),
+        given=tuple(data.get("given", ())),
+        load_timeout=float(data.get("load_timeout", LOAD_TIMEOUT)),
         items=items,
-        also=tuple(top.entries("also", str, [])),
+        also=tuple(data.get("also", ())),
         curves=curves,
-        packages=packages,
-        budget=top.positive("budget", budget),
-        renamed=renamed,
+        packages=tuple(data.get("packages", PACKAGES)),
+        budget=float(data.get("budget", budget)),
+        renamed={r["old"]: (r["new"], r["since"]) for r in data.get("renamed", ()) if r["old"] != r["new"]},
     )
-
-
-def _curve(entry: Mapping[str, Any]) -> Item:
-    name = _Table(entry, "a curve").text("id")
-    table = _Table(entry, name, CURVE_KEYS | BUDGETS)
-    function, title, timeout = table.text("function"), table.text("title"), table.positive("timeout", TIMEOUT)
-    return Item(name, function, title, 0.0, timeout, "", (name,), (), **table.budgets(timeout))
 
 
 def _item(entry: Mapping[str, Any]) -> Item:
-    name = _Table(entry, "an item").text("id")
-    table = _Table(entry, name, ITEM_KEYS | BUDGETS)
-    timeout = table.positive("timeout", TIMEOUT)
-    lists: dict[str, Any] = {key: tuple(table.entries(key, str, [])) for key in LISTS}
-    hints = entry.get("hints", {})
-    if not isinstance(hints, dict):
-        raise ValueError(f"'hints' of {name} should be a table of texts, but is {hints!r}")
-    item = Item(
-        id=name,
-        function=table.text("function"),
-        title=table.text("title"),
-        points=table.positive("points"),
+    timeout = float(entry.get("timeout", TIMEOUT))
+    usual = {"cpu": 2 * timeout, "memory_megabytes": MEMORY_MEGABYTES, "output_megabytes": OUTPUT_MEGABYTES}
+    lists: dict[str, Any] = {key: tuple(entry.get(key, ())) for key in LISTS}  # a handout lists nothing hidden
+    budgets: dict[str, Any] = {key: float(entry.get(key, usual[key])) for key in BUDGETS}
+    return Item(
+        id=entry["id"],
+        function=entry["function"],
+        title=entry["title"],
+        points=float(entry["points"]),
         timeout=timeout,
-        hint=table.text("hint"),
-        hints={key: _Table(hints, f"the hints of {name}").text(key) for key in hints},
-        **lists,  # a handout lists nothing hidden
-        **table.budgets(timeout),
+        hint=entry["hint"],
+        hints=entry.get("hints", {}),
+        **lists,
+        **budgets,
     )
-    if not item.public and not item.hidden and not item.laws:
-        raise ValueError(f"{name} has no case")
-    return item
 
 
-class _Table:
-    """A table of items.toml; `name` is what messages call it."""
-
-    def __init__(self, data: Mapping[str, Any], name: str, known: frozenset[str] | None = None) -> None:
-        if known is not None and (unknown := sorted(set(data) - known)):
-            raise ValueError(f"{name} has the unknown entry {unknown[0]!r}")
-        self._data, self._name = data, name
-
-    def text(self, key: str) -> str:
-        value = self._data.get(key)
-        if not isinstance(value, str) or not value.strip():
-            raise self._wrong(key, "text", value)
-        return value
-
-    def positive(self, key: str, default: float | None = None) -> float:
-        value = self._data.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise self._wrong(key, "a number above 0", value)
-        return float(value)
-
-    def entries(self, key: str, kind: type, default: list[Any] | None = None) -> list[Any]:
-        value = self._data.get(key, default)
-        if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
-            raise self._wrong(key, f"a list of {kind.__name__}", value)
-        return value
-
-    def budgets(self, timeout: float) -> dict[str, Any]:
-        usual = {"cpu": 2 * timeout, "memory_megabytes": MEMORY_MEGABYTES, "output_megabytes": OUTPUT_MEGABYTES}
-        return {name: self.positive(name, default) for name, default in usual.items()}
-
-    def _wrong(self, key: str, wanted: str, value: Any) -> ValueError:
-        shown = "missing" if value is None else repr(value)
-        return ValueError(f"{key!r} of {self._name} should be {wanted}, but is {shown}")
+# What is wrong in items.toml
 
 
-def _refuse_repeated(names: Iterable[str], what: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"the {what} {name!r} is listed twice")
-        seen.add(name)
+@dataclass(frozen=True)
+class EntryFault:
+    """What is wrong with a key of the `place`-th table of that name; with the file's head where the table is ""."""
+
+    table: str
+    place: int
+    key: str
+    what: str
+
+
+def faults_in(data: Mapping[str, Any]) -> list[EntryFault]:
+    """Everything that is wrong in items.toml and shows without another file."""
+    entries: list[tuple[str, int, Mapping[str, Any]]] = [("", 0, data)]
+    for table in ("item", "curve", "renamed"):
+        if _is_of(TABLES, data.get(table)):
+            entries += [(table, place, entry) for place, entry in enumerate(data[table])]
+    found = [EntryFault(table, place, *fault) for table, place, entry in entries for fault in _faults_of(table, entry)]
+    seen: set[tuple[str, str]] = set()
+    for table, place, entry in entries:
+        named = [("item", "id", entry.get("id"))] if table in ("item", "curve") else []
+        named += [("case", "id", entry.get("id"))] if table == "curve" else []
+        for key in ("public", "hidden") if table == "item" else ():
+            named += [("case", key, case) for case in (entry[key] if _is_of(TEXTS, entry.get(key)) else ())]
+        for what, key, name in named:
+            if isinstance(name, str) and (what, name) in seen:
+                found.append(EntryFault(table, place, key, f"the {what} {name!r} is listed twice"))
+            seen.add((what, str(name)))
+    points: list[Any] = [entry.get("points") for table, _, entry in entries if table == "item"]
+    stated: Any = data.get("points")
+    are_numbers = all(_is_of(POSITIVE, number) for number in (*points, stated))
+    if are_numbers and not math.isclose(total := sum(points), stated, abs_tol=0.005):
+        more = f"{abs(stated - total):g} {'more' if total < stated else 'fewer'} together"
+        what = f"the items are worth {total:g} points, not {stated:g}: points = {total:g} here, or items worth {more}"
+        found.append(EntryFault("", 0, "points", what))
+    return found
+
+
+def _faults_of(table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong in one table by itself: keys, each with a sentence."""
+    kinds = KEYS[table]
+    where = {"": "the assignment", "item": "an item", "curve": "a curve", "renamed": "what was renamed"}[table]
+    if _is_of(TEXT, entry.get("id")):
+        where = entry["id"]
+    misspelt = set()
+    for key in sorted(entry.keys() - kinds.keys()):
+        close = difflib.get_close_matches(key, kinds, n=1)
+        misspelt |= {*close} - entry.keys()
+        yield key, f"{where} has the unknown entry {key!r}" + (f": {close[0]!r} is there" if close else "")
+    for key in [key for key in kinds if key in entry or (key in NEEDED[table] and key not in misspelt)]:
+        if not _is_of(kinds[key], entry.get(key)):
+            shown = repr(entry[key]) if key in entry else "missing"
+            kind = f"tables [[{key}]]" if kinds[key] == TABLES else kinds[key]
+            yield key, f"{key!r} of {where} should be {kind}, but is {shown}"
+        else:
+            yield from ((key, f"{what} of {where} {wrong}") for what, wrong in _wrong_in(table, key, entry.get(key)))
+    cases = [entry.get(key, []) for key in ("public", "hidden", "laws")]
+    if table == "item" and not any(cases):
+        yield "id", f"{where} has no case"
+    if table == "" and entry.get("item") == []:
+        yield "item", "it lists no item"
+
+
+def _wrong_in(table: str, key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """What is wrong with a value that is of the right kind."""
+    names = value if isinstance(value, list) else [value]
+    if key == "packages" and (unknown := [name for name in value if name not in PACKAGES]):
+        yield repr(key), f"names {unknown[0]!r}, but should be of {', '.join(PACKAGES)}"
+    if key in ("module", "function", "given"):
+        for name in names:
+            if not (name.isascii() and name.isidentifier() and not keyword.iskeyword(name)):
+                yield f"{key!r} {name!r}", "is no name in Python: letters, digits and _"
+    if key == "also":  # it is copied into the handout
+        for name in names:
+            if not name or "\\" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                yield f"{key!r} {name!r}", "leaves the assignment's folder"
+    pattern = SLUG if key == "id" else CASE if key in ("public", "hidden") else None
+    for name in names if pattern else ():
+        if pattern and not pattern.fullmatch(name):
+            yield f"{key!r} {name!r}", "should be small letters, digits and single dashes, such as deltas-max"
+    if key == "title" and table != "" and ("|" in value or "\n" in value):
+        yield repr(key), "would break the table of points: it should be one line without |"
+
+
+def _is_of(kind: str, value: object) -> bool:
+    if kind == TEXT:
+        return isinstance(value, str) and bool(value.strip())
+    if kind == POSITIVE:
+        return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    if kind == TEXT_TABLE:
+        return isinstance(value, dict) and all(_is_of(TEXT, text) for text in value.values())
+    return isinstance(value, list) and all(isinstance(entry, str if kind == TEXTS else dict) for entry in value)

@@ -105,7 +105,7 @@ def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_p
     insert(kit, FOLDER + "functions.py", '        "middling": policies', indent(case, 2 * STEP))
     before = listed.replace(', "narrow"', "")
     change(kit / FOLDER / "items.toml", before, listed.replace("narrow", "narow"))
-    refused(kit, "kl-values names the draw 'narow': one of usual, near, narrow")
+    refused(kit, "kl-values names the draw 'narow'; one of usual, near, narrow")
     change(kit / FOLDER / "items.toml", listed.replace("narrow", "narow"), listed)
     regenerated(kit)
 

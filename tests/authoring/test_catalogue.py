@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from autograder.authoring.catalogue import Correct, Mistake
+from autograder.vocabulary.errors import FixtureError
 
 SCALED = Correct("scaled", "def scaled(x, factor=2, *, shift=0):\n    return factor * x + shift\n")
 
@@ -34,7 +35,7 @@ def test_a_name_is_replaced_as_a_word_and_not_within_others() -> None:
 
 
 def test_what_is_no_parameter_is_not_renamed() -> None:
-    with pytest.raises(ValueError, match="scaled has no parameter 'other'"):
+    with pytest.raises(FixtureError, match="scaled has no parameter 'other'"):
         SCALED.renaming("renamed", "?", "other", "another")
 
 
@@ -46,5 +47,5 @@ def test_arguments_that_can_be_passed_by_their_place_alone_keep_their_defaults()
 
 
 def test_a_function_without_such_arguments_has_no_mistake_of_that_kind() -> None:
-    with pytest.raises(ValueError, match="no argument that can be passed by its place"):
+    with pytest.raises(FixtureError, match="no argument that can be passed by its place"):
         Correct("named", "def named(*, x):\n    return x\n").by_place_alone("by-place", "?")

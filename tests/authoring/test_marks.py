@@ -7,11 +7,10 @@ import ast
 import pytest
 from all_assignments import each_assignment
 
-from autograder.authoring.catalogue import Correct
+from autograder.authoring.catalogue import SIGN, Correct, marks, without_marks
 from autograder.authoring.fixtures.regenerate import solution_source
 from autograder.authoring.handout.notebook import to_bytes
 from autograder.authoring.handout.release import handout_files, notebook_of
-from autograder.authoring.marks import SIGN, marks, without_marks
 from autograder.grading.assignment import Assignment
 
 PLAIN = "def f(x):\n    y = x + 1  # float[a]\n    return y\n"

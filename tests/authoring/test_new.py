@@ -19,7 +19,7 @@ from toy_kit import toy_kit
 
 from autograder.authoring.exam.selfcheck import todos
 from autograder.authoring.handout.release import not_independent
-from autograder.authoring.proofreading.proofread import reading_faults
+from autograder.authoring.proofreading import reading_faults
 from autograder.authoring.renaming import renaming
 from autograder.authoring.scaffold import example
 from autograder.authoring.scaffold.declared import Declared, Trial, functions_text

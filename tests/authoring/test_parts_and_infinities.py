@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 from places import KIT
-from test_calls import calls, verdict
+from test_calls import array, calls, verdict
 
-from autograder.authoring.declarations import Draft, Misnamed, Refusal
-from autograder.authoring.drafts.draws import Drawn
-from autograder.authoring.drafts.gradable import check_draft
+from autograder.authoring.declarations import Draft, check_draft
+from autograder.authoring.faults import Misnamed, Refusal
 from autograder.grading.compare import compare
 from autograder.grading.fixtures import Case
 from autograder.grading.wording import without_gradient
 from autograder.sandbox.calls import Observation, Returned
 
-X = {"x": Drawn("row", (3,)), "y": Drawn("row", (3,))}
+X = {"x": array(3), "y": array(3)}
 ORACLE = "def both(x, y): return x + y, x * y\ndef both_gradient(x, y): return 1 + y, 1 + x"
 PARTS: Any = {"sum": "row", "product": "row"}
 LEAVES: Any = {"x": "row", "y": "row"}
@@ -83,7 +82,7 @@ def test_an_oracle_with_too_few_gradients_is_told_at_its_line() -> None:
 )
 def test_a_cut_graph_is_not_blamed_where_something_else_came_back(kind: str, returns: list[str], told: str) -> None:
     draft = calls("def f(x): return x\ndef f_gradient(x): return 1 + 0 * x", "torch").case(
-        "f", "…", "f", {"x": Drawn("row", (3,))}, "row", leaves=["x"], only_gradients=True
+        "f", "…", "f", {"x": array(3)}, "row", leaves=["x"]
     )
     params = {**draft.params, "returns": returns}
     expected = [e for e in draft.answer(draft.inputs, draft.params) if e.kind == "gradient"]
@@ -122,7 +121,7 @@ def test_equal_infinities_are_equal_and_nothing_else_is(returned: str, told: str
 
 def test_an_infinity_that_the_case_does_not_mean_is_refused_and_nan_is_always() -> None:
     draft = calls(MASK, "numpy").case("mask", "…", "mask", {"n": 3}, "query key", example=True)
-    with pytest.raises(Refusal, match="mask is infinite somewhere, and the case does not say that this is meant"):
+    with pytest.raises(Refusal, match="mask is infinite somewhere: other numbers, or infinite="):
         check_draft(draft)
     nan = calls(MASK.replace("-math.inf", "math.nan"), "numpy").case(
         "mask", "…", "mask", {"n": 3}, "query key", infinite="…", example=True
@@ -133,7 +132,7 @@ def test_an_infinity_that_the_case_does_not_mean_is_refused_and_nan_is_always() 
 
 def test_the_tolerance_of_finite_values_beside_infinities_is_that_of_the_finite_ones() -> None:
     draft = calls("def f(x): return np.append(x, np.inf)", "numpy").case(
-        "f", "…", "f", {"x": Drawn("row", (3,))}, "place", infinite="the last bound"
+        "f", "…", "f", {"x": array(3)}, "place", infinite="the last bound"
     )
     check_draft(draft)
     (value, *_) = draft.answer(draft.inputs, draft.params)

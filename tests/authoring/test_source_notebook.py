@@ -15,6 +15,7 @@ from nbgrader_course import WITH_NOTEBOOK
 from places import KIT
 from toy_kit import toy_assignment, toy_kit
 
+from autograder.authoring.catalogue import without_marks
 from autograder.authoring.handout.notebook import (
     CODE_STUB,
     FIRST,
@@ -28,7 +29,6 @@ from autograder.authoring.handout.notebook import (
     to_bytes,
 )
 from autograder.authoring.handout.release import handout_files, notebook_of, refuse_leaks, write_source_notebook
-from autograder.authoring.marks import without_marks
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.vocabulary.errors import ReleaseError
 

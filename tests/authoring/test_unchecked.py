@@ -29,7 +29,7 @@ public = ["shift-refused"]
 hidden = ["shift-refused-other"]
 """
 DRAFTS = """
-    calls = Calls(secret, draw, oracle)
+    calls = Calls(oracle, draw)
     for case, factor in (("shift-refused", {}), ("shift-refused-other", {})):
         raises = {{"refused": ({{"factor": factor}}, [])}}
         yield calls.case(case, f"factor {{factor}}", "shift", {{"x": [[1.0]], "factor": 2.0}}, raises=raises)

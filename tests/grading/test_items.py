@@ -174,10 +174,10 @@ def test_what_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (HEAD, "'item' of the assignment should be a list of dict, but is missing"),
+        (HEAD, "'item' of the assignment should be tables [[item]], but is missing"),
         (f"{HEAD}item = []", "it lists no item"),
-        (f"{HEAD}item = [3]", "'item' of the assignment should be a list of dict, but is [3]"),
-        (f"{HEAD}[item]\nid = 'first'", "'item' of the assignment should be a list of dict, but is {'id': 'first'}"),
+        (f"{HEAD}item = [3]", "'item' of the assignment should be tables [[item]], but is [3]"),
+        (f"{HEAD}[item]\nid = 'first'", "'item' of the assignment should be tables [[item]], but is {'id': 'first'}"),
         (HEAD + SECOND.replace('id = "second"', ""), "'id' of an item should be text, but is missing"),
         (HEAD + SECOND.replace('"second"', "2"), "'id' of an item should be text, but is 2"),
         (HEAD + SECOND.replace('"What is g?"', '" "'), "'hint' of second should be text, but is ' '"),
@@ -185,10 +185,22 @@ def test_what_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> None:
         (HEAD + SECOND + "bonus = 1", "second has the unknown entry 'bonus'"),
         ("bonus = 1\n" + HEAD + SECOND, "the assignment has the unknown entry 'bonus'"),
         (HEAD + SECOND.replace('["second-small"]', "[]"), "second has no case"),
-        (HEAD + SECOND.replace('["second-small"]', "'ab'"), "'public' of second should be a list of str, but is 'ab'"),
+        (HEAD + SECOND.replace('["second-small"]', "'ab'"), "'public' of second should be a list of text, but is 'ab'"),
         (HEAD + FIRST + SECOND.replace("second-small", "first-wide"), "the case 'first-wide' is listed twice"),
         (HEAD + FIRST.replace("first-wide", "first-small"), "the case 'first-small' is listed twice"),
-        (HEAD.replace('["data"]', "'ab'") + FIRST, "'given' of the assignment should be a list of str, but is 'ab'"),
+        (
+            HEAD + 'also = ["../hidden.txt"]' + FIRST,
+            "'also' '../hidden.txt' of the assignment leaves the assignment's folder",
+        ),
+        (
+            HEAD + 'also = ["/etc/passwd"]' + FIRST,
+            "'also' '/etc/passwd' of the assignment leaves the assignment's folder",
+        ),
+        (
+            HEAD.replace("data", "../data") + FIRST,
+            "'given' '../data' of the assignment is no name in Python: letters, digits and _",
+        ),
+        (HEAD.replace('["data"]', "'ab'") + FIRST, "'given' of the assignment should be a list of text, but is 'ab'"),
     ],
 )
 def test_a_list_of_items_that_could_not_be_graded_is_refused(tmp_path: Path, text: str, complaint: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 import torch
 from example_course import example_course
 
-from autograder.authoring.calls import Calls, Drawn, Formula, Number, Whole
+from autograder.authoring.calls import Calls, Formula
 from autograder.checking.checker import Checker
 from autograder.grading.assignment import find_assignment
 from autograder.grading.counterexamples import CALLED, call_lines, calls_of, short_call, with_calls
@@ -26,17 +26,17 @@ from autograder.submissions.submission import Submission
 from autograder.vocabulary.report import CaseResult, ItemResult, Verdict, Visibility
 
 ARGUMENTS: dict[str, Any] = {
-    "logits": Drawn("state action", (2, 3)),
-    "chosen": Drawn("state", (2,), "whole", 0, 2),
+    "logits": np.linspace(-2, 2, 6).reshape(2, 3) ** 3,
+    "chosen": np.array([2, 0]),
     "f": Formula("x", "x * x - 2"),
-    "temperature": Number(0.5, 3.0),
-    "steps": Whole(2, 9),
+    "temperature": 1.718,
+    "steps": 7,
     "side": "left",
 }
 
 
 def case(values: Any = "torch", visibility: Visibility = "public", arguments: Any = None, **more: Any) -> Case:
-    calls = Calls("secret", None, ModuleType("oracle"), values)
+    calls = Calls(ModuleType("oracle"), None, values)
     draft = calls.case("g-small", "…", "g", arguments or ARGUMENTS, "state", **more)
     return Case("g-small", "g-values", "g", "…", visibility, "call", draft.params, draft.inputs, (), {})
 
@@ -70,7 +70,7 @@ def test_the_lines_make_the_call_of_the_case(values: str) -> None:
 def test_what_is_long_or_hidden_or_another_probes_or_made_of_other_arguments_is_not_shown() -> None:
     assert short_call(case())
     assert short_call(case(visibility="hidden")) == ""
-    assert short_call(case(arguments={"x": Drawn("row column", (7, 6))})) == ""
+    assert short_call(case(arguments={"x": np.ones((7, 6))})) == ""
     assert short_call(case(arguments={"word": "w" * 200})) == ""
     assert short_call(replace(case(), probe="trace")) == ""
     assert short_call(replace(case(), params={**case().params, "arguments": ["logits", "model"]})) == ""

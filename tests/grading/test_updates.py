@@ -127,7 +127,7 @@ UPDATE = "            optimizer.step()\n"
 
 
 def wrong(old: str, new: str) -> str:
-    return str(LOOP.but("of-a-test", "", (old, new)).source)
+    return str(LOOP.but("of-a-test", "?", (old, new)).source)
 
 
 OPTIMIZERS = {

@@ -91,15 +91,7 @@ def drafts(secret, draw):
 """
 
 MISTAKES = """\
-from typing import NamedTuple
-
-
-class Mistake(NamedTuple):
-    slug: str
-    function: str
-    hint: str
-    source: str
-
+from autograder.authoring.catalogue import Mistake
 
 MISTAKES = (
     Mistake("no-kink", "ramp", "What happens below 0?", "def ramp(x, factor): return factor * x"),

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from autograder.authoring.catalogue import marks
 from autograder.authoring.exam.habits import HABITS, graded_texts, parameter_changes
-from autograder.authoring.marks import marks
 
 NEXT_LINE = " ⏎ "
 MOST_LINES = 6

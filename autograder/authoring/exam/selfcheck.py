@@ -25,6 +25,7 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
+from autograder.authoring.catalogue import marks
 from autograder.authoring.exam.contract import (
     CONTRACT,
     COSTLY,
@@ -40,11 +41,10 @@ from autograder.authoring.exam.contract import (
 )
 from autograder.authoring.exam.habits import names_in
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
+from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import import_generator, solution_source
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.authoring.handout.release import handout_files, not_independent, student_engine
-from autograder.authoring.marks import marks
-from autograder.authoring.proofreading.fault import likely
 from autograder.checking.handout import COPIES
 from autograder.grading.assignment import Assignment, Item, load_assignment
 from autograder.grading.fixtures import MANIFEST, Case, Fixtures

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from autograder.authoring.catalogue import without_marks
 from autograder.authoring.exam.contract import read_contract
 from autograder.authoring.fixtures.stored_set import Variants
 from autograder.authoring.handout.notebook import (
@@ -30,7 +31,6 @@ from autograder.authoring.handout.notebook import (
     source_notebook,
     to_bytes,
 )
-from autograder.authoring.marks import without_marks
 from autograder.checking.handout import with_records, write_handout
 from autograder.grading.assignment import PACKAGES, UNTOUCHED, Assignment
 from autograder.grading.fixtures import MANIFEST, Fixtures, read_fixtures

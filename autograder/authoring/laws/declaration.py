@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from autograder.authoring.declarations import Misnamed
+from autograder.authoring.faults import Misnamed
 
 Arguments = Mapping[str, Any]
 Draw = Callable[..., Arguments]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from autograder.authoring.calls import AFTERWARDS, Calls
-from autograder.authoring.declarations import Draft, Expectation, Misnamed, fact, generator_for
-from autograder.authoring.drafts.draws import Formula
+from autograder.authoring.calls import AFTERWARDS, Calls, Formula
+from autograder.authoring.declarations import Draft, Expectation, fact, generator_for
+from autograder.authoring.faults import Misnamed, likely
 from autograder.authoring.laws.declaration import USUAL, Arguments, Example, Function
 from autograder.authoring.laws.laws import LAWS, Call, Law, Place, usual_call
 from autograder.grading.assignment import Assignment, Item
@@ -84,6 +84,8 @@ class Exam:
                     named.setdefault(case, Planned(case, visibility, function, law, call, judged, item.parts))
             found += named.values()
         for name in item.examples:
+            if name not in function.examples:
+                raise Misnamed(f"{item.id} names the example {name!r}", likely(name, function.examples))
             example = function.examples[name]
             drawn = functools.partial(_fixed, function, example)
             call = Call(name, example.title, USUAL, drawn, options=example.options, example=True)
@@ -113,14 +115,19 @@ class Exam:
 
         def anew(number: int = 0) -> Draft:
             key = f"{planned.case} {number}" if number else planned.case
-            return self._called(planned, call.arguments(generator_for(secret, key), call.sizes), secret, draw)
+            return self._called(planned, call.arguments(generator_for(secret, key), call.sizes), draw)
 
         made = anew()
         return made if call.finish is None else call.finish(made, anew)
 
-    def _called(self, planned: Planned, arguments: Mapping[str, Any], secret: str, draw: Any) -> Draft:
+    def _called(self, planned: Planned, arguments: Mapping[str, Any], draw: Any) -> Draft:
         function, call, aspects = planned.function, planned.call, planned.aspects
-        calls = Calls(secret, draw, self.oracle, function.values)  # type: ignore[arg-type]
+        calls = Calls(self.oracle, draw, function.values)  # type: ignore[arg-type]
+        returns = function.returned(arguments)
+        parts = [*returns] if isinstance(returns, Mapping) else [function.name]
+        if unknown := [part for part in planned.parts if part not in parts]:
+            told = f"{planned.case}: its item judges the part {unknown[0]!r} of {function.name}"
+            raise Misnamed(told, likely(unknown[0], parts))
         options = {"by_name": function.by_name, **function.options, **call.options}
         arrays = [name for name, array in arguments.items() if isinstance(array, np.ndarray)]
         for key in ("transposed", "sliced", "by_name"):  # a draw may leave out an optional argument
@@ -144,7 +151,7 @@ class Exam:
             call.title,
             function.name,
             arguments,
-            function.returned(arguments),
+            returns,
             kind=function.kind,
             free=[*arguments],
             square="sizes are the law's",
@@ -200,7 +207,7 @@ class Exam:
         if others and (number % 2 or "values" not in item.laws):
             call = others[number // 2 % len(others)]
         planned = Planned("", "public", function, LAWS["values"], call, call.judged or aspects, item.parts)
-        draft = self._called(planned, _valid_arguments(function, call, rng), "", None)
+        draft = self._called(planned, _valid_arguments(function, call, rng), None)
         axes = {
             name: " ".join(function.axes(name))
             for name, array in draft.inputs.items()

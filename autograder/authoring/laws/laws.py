@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from autograder.authoring.declarations import Draft, Expectation, Refusal, fact
+from autograder.authoring.declarations import Draft, Expectation, fact
+from autograder.authoring.faults import Refusal
 from autograder.authoring.laws.declaration import USUAL, Arguments, Error, Function
 from autograder.sandbox.calls import Array
 

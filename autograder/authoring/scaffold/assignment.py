@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.authoring.declarations import OPEN_SECRET, Draft
-from autograder.authoring.drafts.gradable import check_draft
+from autograder.authoring.declarations import OPEN_SECRET, Draft, check_draft
 from autograder.authoring.fixtures.regenerate import (
     FUNCTIONS,
     Drawing,

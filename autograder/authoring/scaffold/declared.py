@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from autograder.authoring.drafts.draws import Formula, is_numbers
+from autograder.authoring.calls import Formula, is_numbers
 from autograder.authoring.scaffold.solution import GUIDE, Argument, Solution, SourceFunction
 from autograder.sandbox.calls import Array, Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox

@@ -1,0 +1,150 @@
+"""What is wrong in what an author wrote, as `file:line: what is wrong; what would be right`.
+
+Text files are read by `proofreading`, which lists all that is wrong in them. Python is run: what it raises is told at
+the author's line that Python's own traceback names, or at the line that writes the name of the case it is about.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import re
+import tomllib
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from autograder.vocabulary.errors import FixtureError, KitError
+from autograder.vocabulary.times import OutOfTimeError
+
+NAME_FIRST = re.compile(r"([A-Za-z0-9.-]+)\b")  # how a refusal of a case or of an item begins
+
+
+@dataclass(frozen=True, order=True)
+class Fault:
+    """One thing that is wrong; lines count from 1, and `right` may be empty."""
+
+    path: Path
+    line: int
+    what: str
+    right: str = ""
+
+    @property
+    def text(self) -> str:
+        """The line that an author reads, with the folder that tells fixtures from solution."""
+        what, right = " ".join(self.what.split()), " ".join(self.right.split())
+        return f"{'/'.join(self.path.parts[-3:])}:{self.line}: {what}" + (f"; {right}" if right else "")
+
+
+class Faults(FixtureError):  # noqa: N818 (it tells of several)
+    """All that is wrong: `lines`, one for each fault."""
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """One line for each fault."""
+        return [str(line) for line in self.args[0]]
+
+    def __str__(self) -> str:
+        """The lines."""
+        return "\n".join(self.lines)
+
+    @classmethod
+    def of(cls, faults: Iterable[Fault]) -> Faults:
+        """The refusal that tells of these, in the order of files and lines."""
+        return cls([fault.text for fault in sorted(set(faults))])
+
+
+class Misnamed(FixtureError):  # noqa: N818 (what a build finds)
+    """What an author declared and there is not: what is wrong, what would be right, and a place if that is known."""
+
+    def __str__(self) -> str:
+        """Both, as one sentence."""
+        return f"{self.what}: {self.right}."
+
+    @property
+    def what(self) -> str:
+        """What is wrong."""
+        return str(self.args[0])
+
+    @property
+    def right(self) -> str:
+        """What would be right."""
+        return str(self.args[1])
+
+    @property
+    def place(self) -> tuple[Path, int] | None:
+        """File and line, where that is another than where it was noticed."""
+        return (Path(self.args[2]), int(self.args[3])) if len(self.args) > 2 else None
+
+
+class CaseFault(Misnamed):
+    """What a case says of a call, which shows while its oracle runs: told at the line of the case."""
+
+
+class Refusal(FixtureError):  # noqa: N818 (what a build does)
+    """A draw that could not grade, where other numbers might: a sentence, then the cases to draw anew."""
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return str(self.args[0])
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """The cases to draw anew."""
+        return self.args[1:]
+
+
+def likely(name: str, known: Iterable[str]) -> str:
+    """What would be right where `name` is unknown: the closest of the known ones, or all."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"{close[0]!r} is there"
+    return f"there are {', '.join(names[:8])}{' …' if len(names) > 8 else ''}" if names else "there is none"
+
+
+def explained(error: BaseException, folder: Path) -> BaseException:
+    """What to raise where making the fixtures in `folder` failed: the error at its file and line, if there is one."""
+    folder = folder.resolve()
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if folder in Path(frame.filename).parents]
+    place = (Path(frames[-1].filename), frames[-1].lineno or 1) if frames else None
+    what, right = str(error).rstrip("."), ""
+    if isinstance(error, SyntaxError) and folder in Path(error.filename or "").parents:
+        place, what = (Path(str(error.filename)), error.lineno or 1), f"not Python: {error.msg}"
+    elif isinstance(error, AttributeError) and isinstance(error.obj, ModuleType) and not frames:
+        place = (Path(error.obj.__file__ or folder), 1)  # such as a catalogue without MISTAKES
+    elif isinstance(error, Misnamed):
+        place, what, right = error.place or place, error.what, error.right
+    elif not isinstance(error, KitError | OutOfTimeError):
+        what = "".join(traceback.format_exception_only(error)).strip().rstrip(".")
+    if isinstance(error, KitError) and (isinstance(error, CaseFault) or not place):
+        case = NAME_FIRST.match(what)
+        place = place_of(folder, case[1]) if case else place
+    return Faults.of([Fault(*place, what, right)]) if place else error
+
+
+def is_raised_in(error: BaseException, folder: Path) -> bool:
+    """Whether code of the author's, in `folder`, was running when it was raised."""
+    return any(folder in Path(frame.filename).parents for frame in traceback.extract_tb(error.__traceback__))
+
+
+def place_of(folder: Path, case: str) -> tuple[Path, int] | None:
+    """File and line where an author's Python writes the name of that case, else where its item stands."""
+    for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"))):
+        with contextlib.suppress(SyntaxError, ValueError):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and node.value == case:
+                    return path, node.lineno
+    path = folder / "items.toml"
+    items: list[str] = [item["id"] for item in tomllib.loads(path.read_text(encoding="utf-8"))["item"]]
+    item = max((item for item in items if case.startswith(item)), key=len, default="")
+    return (path, line_of(path.read_text(encoding="utf-8"), f'"{item}"')) if item else None
+
+
+def line_of(text: str, part: str) -> int:
+    """The first line that holds that text; 1 where none does."""
+    before, found, _ = text.partition(part)
+    return before.count("\n") + 1 if found else 1
