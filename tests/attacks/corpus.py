@@ -482,7 +482,7 @@ def result_of_ten_gibibytes_claimed(rewards, mode):
 
 
 one_line("result_too_large", "return torch.zeros(3000, 3000, dtype=rewards.dtype)", FAILED, r"shape \[3000, 3000\]")
-one_line("fat_answers", "return torch.zeros(2 * 2**20 - 1)", FAILED, "has shape|has dtype")
+one_line("fat_answers", "return torch.zeros(2 * 2**20 - 1)", FAILED, "ha(s|ve) (shape|dtype)")
 
 
 @attack(CRASHED)
@@ -1153,12 +1153,17 @@ def object_that_equals_everything():
 
 one_line("not_a_number", 'return rewards * float("nan")', FAILED, "nan")
 one_line("infinities", 'return rewards + float("inf")', FAILED, "inf")
-one_line("empty_answer", "return rewards[:0]", FAILED, "has shape")
-one_line("scalar_answer", "return (rewards * 0).sum()", FAILED, "has shape")
-one_line("broadcastable_answer", "return (rewards - rewards.mean(dim=-1, keepdim=True))[:, :1]", FAILED, "has shape")
+one_line("empty_answer", "return rewards[:0]", FAILED, "ha(s|ve) shape")
+one_line("scalar_answer", "return (rewards * 0).sum()", FAILED, "ha(s|ve) shape")
+one_line(
+    "broadcastable_answer", "return (rewards - rewards.mean(dim=-1, keepdim=True))[:, :1]", FAILED, "ha(s|ve) shape"
+)
 one_line("another_dtype", "return honest(rewards, mode).to(torch.float16)", FAILED, "float16.*values differ")
 one_line(
-    "complex_answer", "return torch.complex(honest(rewards, mode), honest(rewards, mode))", FAILED, "has dtype complex"
+    "complex_answer",
+    "return torch.complex(honest(rewards, mode), honest(rewards, mode))",
+    FAILED,
+    "ha(s|ve) dtype complex",
 )
 one_line("sparse_answer", "return honest(rewards, mode).to_sparse()", FAILED, "cannot be read")
 one_line("meta_answer", 'return rewards.to("meta")', FAILED, "cannot be read")
@@ -1166,7 +1171,7 @@ one_line(
     "quantized_answer",
     "return torch.quantize_per_tensor(rewards.float(), 0.1, 0, torch.qint8)",
     FAILED,
-    "has dtype qint8",
+    "ha(s|ve) dtype qint8",
 )
 one_line("zeros", "return rewards * 0", FAILED, "differ")
 one_line(
