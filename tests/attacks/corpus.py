@@ -481,7 +481,7 @@ def result_of_ten_gibibytes_claimed(rewards, mode):
         pass
 
 
-one_line("result_too_large", "return torch.zeros(3000, 3000, dtype=rewards.dtype)", FAILED, r"shape \[3000, 3000\]")
+one_line("result_too_large", "return torch.zeros(3000, 3000, dtype=rewards.dtype)", FAILED, r"yours has \[3000, 3000\]")
 one_line("fat_answers", "return torch.zeros(2 * 2**20 - 1)", FAILED, "ha(s|ve) (shape|dtype)")
 
 
@@ -1163,7 +1163,7 @@ one_line(
     "complex_answer",
     "return torch.complex(honest(rewards, mode), honest(rewards, mode))",
     FAILED,
-    "ha(s|ve) dtype complex",
+    "yours has complex",
 )
 one_line("sparse_answer", "return honest(rewards, mode).to_sparse()", FAILED, "cannot be read")
 one_line("meta_answer", 'return rewards.to("meta")', FAILED, "cannot be read")
@@ -1171,7 +1171,7 @@ one_line(
     "quantized_answer",
     "return torch.quantize_per_tensor(rewards.float(), 0.1, 0, torch.qint8)",
     FAILED,
-    "ha(s|ve) dtype qint8",
+    "yours has qint8",
 )
 one_line("zeros", "return rewards * 0", FAILED, "differ")
 one_line(
