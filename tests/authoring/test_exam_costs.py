@@ -151,7 +151,7 @@ def test_each_mistake_stands_at_the_share_that_is_shown_of_it() -> None:
 def test_clauses_are_counted_beside_the_mutants() -> None:
     report = Report("", "", SubmissionInfo("", ""), "", (), ())
     table = answers_table(Exam(report, report, (), (), coverage=Coverage(clauses=10, tested=6, not_graded=3)))
-    rows = list(zip(*(list(column.cells) for column in table.columns), strict=True))
+    rows = list(zip(*(map(str, column.cells) for column in table.columns), strict=True))
     assert ("clauses that a mistake tests", "7", "6", "1") in rows
     assert ("clauses not graded, with a reason", "3", "3", "0") in rows
 
