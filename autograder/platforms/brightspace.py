@@ -85,6 +85,7 @@ def _moment(when: str) -> datetime | None:
     if match is None:
         return None
     day, half = match["first"] or match["second"], match["half"]
-    text = f"{match['month']} {day} {match['year']} {match['hour']}:{match['minute']}"
+    month = "Sep" if match["month"] == "Sept" else match["month"]  # as it is shortened outside America
+    text = f"{month} {day} {match['year']} {match['hour']}:{match['minute']}"
     text, clock = (f"{text} {half}", "%d %Y %I:%M %p") if half else (text, "%d %Y %H:%M")
     return moment_in(text, f"%b {clock}") or moment_in(text, f"%B {clock}")

@@ -100,6 +100,7 @@ def test_brightspace_name_is_the_student_and_latest_counts(tmp_path: Path, flat:
         ("Mar 1, 2027 2358", "Mar 2, 2027 005"),
         ("28 Feb 2027 958", "1 Mar 2027 1005"),
         ("December 31, 2026 1200 PM", "January 1, 2027 1159 AM"),
+        ("2 Sept 2027 2358", "Sept 3, 2027 005"),
     ],
 )
 def test_brightspace_moment_is_read_in_every_english_form(tmp_path: Path, first: str, second: str) -> None:
