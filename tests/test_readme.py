@@ -111,3 +111,13 @@ def test_the_picture_of_a_page_was_made_with_the_templates_that_pages_are_made_w
     with Image.open(PICTURE) as picture:
         made_with = picture.info["templates"]
     assert made_with == templates(), "Look at a page, then: python tests/support/picture.py"
+
+
+def test_contributors_map_names_what_each_file_defines() -> None:
+    text = (KIT / "autograder" / "README.md").read_text(encoding="utf-8").partition("## For contributors")[2]
+    rows = re.findall(r"\| `(\w+)` \| `([\w/]+\.py)` \|", text)
+    assert len(rows) > 12
+    for name, file in rows:
+        assert re.search(rf"^(def |class )?{name}\b", (KIT / "autograder" / file).read_text("utf-8"), re.MULTILINE), (
+            name
+        )

@@ -3,14 +3,14 @@
     python tests/support/structure.py            # a table
     python tests/support/structure.py --json     # the same figures, for another program
 
-The path is recorded while the engine grades a wrong submission of a sample class and writes its report and page. It
-consists of the functions that are handed the submission or what becomes of it (CARRIERS), each once, in the order of
-their first calls:
+The path is recorded while the engine grades a wrong submission of a sample class, from the folder to the report on the
+disk; the pages, which are drawn from the report, come after it. It consists of the functions that are handed the
+submission or what becomes of it (CARRIERS), each once, in the order of their first calls:
 
     stays     runs of functions of one module, read one after another
     rooms     packages of the engine that are entered
     returns   stays in a package that the reader has left before
-    frames    functions of the engine between the command and the comparison, both counted
+    frames    functions of the engine above the comparison on the thread that grades
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class Recorder:
         if carries:
             self.seen.add(code)
             self.first_calls.append(module)
-        if module == "grading.compare" and not self.frames:
-            depth: FrameType | None = frame
+        if (module, code.co_name) == ("grading.compare", "compare") and not self.frames:
+            depth: FrameType | None = frame.f_back
             while depth is not None:
                 self.frames += bool(module_of(depth.f_code)) and not depth.f_code.co_name.startswith("<")
                 depth = depth.f_back
@@ -134,7 +134,8 @@ def recorded_path() -> dict[str, int]:
         finally:
             sys.setprofile(None)
             threading.setprofile(None)  # type: ignore[arg-type]
-    stays = [module for module, _ in itertools.groupby(recorder.first_calls)]
+    to_report = itertools.takewhile(lambda module: not module.startswith("pages."), recorder.first_calls)
+    stays = [module for module, _ in itertools.groupby(to_report)]
     rooms = [room for room, _ in itertools.groupby(module.partition(".")[0] for module in stays)]
     return {
         "stays": len(stays),
@@ -142,7 +143,7 @@ def recorded_path() -> dict[str, int]:
         "returns": len(rooms) - len(set(rooms)),
         "frames": recorder.frames,
         "modules": len(set(stays)),
-        "functions": len(recorder.first_calls),
+        "with pages": len(list(itertools.groupby(recorder.first_calls))),
     }
 
 
