@@ -20,7 +20,6 @@ from places import KIT
 
 PICTURE = KIT / "autograder" / "pages" / "feedback.png"
 STUDENT, ITEM = "emeka", "#item-deltas-normalized"
-SHOWN = (f"section:has({ITEM}) > .listing", ITEM)
 MARGIN = 8  # pixels around what is shown
 
 
@@ -32,17 +31,17 @@ def templates() -> str:
 
 
 def shot(page: Path) -> bytes:
-    """The code and the item as Chromium shows them, one below the other: PNG."""
+    """The item's card, with the line of the code, as Chromium shows it: PNG."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as running:
         chromium = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         view = chromium.new_page(viewport={"width": 760, "height": 1000})
         view.goto(page.as_uri())
-        boxes = [view.locator(one).bounding_box() for one in SHOWN]
-        assert all(boxes), "the code or the item is not on the page"
-        top, bottom = boxes[0]["y"] - MARGIN, boxes[-1]["y"] + boxes[-1]["height"] + MARGIN
-        clip = {"x": boxes[0]["x"] - MARGIN, "y": top, "width": boxes[0]["width"] + 2 * MARGIN, "height": bottom - top}
+        box = view.locator(ITEM).bounding_box()
+        assert box, "the item is not on the page"
+        clip = {"x": box["x"] - MARGIN, "y": box["y"] - MARGIN}
+        clip |= {"width": box["width"] + 2 * MARGIN, "height": box["height"] + 2 * MARGIN}
         return view.screenshot(full_page=True, clip=clip)
 
 
