@@ -10,6 +10,12 @@ import pytest
 from autograder.sandbox.worker.calling import standing_in
 
 GIVEN = "def sample():\n    return 'given'\n"
+KINDS = {
+    "a function": GIVEN,
+    "a class": "class sample(str):\n    def __new__(cls):\n        return 'given'\n",
+    "an object": "class Sample:\n    def __call__(self):\n        return 'given'\nsample = Sample()\n",
+    "a cached function": f"import functools\n{GIVEN}sample = functools.cache(sample)\n",
+}
 BOUND = {
     "by its name": "def loop():\n    return sample()",
     "under another name": "draw = sample\ndef loop():\n    return draw()",
@@ -56,6 +62,14 @@ BOUND = {
         "import dataclasses\n@dataclasses.dataclass(frozen=True)\nclass Draws:\n    usual: object\n"
         "DRAWS = Draws(sample)\ndef loop():\n    return DRAWS.usual()"
     ),
+    "as a default of an object's making": (
+        "class Loop:\n    def __init__(self, draw=sample):\n        self.draw = draw\n"
+        "def loop():\n    return Loop().draw()"
+    ),
+    "as a default of a dataclass": (
+        "import dataclasses\n@dataclasses.dataclass\nclass Loop:\n    draw: object = sample\n"
+        "def loop():\n    return Loop().draw()"
+    ),
     "in a class": "class Draws:\n    usual = staticmethod(sample)\ndef loop():\n    return Draws.usual()",
     "in a class as a plain attribute": "class Draws:\n    usual = sample\ndef loop():\n    return Draws.usual()",
     "in an object that knows every name": (
@@ -86,9 +100,10 @@ def module(name: str, source: str, **given: object) -> ModuleType:
     return made
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", BOUND)
-def test_stand_in_is_called_however_it_is_bound(how: str) -> None:
-    given = module("given", GIVEN)
+def test_stand_in_is_called_however_it_is_bound(how: str, kind: str) -> None:
+    given = module("given", KINDS[kind])
     student = module("student", BOUND[how], sample=given.sample)
     with standing_in([student, given], {"sample": lambda: "stand-in"}):
         assert student.loop() == "stand-in"

@@ -21,13 +21,22 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import FunctionType, ModuleType
+from types import (
+    CellType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 TORCH, NUMPY, PYTHON = "torch", "numpy", "python"  # what the values of a case are; the first two are modules
 CURVES = ("sin", "cos", "tan", "exp", "log", "sqrt")  # what formulas know
 MAX_TRACE = 1_000
 MAX_PARTS = 40
+MAX_ENTRIES = 1_000  # of a table that is searched for functions
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
@@ -541,8 +550,8 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
 
     Also those that the submission lacks: it is not to blame for them. Where the submission has bound a function before,
     as an alias, a default, a part of a functools.partial, in a table or an object: it means the same one. So a function
-    stays where it is and runs the stand-in; what is no plain function is replaced by name. What a stand-in itself calls
-    is the real function.
+    stays where it is and runs the stand-in. A class, or an object that can be called, is replaced wherever it stands.
+    What a stand-in itself calls is the real function.
     """
     student = modules[0]
     places: dict[int, list[tuple[ModuleType, str]]] = {}  # where each thing stands that is to be replaced
@@ -557,14 +566,19 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
                 elif module is student:
                     undo.enter_context(_replaced(module, name, stand_in))
         running: list[str] = []
+        others: dict[int, Any] = {}  # id → stand-in
+        by_name: list[tuple[ModuleType, str]] = []
         for key, value in values.items():
             names = {name for _, name in places[key]}
             if isinstance(value, FunctionType) and len(names) == 1 and not value.__code__.co_flags & GENERATOR:
                 undo.enter_context(_redirected(value, stand_ins[min(names)], running))
                 continue
-            aliases = [(student, name) for name, other in vars(student).items() if other is value and name not in names]
-            for module, name in [*places[key], *aliases]:
-                undo.enter_context(_replaced(module, name, stand_ins[name if name in names else min(names)]))
+            by_name += places[key]
+            if callable(value):
+                others[key] = stand_ins[min(names)]
+        undo.enter_context(_exchanged(student, others))
+        for module, name in by_name:
+            undo.enter_context(_replaced(module, name, stand_ins[name]))
         yield
 
 
@@ -597,6 +611,88 @@ def _redirected(function: FunctionType, stand_in: Any, running: list[str]) -> It
         yield
     finally:
         function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, named_defaults
+
+
+@contextlib.contextmanager
+def _exchanged(module: ModuleType, stand_ins: Mapping[int, Any]) -> Iterator[None]:
+    """Exchange objects, by id, wherever a submission holds them: in tables, defaults, closures, its own objects."""
+    done: dict[int, tuple[Any, Any]] = {}  # each value, and what stands in its place
+    undo: list[Callable[[], None]] = []
+
+    def exchange(value: Any) -> Any:
+        if id(value) in stand_ins:
+            return stand_ins[id(value)]
+        if id(value) not in done:
+            done[id(value)] = value, value  # it may hold itself
+            done[id(value)] = value, _made_anew(value, exchange)
+            for put, held in _places_in(value, module):
+                if (instead := exchange(held)) is not held:
+                    put(instead)
+                    undo.append(functools.partial(put, held))
+        return done[id(value)][1]
+
+    try:
+        if stand_ins:
+            exchange(vars(module))
+        yield
+    finally:
+        for put_back in reversed(undo):
+            put_back()
+
+
+def _made_anew(value: Any, exchange: Callable[[Any], Any]) -> Any:
+    """What cannot be written into, with its parts exchanged; itself where none of them is another."""
+    if isinstance(value, tuple) and len(value) <= MAX_ENTRIES:
+        parts = [exchange(part) for part in value]
+        changed = any(part is not before for part, before in zip(parts, value, strict=True))
+        return getattr(type(value), "_make", tuple)(parts) if changed else value
+    if type(value) is functools.partial:
+        function, placed, _ = exchange(value.func), exchange(value.args), exchange(value.keywords)
+        changed = function is not value.func or placed is not value.args
+        return functools.partial(function, *placed, **value.keywords) if changed else value
+    if isinstance(value, staticmethod | classmethod):
+        function = exchange(value.__func__)
+        return value if function is value.__func__ else type(value)(function)
+    if isinstance(value, MappingProxyType):
+        table = dict(value)
+        for key, held in table.items():
+            table[key] = exchange(held)
+        return value if all(table[key] is held for key, held in value.items()) else MappingProxyType(table)
+    return value
+
+
+def _places_in(value: Any, module: ModuleType) -> list[tuple[Callable[[Any], None], Any]]:
+    """What a table, function, class or object of a submission holds, each with what puts another into its place."""
+    if value is vars(module) or (isinstance(value, dict | list) and len(value) <= MAX_ENTRIES):
+        entries = list(dict.items(value) if isinstance(value, dict) else enumerate(value))
+        write: Callable[..., None] = dict.__setitem__ if isinstance(value, dict) else list.__setitem__
+        return [(functools.partial(write, value, key), held) for key, held in entries if key != "__builtins__"]
+    if isinstance(value, MethodType):
+        return _places_in(value.__self__, module)
+    if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+        names = ("__defaults__", "__kwdefaults__")
+        filled = [cell for cell in value.__closure__ or () if cell != CellType()]  # not equal to an empty one
+        return [
+            *((functools.partial(setattr, value, name), getattr(value, name)) for name in names),
+            *((functools.partial(setattr, cell, "cell_contents"), cell.cell_contents) for cell in filled),
+        ]
+    if isinstance(value, type) and value.__module__ == module.__name__:
+        return [(functools.partial(type.__setattr__, value, name), part) for name, part in list(vars(value).items())]
+    if type(value) is SimpleNamespace or type(value).__module__ == module.__name__:
+        return [(functools.partial(object.__setattr__, value, name), part) for name, part in _attributes(value).items()]
+    return []
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """What an object holds, in its slots and in its dictionary, without a call of its own methods."""
+    held: dict[str, Any] = {}
+    for slot in [part for kind in type(value).__mro__ for part in vars(kind).values()]:
+        if isinstance(slot, MemberDescriptorType):
+            with contextlib.suppress(AttributeError):  # an empty one
+                held[slot.__name__] = slot.__get__(value)
+    with contextlib.suppress(AttributeError):  # it has slots alone
+        held |= object.__getattribute__(value, "__dict__")
+    return held
 
 
 @contextlib.contextmanager
