@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from in_process import autograder_in_process as run
-from places import KIT
 from toy_kit import toy_kit
 
 from autograder.cli.options import course_first
@@ -39,17 +38,6 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_the_course_may_be_named_anywhere_before_two_dashes(given: list[str], moved: list[str]) -> None:
     assert course_first(given) == moved
-
-
-@pytest.mark.long
-def test_named_course_alone_is_written(course: Path, tmp_path: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in (KIT / "handout").rglob("*")}
-    copy = shutil.copytree(course, tmp_path / "copy")
-    shutil.rmtree(copy / "handout")
-    done = run(KIT, "release", "--course", copy)
-    assert done.returncode == 0, done.stderr
-    assert (copy / "handout" / "toy" / "toy.py").is_file()
-    assert {path: path.stat().st_mtime_ns for path in (KIT / "handout").rglob("*")} == before
 
 
 def test_outside_any_course_one_sentence_says_so(tmp_path: Path) -> None:

@@ -190,46 +190,29 @@ def test_graded_class_is_printed_with_where_to_look(run: Callable[..., Done], un
 
 
 def test_page_tells_of_the_class_until_taken_away(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
-    out, told = tmp_path / "grades", "The median of the class is 0; 0 % of 10 have fewer points."
-    page = out / "feedback" / "ada.html"
-    for place in range(8):
-        put(unfinished / f"student {place}" / MODULE)
-    assert run("grade", unfinished, "--out", out, "--class-on-pages").err == ""
-    assert told in page.read_text()
-    kept = "Pages tell of the class, as before; --no-class-on-pages takes that away.\n"
-    assert run("grade", unfinished, "--out", out).out.endswith(kept)
-    assert told in page.read_text()
-    assert "median" not in page_of(run, "grade", unfinished, "--out", out, "--no-class-on-pages")
-    assert "median" not in page_of(run, "grade", unfinished, "--out", out)
-    assert told in page_of(run, "gradebook", out, "--class-on-pages")
-    assert "median" not in page_of(run, "gradebook", out, "--no-class-on-pages")
-
-
-def test_page_tells_of_the_class_through_rules(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
     out, of_all = tmp_path / "grades", "The median of the class is 0; 0 % of 10 have fewer points."
+    small = run("grade", unfinished, "--out", out, "--class-on-pages")
+    assert small.err == "autograder: fewer than 10 grades: no page tells of the class.\n"
     for place in range(8):
         put(unfinished / f"student {place}" / MODULE)
     rows = put(tmp_path / "overrides.csv", f"student,item,points,comment\nbela,{ASSIGNMENT.items[0].id},1,shown\n")
-    assert of_all in page_of(run, "grade", unfinished, "--out", out, "--class-on-pages")
-    assert of_all in page_of(run, "gradebook", out, "--overrides", rows, "--replace")
+    grade, rules = ("grade", unfinished, "--out", out), ("gradebook", out)
+    for command, told in (
+        ((*grade, "--class-on-pages"), True),
+        (grade, True),
+        ((*grade, "--no-class-on-pages"), False),
+        (grade, False),
+        ((*rules, "--class-on-pages"), True),
+        ((*rules, "--no-class-on-pages"), False),
+        ((*grade, "--class-on-pages"), True),
+        ((*rules, "--overrides", rows, "--replace"), True),
+    ):
+        done = run(*command)
+        assert done.code == 0
+        assert (of_all in (out / "feedback" / "ada.html").read_text()) == told, command
+        kept = "Pages tell of the class, as before; --no-class-on-pages takes that away.\n"
+        assert command != grade or done.out.endswith(kept) == told
     assert "90 % of 10 have fewer points." in (out / "feedback" / "bela.html").read_text()
-    again = run("grade", unfinished, "--out", out, "--quiet")
-    assert (again.out, again.err) == ("", "")
-    assert "90 % of 10 have fewer points." in (out / "feedback" / "bela.html").read_text()
-    assert of_all in page_of(run, "gradebook", out)
-
-
-def page_of(run: Callable[..., Done], verb: str, *arguments: str | Path) -> str:
-    """The page of ada after a run, which ends well."""
-    assert run(verb, *arguments).code == 0
-    out = Path(arguments[arguments.index("--out") + 1] if "--out" in arguments else arguments[0])
-    return (out / "feedback" / "ada.html").read_text()
-
-
-def test_small_class_is_not_told_of(run: Callable[..., Done], unfinished: Path, tmp_path: Path) -> None:
-    done = run("grade", unfinished, "--out", tmp_path / "grades", "--class-on-pages")
-    assert (done.code, done.err) == (0, "autograder: fewer than 10 grades: no page tells of the class.\n")
-    assert "median" not in (tmp_path / "grades" / "feedback" / "ada.html").read_text()
 
 
 @pytest.mark.long
@@ -321,24 +304,9 @@ UNGRADABLE: list[tuple[str, list[str | Callable[[Path], Path]], int, str]] = [  
     ("", ["nowhere"], 2, r"There is no file or folder .*nowhere: check the path\."),
     ("class/", ["class", *NAMED], 2, r"class is empty: give a folder that holds submissions\."),
     ("class/notes.txt", ["class", *NAMED], 2, r"class holds no submission: give a folder that holds a folder"),
-    (
-        "class.tar",
-        ["class.tar", *NAMED],
-        2,
-        r"class\.tar cannot be graded: give a folder, or a \.py",
-    ),
-    (
-        f"class/ada/{MODULE} class/ada.py",
-        ["class"],
-        2,
-        r"ada handed in twice: .*class/ada and .*class/ada\.py\.",
-    ),
-    (
-        "ada.py",
-        ["ada.py", "--assignment", "nix"],
-        2,
-        r"There is no assignment 'nix'\. Name one with .*_theory",
-    ),
+    ("class.tar", ["class.tar", *NAMED], 2, r"class\.tar cannot be graded: give a folder, or a \.py"),
+    (f"class/ada/{MODULE} class/ada.py", ["class"], 2, r"ada handed in twice: .*class/ada and .*class/ada\.py\."),
+    ("ada.py", ["ada.py", "--assignment", "nix"], 2, r"There is no assignment 'nix'\. Name one with .*_theory"),
     ("ada.py", ["ada.py"], 2, r"Nothing here says of which assignment it is\. Name one with --assignment: .*"),
     (
         f"class/ada/{MODULE} class/bela/grpo_language_model.py",
@@ -348,25 +316,10 @@ UNGRADABLE: list[tuple[str, list[str | Callable[[Path], Path]], int, str]] = [  
     ),
     ("ada.py", ["ada.py", "--jobs", "0"], 2, r"--jobs 0 would grade nothing: give 1 or more\."),
     ("ada.py", ["ada.py", "--jobs", "-3"], 2, r"--jobs -3 would grade nothing: give 1 or more\."),
-    (
-        "ada.py",
-        ["ada.py", *NAMED, "--fixtures", "nowhere"],
-        2,
-        r"nowhere holds no readable manifest\.json",
-    ),
+    ("ada.py", ["ada.py", *NAMED, "--fixtures", "nowhere"], 2, r"nowhere holds no readable manifest\.json"),
     ("ada.py", ["ada.py", *NAMED, "--fixtures", "."], 2, r"holds no readable manifest\.json"),
-    (
-        "ada.py",
-        ["ada.py", *NAMED, "--fixtures", fixtures_that_are_none],
-        3,
-        r"term/manifest\.json is not a manifest",
-    ),
-    (
-        "ada.py",
-        ["ada.py", *NAMED, "--fixtures", flipped_byte],
-        3,
-        r"kl-values\.safetensors is not the file that",
-    ),
+    ("ada.py", ["ada.py", *NAMED, "--fixtures", fixtures_that_are_none], 3, r"term/manifest\.json is not a manifest"),
+    ("ada.py", ["ada.py", *NAMED, "--fixtures", flipped_byte], 3, r"kl-values\.safetensors is not the file that"),
     ("grades/", [".", *NAMED], 2, r"There is nothing to grade but .*grades, which is where the results go\."),
     ("", [UNSEEN], 2, r"no\\x1b\[2Jwhere\\u202e\\nat all: check the path\."),
     (

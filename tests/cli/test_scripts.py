@@ -126,18 +126,6 @@ def test_grade_prints_one_json_document_for_a_script(kit: Path) -> None:
     assert [one["final"] for one in json.loads(again.stdout)["students"]] == [10.0, 9.0]
 
 
-@pytest.mark.long
-def test_quiet_says_nothing_where_nothing_is_wrong(kit: Path) -> None:
-    done = piped(kit, "grade", "class", "--out", "quiet", "--quiet")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert (kit / "quiet" / "grades.csv").is_file()
-    done = piped(kit, "check", "class/bela", "--quiet")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
-    done = piped(kit, "grade", "nowhere", "--out", "quiet", "--quiet")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "There is no file or folder nowhere" in done.stderr
-
-
 def test_check_prints_the_report_as_grading_stores_it(kit: Path) -> None:
     done = piped(kit, "check", "class/bela", "--json")
     found = json.loads(done.stdout)

@@ -166,14 +166,6 @@ def test_run_writes_exactly_what_the_design_lists(reference: tuple[Path, Run], s
     assert described["seconds"] > 0
 
 
-@pytest.mark.long
-def test_two_jobs_write_the_same_bytes_as_one(
-    reference: tuple[Path, Run], grader: Grader, students: Path, tmp_path: Path
-) -> None:
-    grade(grader, students, tmp_path / "grades", jobs=2)
-    assert comparable(tmp_path / "grades") == comparable(reference[0])
-
-
 # A second run
 
 
@@ -281,17 +273,6 @@ def test_part_of_a_class_is_graded_again_alone(unfinished: Path, grader: Grader,
     run = grade(grader, unfinished, out)
     assert [report.student for report in run.reports] == ["ada", "bela", "chidi"]
     assert comparable(out) == before
-
-
-@pytest.mark.parametrize(
-    "left", [b"", b"\xff\xfe", b"a,b\n1,2\n", b'student,points\n"ada', b"student,points\n\x00,nan\n"]
-)
-def test_gradebook_of_somebody_else_is_replaced(unfinished: Path, grader: Grader, tmp_path: Path, left: bytes) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "grades.csv").write_bytes(left)
-    grade(grader, unfinished, out)
-    assert [(row["student"], row["points"]) for row in rows(out)] == [("ada", "0"), ("bela", "0"), ("chidi", "0")]
 
 
 # Killed and interrupted runs

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 import toy_kit
 from distributed import Client
-from golden import kinds
 from graded_folder import comparable
 from places import KIT
 from processes import PATIENCE, descendants, is_running, wait_for
@@ -35,7 +34,6 @@ from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
 
 REAL = find_assignment(KIT, "policy_gradient")
-SAMPLES = ("emeka", "hana", "luca", "o'brien, sean")  # mistakes, a syntax error, an end of the process, a comma
 ATTACKS = ("everybody_killed", "abort", "exit_at_import", "fork_bomb")
 RIGHT = """\
 import time
@@ -149,23 +147,6 @@ def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
 
 
 # The same bytes
-
-
-@pytest.mark.long  # the same of toys: test_killed_workers_lose_nothing
-def test_jobs_and_a_cluster_write_the_same_bytes(cluster: Cluster, tmp_path: Path) -> None:
-    grader = Grader.of(REAL, read_fixtures(REAL))
-    candidates = [one for one in find([REAL.folder / "submissions"], REAL.module) if one.student in SAMPLES]
-    assert len(candidates) == len(SAMPLES)
-    found = []
-    for name, options in [("one", {"jobs": 1}), ("two", {"jobs": 2}), ("dask", {"scheduler": cluster.address})]:
-        grade_all(grader, candidates, tmp_path / name, **options)
-        found.append(comparable(tmp_path / name))
-    assert found[0] == found[1] == found[2]
-    assert json.loads((tmp_path / "dask" / "run.json").read_text())["jobs"] == 2
-    assert (
-        json.loads((tmp_path / "dask" / "reports" / "emeka.json").read_text())["points"]
-        == kinds(REAL)["emeka"]["points"]
-    )
 
 
 # What may happen to a cluster
@@ -358,14 +339,3 @@ def test_without_dask_a_sentence_says_what_to_install(tmp_path: Path, tmp_path_f
 
 
 # In a Dask worker
-
-
-def test_each_thread_has_a_warm_sandbox(grader: Grader) -> None:
-    bench = clusters.Bench(grader, "best")
-    try:
-        with bench.sandbox() as first, bench.sandbox() as second:
-            assert first is not second
-        with bench.sandbox() as third:
-            assert third in (first, second)
-    finally:
-        bench.close()

@@ -132,19 +132,6 @@ def test_points_are_overridden_and_taken_back(opened: Callable[..., Any], served
     assert HOSTILE in page.inner_text(f"#decide-{ITEM} .decided")
 
 
-def test_answer_is_marked_and_its_text_is_text(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
-    page = opened(f"{served[0]}questions/{QUESTION}")
-    assert HOSTILE in page.inner_text("#answer-ada")
-    page.fill("#answer-ada input[name=points]", "4")
-    page.fill("#answer-ada textarea", "nearly")
-    page.click("#answer-ada button")
-    assert "Every grade is then out of" in page.inner_text("#answer-ada")
-    page.click("#answer-ada button")
-    assert page.url.endswith(f"/questions/{QUESTION}#answer-ada")
-    assert "1 of 2 marked" in page.inner_text("header")
-    assert rows(served[1]) == [["ada", QUESTION, "4", "nearly"]]
-
-
 @pytest.mark.long
 def test_page_follows_the_files_but_never_while_typing(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
     address, folder = served

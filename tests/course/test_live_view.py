@@ -469,13 +469,6 @@ def test_no_path_leads_out_of_the_folder(serving: Serving, path: str) -> None:
     assert "the secret" not in reply.text
 
 
-def test_linked_folder_of_pages_is_not_followed(serving: Serving) -> None:
-    browser = serving(graded("ada"))
-    moved = (browser.folder / "feedback").rename(browser.folder.parent / "elsewhere")
-    (browser.folder / "feedback").symlink_to(moved)
-    assert browser.ask("feedback/ada.html").status == 404
-
-
 def test_body_that_is_no_small_form_is_refused(serving: Serving) -> None:
     browser = serving(graded("ada"))
     assert browser.ask("decide", b"", Content_Length="9" * 11).status == 400

@@ -84,14 +84,6 @@ def test_grades_of_another_course_are_refused(given: Given) -> None:
     assert {path.name for path in folder.iterdir()} == {"ours", "theirs"}
 
 
-def test_final_grades_count_where_rules_made_some(given: Given) -> None:
-    folder = given("first", [of("policy_gradient", "ada")])
-    path = folder / "first" / "reports" / "ada.json"
-    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "final": 2.25}), encoding="utf-8")
-    assert gradebook(folder)[0] == 0
-    assert rows_of(folder)[1] == ["ada", "2.25", "2.25"]
-
-
 def test_page_says_maxima_missing_work_and_changes(given: Given) -> None:
     given("earlier", [of("grpo_language_model", "ada", 1.5)])
     folder = given("first", [of("policy_gradient", "ada"), of("policy_gradient", "bela")])

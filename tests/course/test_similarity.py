@@ -6,12 +6,10 @@ import json
 import multiprocessing
 import shutil
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import toy_kit
@@ -21,7 +19,7 @@ from places import KIT
 from toy_kit import autograder, packages_without, toy_assignment
 
 from autograder.course import similarity
-from autograder.course.similarity import Pair, Similarity, compare_class, lines_of, similarity_page, weighed
+from autograder.course.similarity import Pair, Similarity, compare_class, similarity_page
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.submissions.finding import find
 
@@ -105,9 +103,7 @@ def notebook(*cells: str) -> str:
     return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def test_copy_with_other_names_and_comments_is_found(
-    compared: Callable[..., Similarity],
-) -> None:
+def test_copy_with_other_names_and_comments_is_found(compared: Callable[..., Similarity]) -> None:
     commented = RENAMED.replace("    table = []", "    # begin with nothing\n\n    table = []")
     found = compared(ada=OWN, bela=commented, chidi=OTHER)
     (pair,) = found.pairs
@@ -115,16 +111,7 @@ def test_copy_with_other_names_and_comments_is_found(
     assert min(pair.shares) > 0.8
 
 
-def test_handout_around_a_copy_changes_nothing(compared: Callable[..., Similarity], assignment: Assignment) -> None:
-    stub = assignment.untouched_source()
-    (pair,) = compared(ada=stub + OWN, bela=stub + RENAMED, chidi=stub + OTHER).pairs
-    assert pair.students == ("ada", "bela")
-    assert min(pair.shares) > 0.8
-
-
-def test_text_too_slow_to_split_is_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_text_too_slow_to_split_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     split = similarity._fingerprint
 
     def splitting(text: str) -> object:
@@ -148,9 +135,7 @@ def test_notebook_is_compared_by_its_code(compared: Callable[..., Similarity]) -
 # Hostile texts
 
 
-def test_students_text_is_escaped_on_the_page(
-    compared: Callable[..., Similarity],
-) -> None:
+def test_students_text_is_escaped_on_the_page(compared: Callable[..., Similarity]) -> None:
     evil = OWN.replace("rows = []", "rows = []  # </pre><script>alert(1)</script> \u202e &amp;")
     found = compared(ada=evil, **{"<b>bela</b>": RENAMED})
     text = similarity_page(found, "Toy <1>", "toy")
@@ -190,20 +175,6 @@ def test_hostile_text_neither_stops_nor_hides_a_pair(compared_apart: Callable[..
 # What a run says of whom
 
 
-def runs(**places: int) -> SimpleNamespace:
-    """A fingerprint of runs of two characters, by where they begin."""
-    return SimpleNamespace(k=2, hashes=set(places), hash_idx={name: [place] for name, place in places.items()})
-
-
-def test_run_that_two_have_is_evidence() -> None:
-    counts = {"all": 10, "two": 2, "mine": 1, "yours": 1}
-    assert weighed(runs(all=0), runs(all=0), counts, 10) == ((0.0, 0.0), 0.0)
-    one, other = runs(all=0, two=10, mine=20), runs(all=7, two=3, yours=20)
-    assert weighed(one, other, counts, 10) == ((0.5, 0.5), 2.0)
-    assert weighed(runs(two=0), runs(two=5), counts, 2) == ((1.0, 1.0), 2.0)
-    assert weighed(runs(), runs(two=0), counts, 10) == ((0.0, 0.0), 0.0)
-
-
 def test_dozen_honest_submissions_show_two_pairs_at_most() -> None:
     assert len(compare_class(REAL, find([REAL.folder / "submissions"], REAL.module)).pairs) <= 2
 
@@ -221,13 +192,6 @@ def test_ring_of_five_copies_is_found(compared: Callable[..., Similarity]) -> No
 # Lines
 
 
-def test_few_many_and_handout_lines_are_told_apart() -> None:
-    few, many, line = lines_of("rare\nusual\ngiven\n", ((0, 4),), ((0, 10),), frozenset({"given"}))
-    assert (few.parts, many.parts) == ((("few", "rare"),), (("usual", "usual"),))
-    assert (few.is_marked, many.is_marked) == (True, False)
-    assert (line.given, few.given) == (True, False)
-
-
 # The command line
 
 
@@ -241,22 +205,6 @@ def test_student_who_handed_in_twice_is_named(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "NOT COMPARED: ada handed in twice" in done.stderr
     assert done.stdout.startswith("2 submissions compared, 0 left out")
-
-
-def test_download_of_a_class_is_compared(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
-        for name, account in (("hana", "hana_1_5"), ("luca", "luca_2_6"), ("ada", "luca_2_4")):
-            path = REAL.folder / "submissions" / name / f"{REAL.module}.py"
-            archive.write(path, f"{account}_{REAL.module}.py")
-    (tmp_path / "roster.csv").write_text("student,id\nHana Ito,1\nLuca Rossi,2\n")
-    command = ["similar", tmp_path / "class.zip", "--out", tmp_path / "similar.html", "--assignment", REAL.name]
-    assert "add --class-zip" in autograder_in_process(KIT, *command).stderr
-    done = autograder_in_process(
-        KIT, *command, "--class-zip", "--layout", "canvas", "--roster", tmp_path / "roster.csv"
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0].startswith("2 submissions compared, 0 left out: ")
-    assert "  Hana Ito and Luca Rossi: " in done.stdout
 
 
 def test_without_copydetect_a_sentence_says_what_to_install(tmp_path: Path, assignment: Assignment) -> None:

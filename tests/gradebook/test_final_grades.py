@@ -11,7 +11,6 @@ import toy_kit
 from sample_reports import THREE, of_three, write_report
 from toy_kit import autograder
 
-from autograder.cli.gradebook import apply_rules
 from autograder.course.overview import maximum_of, read_course
 from autograder.gradebook.decisions import JOURNAL, Override
 from autograder.gradebook.final_grades import Final, final_of
@@ -142,21 +141,6 @@ def test_page_has_its_final_grade_once_and_no_stand_in() -> None:
 # The command line
 
 
-@pytest.mark.parametrize(
-    ("policy", "line"),
-    [
-        ("[drop]\nlowest = 1\n", "2 final grades in {}/grades.csv; 2 changed:"),
-        ('[excused]\nstudents = ["ada"]\n', "1 final grade in {}/grades.csv, none for 1 of 2 students; 1 changed:"),
-    ],
-)
-def test_student_without_a_grade_is_not_counted(
-    out: Path, tmp_path: Path, policy: str, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rules = read_rules(out, THREE, write(tmp_path / "p.toml", policy), (), None)
-    apply_rules(out, stored_reports(out), THREE, rules)
-    assert capsys.readouterr().out.splitlines()[0] == line.format(out)
-
-
 @pytest.fixture
 def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = toy_kit.toy_kit(tmp_path / "kit", tmp_path_factory)
@@ -164,31 +148,6 @@ def kit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (made / "class" / name).mkdir(parents=True)
         (made / "class" / name / "toy.py").write_text("")
     return made
-
-
-@pytest.mark.long
-def test_decisions_are_the_same_however_a_spreadsheet_writes_them(kit: Path) -> None:
-    write(kit / "policy.toml", 'timezone = "UTC"\n[late]\ndeadline = 2027-03-12T23:59:00\nper_day = 10\n')
-    files = {
-        "overrides": "student,item,points,comment\nada,ramp-values,5,by hand\n",
-        "timestamps": "student,submitted\nada,2027-03-13 12:00\nbela,2027-03-12 12:00\n",
-        "roster": "student,email\nada,ada@x.edu\nbela,bela@x.edu\ncleo,cleo@x.edu\n",
-    }
-    for name, mark in (("commas", ","), ("semicolons", ";"), ("tabs", "\t")):
-        for file, text in files.items():
-            data = text.replace(",", mark).replace("\n", "\r\n").encode()
-            (kit / f"{file}-{name}.csv").write_bytes(data if mark == "," else "\N{BYTE ORDER MARK}".encode() + data)
-    rules = ("--policy", "policy.toml", "--overrides", "overrides-{}.csv", "--timestamps", "timestamps-{}.csv")
-
-    def final(verb: str, name: str, *more: str) -> bytes:
-        done = autograder(kit, verb, *(argument.format(name) for argument in (*more, *rules)))
-        assert done.returncode == 0, done.stderr
-        assert "handed in" not in done.stderr or done.stderr == "autograder: Handed in nothing: cleo.\n"
-        return (kit / "g/grades.csv").read_bytes()
-
-    found = final("grade", "semicolons", "class", "--out", "g", "--roster", "roster-{}.csv")
-    assert b"ada,0,10,graded,0,0,4.5,10,ramp-values 0" in found
-    assert found == final("gradebook", "commas", "g") == final("gradebook", "tabs", "g")
 
 
 @pytest.mark.long

@@ -46,20 +46,9 @@ def test_key_of_two_students_stands_for_nobody(tmp_path: Path) -> None:
     assert (student(people, "7"), student(people, "8"), student(people, "x")) == (None, "Ben", "Ada")
 
 
-def test_first_name_with_a_meaning_decides(tmp_path: Path) -> None:
-    people = roster(tmp_path, "student,id\nAda,7\nBen,8\n")
-    assert student(people, "nobody", "8", "Ada") == "Ben"
-    assert student(people, "nobody") is None
-
-
 def test_sections_and_grades_identify_nobody(tmp_path: Path) -> None:
     people = roster(tmp_path, "student,id,section,HW1\nAda,7,3,9\n")
     assert student(people, "3", "9") is None
-
-
-def test_group_is_a_column(tmp_path: Path) -> None:
-    people = roster(tmp_path, "student,Group\nAda,red\nBen,\n")
-    assert [person.group for person in people.people] == ["red", ""]
 
 
 @pytest.mark.parametrize(

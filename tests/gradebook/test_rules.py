@@ -159,11 +159,6 @@ def test_each_day_begun_costs_its_share(late: dict[str, Any], days: float, point
     assert final_of(of_three(), Rules(Policy(late=late), (), in_utc)) == found
 
 
-def test_share_of_the_maximum_is_of_all_that_counts() -> None:
-    late = {"late": Late(deadline=DEADLINE, per_day=10, of="maximum")}
-    assert final(of_three(), late, answered(5.0), days=1).points == 22.5
-
-
 def test_extension_moves_one_deadline_over_a_change_of_clocks() -> None:
     deadline = datetime.datetime(2027, 3, 27, 12, tzinfo=BERLIN)  # clocks go forward in the night to the 28th
     policy = Policy(late=Late(deadline=deadline, per_day=50, extensions={"ada": 1.5}))

@@ -6,7 +6,6 @@ The browser is the machine's own Chromium; where there is none these tests skip.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import random
 import re
@@ -22,14 +21,13 @@ from chromium import chromium
 from lengths import in_short
 from sample_reports import index_page
 
-from autograder.gradebook.class_statistics import ran
 from autograder.gradebook.final_grades import Final
 from autograder.grading.details import Curve, Details, Picture, Series
 from autograder.pages.class_page import ABSENT, NOT_GRADED, Background, Change
 from autograder.pages.listing import listing_of
 from autograder.pages.student_page import feedback_page
 from autograder.submissions.submission import Submission
-from autograder.vocabulary.report import VERDICT_WORDS, ItemResult, Report, from_json
+from autograder.vocabulary.report import ItemResult, Report, from_json
 from autograder.vocabulary.text import visible
 
 GOLDEN = places.GOLDEN / "policy_gradient"
@@ -353,17 +351,6 @@ def test_class_of_any_size_fits_and_sorts(visit: Callable[..., Seen], size: int)
     assert seen.fits()
 
 
-def test_ungraded_student_sorts_below_a_zero(visit: Callable[..., Seen]) -> None:
-    best, other = a_class(2)
-    zero = tuple(replace(item, points=0.0, verdict="failed") for item in other.items)
-    lost = (replace(zero[0], points=None, verdict="not_graded"), *zero[1:])
-    seen = visit(dashboard([best, replace(other, student="lost", items=lost), replace(other, student="z", items=zero)]))
-    seen.head("points").click()
-    assert seen.names() == ["lost", "z", best.student]
-    seen.head("reward-values").click()
-    assert seen.names()[0] == "lost"
-
-
 def test_name_filters_without_case_or_accents(visit: Callable[..., Seen]) -> None:
     names = ["Émile Borel", "Emilia", "ada", "Nguyễn"]
     seen = visit(dashboard([replace(report, student=name) for report, name in zip(a_class(4), names, strict=True)]))
@@ -412,22 +399,6 @@ def test_filters_show_who_they_say(visit: Callable[..., Seen]) -> None:
         assert seen.names() == who(lambda report, low=low, high=high: low <= (report.points or 0.0) <= high)
 
 
-def test_whom_to_look_at_first_is_a_filter(visit: Callable[..., Seen]) -> None:
-    reports = a_class(30)
-    seen = visit(dashboard_of(30))
-    links = seen.page.locator(".look a[data-group]")
-    words = [links.nth(place).inner_text() for place in range(links.count())]
-    fell = [report.student for report in reports[:20] if (report.points or 0.0) < 80]
-    assert f"{len(fell)} fell since the last run" in words
-    for place, text in enumerate(words):
-        links.nth(place).click()
-        assert len(seen.names()) == int(text.split()[0])
-    assert seen.names() == fell
-    assert seen.page.url.endswith("#group=fell")
-    seen.page.locator(".look a[data-group=lowest]").click()
-    assert sorted(map(float, seen.column(1))) == sorted(report.points or 0.0 for report in reports if ran(report))[:5]
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 def test_hostile_class_is_text(visit: Callable[..., Seen], width: int) -> None:
     seen = visit(dashboard([*map(hostile, HOSTILE)]), width)
@@ -440,54 +411,6 @@ def test_hostile_class_is_text(visit: Callable[..., Seen], width: int) -> None:
         seen.page.hover("#class tbody tr:not([hidden]) td.failed")
     assert seen.page.locator("img, iframe, body link, object, embed, body script:not(:last-child)").count() == 0
     assert seen.overflow() <= 0
-
-
-def test_cell_tells_its_verdict_and_leads_to_its_item(visit: Callable[..., Seen]) -> None:
-    reports = a_class(30)
-    page = visit(dashboard_of(30)).page
-    script = "links => links.map(link => [link.href.split('/').slice(-1)[0], link.textContent])"
-    links = page.eval_on_selector_all("#class tbody td a", script)
-    failing = [(report.student, item) for report in reports for item in report.items if item.verdict != "passed"]
-    assert [href for href, _ in links] == [f"{student}.html#item-{item.item}" for student, item in failing]
-    for (_, text), (_, item) in zip(links, failing, strict=True):
-        partly = item.verdict == "failed" and item.points
-        assert text.split(",")[0] == ("partly" if partly else VERDICT_WORDS[item.verdict])
-    ids = set(re.findall(r'id="(item-[^"]*)"', feedback_page(reports[0])))
-    assert ids == {f"item-{item.item}" for item in reports[0].items}
-    covers = """link => { const own = link.getBoundingClientRect(), cell = link.parentElement.getBoundingClientRect();
-    return own.width >= cell.width - 2 && own.height >= cell.height - 2 }"""
-    assert page.locator("#class tbody td a").first.evaluate(covers)
-    cell = page.locator("#class tbody tr:first-child > :nth-child(4)")
-    assert cell.text_content().startswith(VERDICT_WORDS[reports[0].items[0].verdict])
-    assert cell.evaluate("cell => getComputedStyle(cell, '::before').content") != "none"
-    assert cell.evaluate("cell => getComputedStyle(cell).fontSize") == "0px"
-
-
-def test_names_and_points_stay_in_sight(visit: Callable[..., Seen]) -> None:
-    reports = a_class(30)
-    given = {report.student: Final(report.points, (), report.max_points) for report in reports}
-    for finals in (given, None):
-        page = visit(index_page(reports, RUN, None, finals), 1280).page
-        page.eval_on_selector(".class-box", "box => { box.scrollLeft = 9999; box.scrollTop = 9999 }")
-        boxes = page.eval_on_selector_all(
-            "#class tbody tr:last-child > :nth-child(-n+2)",
-            """cells => cells.map(cell => {
-                const own = cell.getBoundingClientRect(), box = cell.closest('.box').getBoundingClientRect();
-                return [own.left - box.left, own.right - box.left]; })""",
-        )
-        assert len(boxes) == 2
-        assert all(left >= -1 and right <= 320 for left, right in boxes)
-        assert all(before[1] <= after[0] + 1 for before, after in itertools.pairwise(boxes))
-        script = "head => head.getBoundingClientRect().top - head.closest('.box').getBoundingClientRect().top"
-        assert abs(page.eval_on_selector("#class th", script)) <= 2
-
-
-def test_phone_shows_a_list_of_students(visit: Callable[..., Seen]) -> None:
-    page = visit(dashboard_of(30), 390).page
-    cells = page.locator("#class tbody tr:first-child > *")
-    seen = [cells.nth(place).is_visible() for place in range(cells.count())]
-    assert [place for place, is_seen in enumerate(seen) if is_seen] == [0, 1, len(seen) - 1]
-    assert page.eval_on_selector(".class-box", "box => box.scrollWidth <= box.clientWidth")
 
 
 # The address

@@ -70,12 +70,6 @@ def folder_of(path: str) -> tuple[str, str]:
     return info[1], "/".join([info[4], rest]).strip("/")
 
 
-def test_moodle_changes_our_grades_and_no_other() -> None:
-    made = moodle_csv([points("Ada Lovelace", 2.5)], Table(HEADER, (ADA, BEN)))
-    assert importer(made.text, {"7001": "", "7002": "3.50"}) == {"7001": "2.5"}
-    assert (made.graded, made.unknown) == (1, ())
-
-
 def test_every_other_cell_comes_back_as_it_was() -> None:
     sheet = Table(HEADER, (row(7001, "Ada Lovelace", comment="=1+1, she wrote\n<p>-</p>"), BEN))
     rows = list(csv.reader(io.StringIO(moodle_csv([points("7001", 4.0)], sheet).text, newline="")))

@@ -154,26 +154,23 @@ def test_a_checkout_that_is_a_link_leads_nowhere(tmp_path: Path) -> None:
 # What staff cannot use
 
 
-def test_cancelled_submitty_submission_is_refused_by_name(tmp_path: Path) -> None:
-    found, read_ = gather(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": settings(0, "2027-03-03 09:00:00-0500")}))
-    assert set(read_) == {"ada"}
-    assert found.refused == ("ben has cancelled the submission in Submitty.",)
-
-
 UNUSABLE = ['"1"', "true", "-1", "1e3", "null", "9" * 5_000, "[1]"]
+UNCLEAR = f"ben is not graded: Submitty's {SETTINGS} does not say which version counts."
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, *(f'{{"active_version": {one}}}' for one in UNUSABLE)])
-def test_settings_that_say_nothing_cost_that_student_alone(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (settings(0, "2027-03-03 09:00:00-0500"), "ben has cancelled the submission in Submitty."),
+        (settings(7), "ben is not graded: version 7, which counts in Submitty, is not there."),
+        *((text, UNCLEAR) for text in ("", "[]", "{", "[" * 100_000)),
+        *((f'{{"active_version": {version}}}', UNCLEAR) for version in UNUSABLE),
+    ],
+)
+def test_submitty_settings_without_a_version_cost_that_student_alone(tmp_path: Path, text: str, refused: str) -> None:
     found, read_ = gather(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": text}))
     assert set(read_) == {"ada"}
-    assert found.refused == (f"ben is not graded: Submitty's {SETTINGS} does not say which version counts.",)
-
-
-def test_a_version_that_is_not_there_is_named(tmp_path: Path) -> None:
-    found, read_ = gather(put(tmp_path, ALL | {f"submissions/ben/{SETTINGS}": settings(7)}))
-    assert set(read_) == {"ada"}
-    assert found.refused == ("ben is not graded: version 7, which counts in Submitty, is not there.",)
+    assert found.refused == (refused,)
 
 
 def test_settings_and_versions_that_are_links_lead_nowhere(tmp_path: Path) -> None:
@@ -199,28 +196,38 @@ def test_one_students_settings_make_no_class_submittys(tmp_path: Path) -> None:
 # CodeGrade
 
 
-def test_codegrade_folder_says_student_and_moment(tmp_path: Path) -> None:
-    put(
-        tmp_path,
-        {f"Ana Diaz - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Jean - Luc P. - 2027-03-04 00:00:00/w/{PY}": "y = 1\n"},
-    )
-    read_ = gather(tmp_path, deadline=datetime(2027, 3, 3, 0, 0, tzinfo=UTC))[1]
-    assert {student: one.notes for student, one in read_.items()} == {
-        "Ana Diaz": (),
-        "Jean - Luc P.": ("handed in late, at 2027-03-04 00:00 UTC",),
-    }
+RED = Roster(
+    tuple(Person(name, group, keys_of([name])) for name, group in (("Ana", "red"), ("Ben", "red"), ("Cleo", "")))
+)
+AT = "2027-03-02 23:58:01"
+
+
+@pytest.mark.parametrize(
+    ("folders", "roster", "students"),
+    [
+        ([f"Ana Diaz - {AT}", "Jean - Luc P. - 2027-03-04 00:00:00/w"], None, ["Ana Diaz", "Jean - Luc P."]),
+        ([f'Group "red" - {AT}', f"Cleo - {AT}"], None, ['Group "red"', "Cleo"]),
+        ([f'Group "red" - {AT}', f"Cleo - {AT}"], RED, ["Ana", "Ben", "Cleo"]),
+        (["Ana - 2027-13-45 99:99:99", "Ben - 9999-01-01 00:00:00"], None, ["Ana", "Ben"]),  # no moments
+        (["ada", "ben", f"Ana - {AT}"], None, ["ada", "ben", f"Ana - {AT}"]),  # one name makes no class CodeGrade's
+    ],
+)
+def test_codegrade_folder_says_whose_it_is(
+    tmp_path: Path, folders: list[str], roster: Roster | None, students: list[str]
+) -> None:
+    put(tmp_path, {f"{name}/{PY}": "x = 1\n" for name in folders})
+    put(tmp_path, {f"{folders[0]}/.cg-group-members": "Eve\n"})  # a student's own file
+    assert set(sources(tmp_path, roster=roster)) == set(students)
 
 
 @pytest.mark.parametrize("when", ["2027-03-01 23:58:01", "2027-03-02T23:58:01.123456", "2027-03-09 23_58_01"])
-def test_two_folders_of_one_name_in_codegrade_are_refused(tmp_path: Path, when: str) -> None:
+def test_two_codegrade_folders_of_one_name_are_refused(tmp_path: Path, when: str) -> None:
     put(tmp_path, {f"{name} - {when}/{PY}": "x = 2\n" for name in ("Ana", 'Group "red"', "Cleo")})
     put(tmp_path, {f"{name} - 2027-03-05 10:00:00/{PY}": "x = 1\n" for name in ("Ana", 'Group "red"')})
     found, read_ = gather(tmp_path, deadline=datetime(2027, 3, 6, tzinfo=UTC))
     assert set(read_) == {"Cleo"}
     assert all("handed in twice, or two of that name did: " in one for one in found.refused)
-    people = [("Ana", ""), ("Ben", "red"), ("Cleo", "")]
-    roster = Roster(tuple(Person(name, group, keys_of([name])) for name, group in people))
-    assert set(sources(tmp_path, roster=roster)) == {"Cleo"}
+    assert set(sources(tmp_path, roster=RED)) == {"Cleo"}
 
 
 def test_codegrade_zone_counts(tmp_path: Path) -> None:
@@ -230,54 +237,20 @@ def test_codegrade_zone_counts(tmp_path: Path) -> None:
     assert read_["Ben"].notes == ("handed in late, at 2027-03-02 23:58 UTC",)
 
 
-@pytest.mark.parametrize("name", ["Eve", 'Group "red"', "Group _red_"])
-def test_codegrade_file_says_not_whose_it_is(tmp_path: Path, name: str) -> None:
-    put(tmp_path, {f"{name} - 2027-03-02 23:58:01/{PY}": "x = 1\n", f"Ana - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
-    put(tmp_path, {f"{name} - 2027-03-02 23:58:01/.cg-group-members": "Ana\nBen\n"})
-    assert sources(tmp_path) == {name: "x = 1\n", "Ana": "x = 2\n"}
-
-
-def test_a_group_of_codegrade_is_shared_by_the_roster(tmp_path: Path) -> None:
-    put(tmp_path, {f'Group "red" - 2027-03-02 23:58:01/{PY}': "x = 1\n", f"Cleo - 2027-03-02 23:58:01/{PY}": "x = 2\n"})
-    people = [("Ana", "red"), ("Ben", "red"), ("Cleo", "")]
-    roster = Roster(tuple(Person(name, group, keys_of([name])) for name, group in people))
-    assert sources(tmp_path, roster=roster) == {"Ana": "x = 1\n", "Ben": "x = 1\n", "Cleo": "x = 2\n"}
-
-
-def test_a_folder_named_like_codegrades_makes_no_class_codegrades(tmp_path: Path) -> None:
-    put(tmp_path, {f"{name}/{PY}": "x = 1\n" for name in ("ada", "ben", "Ana - 2027-03-02 23:58:01")})
-    assert set(sources(tmp_path)) == {"ada", "ben", "Ana - 2027-03-02 23:58:01"}
-
-
-def test_impossible_codegrade_moment_loses_nobody(tmp_path: Path) -> None:
-    put(tmp_path, {f"Ana - 2027-13-45 99:99:99/{PY}": "x = 1\n", f"Ben - 9999-01-01 00:00:00/{PY}": "x = 2\n"})
-    assert set(sources(tmp_path)) == {"Ana", "Ben"}
+def test_classroom_50_folder_says_where_usernames_begin(tmp_path: Path) -> None:
+    folder = tmp_path / "cs336-grpo_submissions_2026_11_22_T_10_11_12"
+    for name in ("cs336-grpo-ann-lee", "cs336-grpo-ann-kim"):
+        put(folder, {f"{name}/{PY}": "x = 1\n", f"{name}/.git/HEAD": "", f"{name}/result.json": "{}"})
+    found, read_ = gather(put(folder, {"scores.csv": "username,score\n"}))
+    assert set(read_) == {"ann-lee", "ann-kim"}
+    assert found.ignored == ("scores.csv",)
+    group = Roster(
+        tuple(Person(name, "red", keys_of([name, login])) for name, login in (("Ann", "ann-lee"), ("Ben", "b")))
+    )
+    assert set(sources(folder, roster=group)) == {"Ann", "Ben", "ann-kim"}
 
 
 # Classroom 50
-
-
-def clones(folder: Path, *names: str) -> Path:
-    for name in names:
-        put(folder, {f"{name}/{PY}": "x = 1\n", f"{name}/.git/HEAD": "", f"{name}/result.json": "{}"})
-    return put(folder, {"scores.csv": "username,score\n"})
-
-
-DOWNLOAD = "cs336-grpo_submissions_2026_11_22_T_10_11_12"
-
-
-def test_classroom_50_folder_says_where_usernames_begin(tmp_path: Path) -> None:
-    folder = clones(tmp_path / DOWNLOAD, "cs336-grpo-ann-lee", "cs336-grpo-ann-kim")
-    found, read_ = gather(folder)
-    assert set(read_) == {"ann-lee", "ann-kim"}
-    assert found.ignored == ("scores.csv",)
-
-
-def test_classroom_50_group_is_shared_by_the_roster(tmp_path: Path) -> None:
-    folder = clones(tmp_path / DOWNLOAD, "cs336-grpo-ada", "cs336-grpo-cleo")
-    people = [("Ada", "red", "ada"), ("Ben", "red", "ben"), ("Cleo", "", "cleo")]
-    roster = Roster(tuple(Person(name, group, keys_of([name, login])) for name, group, login in people))
-    assert set(sources(folder, roster=roster)) == {"Ada", "Ben", "Cleo"}
 
 
 # One layout takes no other's class

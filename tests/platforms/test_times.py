@@ -181,10 +181,7 @@ DOWNLOADS = {
         EVENING,
     ),
     "gradescope": ({f"submission_1/{PY}": "", "submission_metadata.yml": METADATA}, EVENING.replace(tzinfo=BERLIN)),
-    "submitty": (
-        {f"ana/1/{PY}": "", "ana/user_assignment_settings.json": SETTINGS},
-        EVENING.replace(tzinfo=BERLIN),
-    ),
+    "submitty": ({f"ana/1/{PY}": "", "ana/user_assignment_settings.json": SETTINGS}, EVENING.replace(tzinfo=BERLIN)),
     "codegrade": ({f"Ana Diaz - 2027-03-12 22:59:00/{PY}": ""}, EVENING.replace(tzinfo=BERLIN)),
     "nbgrader": (
         {f"ana/ps5/{PY}": "", "ana/ps5/timestamp.txt": "2027-03-12 22:59:00.000000 UTC"},
