@@ -24,6 +24,7 @@ import html
 import re
 import secrets
 import sys
+import threading
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class LiveServer:
         (self._socket,) = bind_sockets(port, "127.0.0.1")
         self.port, self.token, self.course = self._socket.getsockname()[1], secrets.token_urlsafe(24), course
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        self._ended = asyncio.Event()
+        self._serving, self._ended = threading.Event(), asyncio.Event()
         addresses: list[Any] = []
         if "" not in folders:
             addresses.append((r"/[^/]*/(?:index\.html)?", Page, {"server": self, "screen": show_course}))
@@ -104,12 +105,14 @@ class LiveServer:
 
     def shutdown(self) -> None:
         """End `serve_forever`, which runs in another thread."""
+        self._serving.wait()  # or `get_loop` would make a loop of its own, which nobody runs
         self._runner.get_loop().call_soon_threadsafe(self._ended.set)
 
     async def _serve(self) -> None:
         limits = {"body_timeout": SECONDS_TO_SEND, "idle_connection_timeout": SECONDS_TO_SEND}
         server = HTTPServer(self._application, max_body_size=MAX_BODY, **limits)
         server.add_socket(self._socket)
+        self._serving.set()
         try:
             await self._ended.wait()
         finally:
