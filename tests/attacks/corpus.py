@@ -19,14 +19,29 @@ from dataclasses import dataclass
 from typing import Any
 
 PRELUDE = """
-import builtins, ctypes, fcntl, gc, io, math, mmap, os, platform, resource, signal, socket, stat, struct, subprocess
+import builtins, ctypes, fcntl, gc, io, json, math, mmap, os, platform, resource, signal, socket, stat, struct, subprocess
 import sys, threading, time, types
 import torch
 from targets import *
 honest = compute_deltas
+libc = ctypes.CDLL(None, use_errno=True)
+
+def checked(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+def framed(header, blob=b"\\x02\\0\\0\\0\\0\\0\\0\\0{}"):  # as sandbox/worker/frames.py has it; no tensors in it
+    header = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack(">4sIQ", b"PGF1", len(header), len(blob)) + header + blob
+
+def write_everywhere(data):
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, data)
+        except OSError:
+            pass
 """
 ITEMS = ("deltas-centered", "kl-values")
-UNSAFE = "not tried: without layers it would harm this machine"
 PASSED, FAILED, RAISED, CRASHED = "passed passed", "failed passed", "raised passed", "crashed passed"
 HUNG, FULL = "timed_out passed", "out_of_memory passed"
 UNSEEN = "(raised|passed) passed"  # refused, or in namespaces not there to be tried
@@ -45,8 +60,8 @@ class Attack:
     source     the end of the submission
     verdicts   of its items, at strict, as one regular expression
     says       what the report's cause or the message on the first item says at strict, as a regular expression
-    process    the verdicts at process level, where they are others; UNSAFE where it must not be tried
-    does       the witnesses that notice it at process level; at strict none may
+    process    the verdicts at process level; "" where it is not tried, for most would harm this machine
+    does       the witnesses that notice it there; at strict none may
     points     where they are not what the verdicts say: all or none
     seconds    the deadline of a call
     items      two that cost it points, of three points each
@@ -82,8 +97,8 @@ def attack(verdicts: str, says: str = "", *, whole: bool = False, does: set[str]
 
 
 def one_line(name: str, line: str, verdicts: str, says: str = "", *, does: set[str] = frozenset(), **more: Any) -> None:
-    """Register an attack that is one line of `compute_deltas`."""
-    source = f"{PRELUDE}\n\ndef compute_deltas(rewards, mode):\n    {line}\n"
+    """Register an attack that is one line of `compute_deltas`, which is right where that line changes nothing."""
+    source = f"{PRELUDE}\n\ndef compute_deltas(rewards, mode):\n    {line}\n    return honest(rewards, mode)\n"
     ATTACKS.append(Attack(name, source, verdicts, says, does=frozenset(does), **more))
 
 
@@ -92,16 +107,20 @@ def one_line(name: str, line: str, verdicts: str, says: str = "", *, does: set[s
 
 @attack("crashed crashed", r"could not be imported: it ended .*exited with status 0", whole=True)
 def exit_at_import():
-    """Ends the process with a success status while it is imported."""
     os._exit(0)
 
 
-one_line("exit_in_a_call", "os._exit(0)", CRASHED, "compute_deltas ended the Python process: exited with status 0")
+one_line(
+    "exit_in_a_call",
+    "os._exit(0)",
+    CRASHED,
+    "compute_deltas ended the Python process: exited with status 0",
+    process=CRASHED,
+)
 
 
 @attack("raised raised", "could not be imported.*SystemExit", whole=True)
 def sys_exit_at_import():
-    """Leaves politely while it is imported."""
     sys.exit(0)
 
 
@@ -119,7 +138,6 @@ def pytest_exit(rewards, mode):
 
 @attack(RAISED, "Skipped")
 def pytest_skip(rewards, mode):
-    """Asks pytest to count the test as skipped."""
     import pytest
 
     pytest.skip("nothing to see")
@@ -127,7 +145,6 @@ def pytest_skip(rewards, mode):
 
 @attack(RAISED, "XFailed")
 def pytest_xfail(rewards, mode):
-    """Asks pytest to count the failure as expected."""
     import pytest
 
     pytest.xfail("as everybody knows")
@@ -139,7 +156,6 @@ one_line("abort", "os.abort()", CRASHED, "SIGABRT")
 
 @attack(CRASHED, "exited with status 0")
 def exit_from_a_thread(rewards, mode):
-    """Ends the process from a thread while the call waits."""
     threading.Thread(target=os._exit, args=(0,)).start()
     time.sleep(60)
 
@@ -149,7 +165,6 @@ one_line("deep_recursion_in_python", "return compute_deltas(rewards, mode)", RAI
 
 @attack("(crashed|raised) passed", "SIGSEGV|RecursionError")
 def deep_recursion_in_c(rewards, mode):
-    """Nests lists so deeply that printing them overflows the C stack."""
     sys.setrecursionlimit(2**31 - 1)
     nested = []
     for _ in range(10**5):
@@ -157,23 +172,20 @@ def deep_recursion_in_c(rewards, mode):
     return repr(nested)
 
 
-@attack(HUNG, "had not finished after 0.4 seconds", seconds=SHORT)
+@attack(HUNG, "had not finished after 0.4 seconds", seconds=SHORT, process=HUNG)
 def infinite_loop(rewards, mode):
-    """Never returns."""
     while True:
         pass
 
 
 @attack("timed_out timed_out", "had not finished importing in time", seconds=SHORT, whole=True)
 def infinite_loop_at_import():
-    """Never finishes importing."""
     while True:
         pass
 
 
 @attack(HUNG, seconds=SHORT)
 def infinite_loop_with_signals_ignored(rewards, mode):
-    """Never returns, and ignores every signal that can be ignored."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
     while True:
@@ -192,7 +204,6 @@ def infinite_loop_with_the_alarm_off(rewards, mode):
 
 @attack(HUNG, seconds=SHORT)
 def bare_except_round_a_loop(rewards, mode):
-    """Swallows every exception that could interrupt it."""
     while True:
         try:
             time.sleep(60)
@@ -205,7 +216,6 @@ one_line("blocked_inside_c", "ctypes.PyDLL(None).pause()", HUNG, seconds=SHORT)
 
 @attack(HUNG, seconds=SHORT)
 def busy_inside_torch(rewards, mode):
-    """Multiplies matrices for half a minute without returning to Python."""
     large = torch.ones(4000, 4000)
     return torch.linalg.multi_dot([large] * 40)
 
@@ -223,8 +233,6 @@ def atexit_handler():
 
 @attack("passed (passed|timed_out)", whole=True)
 def thread_left_running():
-    """Is right, and leaves a thread that keeps the process busy for ever."""
-
     def work_for_ever():
         while True:
             pass
@@ -251,13 +259,7 @@ def daemon_by_double_fork(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED)
-def outliving_the_grader(rewards, mode):
-    """Undoes what would end it together with the grader."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(1, 0, 0, 0, 0) < 0:
-        raise OSError(ctypes.get_errno(), "prctl")
-    return honest(rewards, mode)
+one_line("outliving_the_grader", "checked(libc.prctl(1, 0, 0, 0, 0))", RAISED, REFUSED, process=PASSED)
 
 
 @attack(CRASHED, "exited with status 0", whole=True)
@@ -274,8 +276,6 @@ def exception_whose_text_exits():
 
 @attack(HUNG, seconds=SHORT, whole=True)
 def exception_whose_text_never_ends():
-    """Raises an exception whose text takes for ever."""
-
     class Trap(Exception):
         def __str__(self):
             while True:
@@ -292,7 +292,6 @@ one_line(
 
 @attack(RAISED, "script")
 def exception_of_many_types(rewards, mode):
-    """Raises an exception with hundreds of base classes with hostile names."""
     kind = RuntimeError
     for _ in range(500):
         kind = type("<script>alert(1)</script>", (kind,), {})
@@ -302,7 +301,7 @@ def exception_of_many_types(rewards, mode):
 # Resources
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
+@attack(RAISED, REFUSED)
 def fork_bomb(rewards, mode):
     """Forks, and so do its children."""
     for _ in range(10):  # a thousand processes would do
@@ -310,27 +309,18 @@ def fork_bomb(rewards, mode):
     time.sleep(60)
 
 
-@attack(RAISED, REFUSED, process=CRASHED)
+@attack(RAISED, REFUSED)
 def fork_by_raw_system_call(rewards, mode):
-    """Forks past Python and the C library."""
     number = {"x86_64": 56, "aarch64": 220}[platform.machine()]
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(number, 17, 0, 0, 0, 0) < 0:
-        raise OSError(ctypes.get_errno(), "clone")
+    checked(libc.syscall(number, 17, 0, 0, 0, 0))
     os._exit(0)
 
 
-@attack(RAISED, REFUSED, process=UNSAFE, machine="x86_64")
-def fork_by_vfork(rewards, mode):
-    """Forks by the call that shares memory with the parent."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(58, 0, 0, 0, 0, 0) < 0:
-        raise OSError(ctypes.get_errno(), "vfork")
+one_line("fork_by_vfork", "checked(libc.syscall(58, 0, 0, 0, 0, 0))", RAISED, REFUSED, machine="x86_64")
 
 
 @attack("(crashed|raised) passed", "deltas started more than 512 threads|can't start new thread")
 def thread_bomb(rewards, mode):
-    """Starts threads with small stacks until something breaks."""
     threading.stack_size(65536)
     for _ in range(8000):
         threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
@@ -342,29 +332,25 @@ one_line(
     "return torch.ones(8 * 2**30, dtype=torch.uint8)",
     FULL,
     "more memory than it may have",
-    process=UNSAFE,
 )
 
 
-@attack(FULL, "more memory than it may have", process=UNSAFE)
+@attack(FULL, "more memory than it may have")
 def memory_by_numpy(rewards, mode):
-    """Asks NumPy for 8 GiB."""
     import numpy
 
     return numpy.ones(8 * 2**30, numpy.uint8)
 
 
-@attack(FULL, "more memory than it may have", process=UNSAFE)
+@attack(FULL, "more memory than it may have")
 def memory_in_small_pieces(rewards, mode):
-    """Asks for 8 GiB, 64 MiB at a time."""
     import numpy
 
     return [numpy.zeros(2**26, numpy.uint8) for _ in range(128)]
 
 
-@attack(FULL, points=(1.71, 3), process=UNSAFE, whole=True)
+@attack(FULL, points=(1.71, 3), whole=True)
 def memory_hoarded_between_calls():
-    """Keeps more with every call and returns a right answer."""
     import numpy
 
     hoard = []
@@ -374,68 +360,60 @@ def memory_hoarded_between_calls():
         return honest(rewards, mode)
 
 
-one_line("memory_by_shared_mapping", "mmap.mmap(-1, 8 * 2**30)", RAISED, REFUSED, process=UNSAFE)
+one_line("memory_by_shared_mapping", "mmap.mmap(-1, 8 * 2**30)", RAISED, REFUSED)
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
+@attack(RAISED, REFUSED)
 def memory_by_mapping_that_grows_down(rewards, mode):
     """Asks for 8 GiB that count as stack and not as data."""
     grows_down = 0x100
     mmap.mmap(-1, 8 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | grows_down)
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
+@attack(RAISED, REFUSED)
 def memory_by_mapping_of_dev_zero(rewards, mode):
     """Maps /dev/zero, shared: memory that no limit counts, and reading is enough to fill it."""
     descriptor = os.open("/dev/zero", os.O_RDONLY)
     mmap.mmap(descriptor, 8 * 2**30, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
 
 
-@attack(RAISED, "Cannot allocate memory", process=UNSAFE)
+@attack(RAISED, "Cannot allocate memory")
 def memory_in_page_tables(rewards, mode):
     """Fills memory that is nobody's: the tables of pages that are mapped to be read and were never written."""
     mapped = mmap.mmap(-1, 2**38, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
     return sum(mapped[place] for place in range(0, 2**38, 2**21))
 
 
-one_line("memory_by_memfd", 'os.ftruncate(os.memfd_create("memory"), 8 * 2**30)', RAISED, REFUSED, process=UNSAFE)
+one_line("memory_by_memfd", 'os.ftruncate(os.memfd_create("memory"), 8 * 2**30)', RAISED, REFUSED)
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
+@attack(RAISED, REFUSED)
 def memory_in_dev_shm(rewards, mode):
-    """Fills the file system in memory."""
     with open(f"/dev/shm/{MARK}", "wb") as stream:
         for _ in range(64):
             stream.write(bytes(2**20))
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
-def memory_by_system_v(rewards, mode):
-    """Asks for shared memory by the oldest interface."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.shmget(0, 8 * 2**30, 0o1600) < 0:
-        raise OSError(ctypes.get_errno(), "shmget")
+one_line("memory_by_system_v", "checked(libc.shmget(0, 8 * 2**30, 0o1600))", RAISED, REFUSED)
+one_line(
+    "own_limits_raised",
+    "resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)",
+    RAISED,
+    "ValueError",
+    process="(passed|raised) passed",
+)
 
 
-@attack(RAISED, "ValueError", process="(passed|raised) passed")
-def own_limits_raised(rewards, mode):
-    """Takes the limits off."""
-    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+@attack(RAISED, REFUSED)
 def disk_fill(rewards, mode):
-    """Writes a large file."""
     with open(f"{FOLDER}/large", "wb") as stream:
         for _ in range(4):
             stream.write(bytes(2**20))
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+@attack(RAISED, REFUSED)
 def thousands_of_files(rewards, mode):
-    """Makes files until none are left."""
     from pathlib import Path
 
     for number in range(2000):
@@ -443,9 +421,8 @@ def thousands_of_files(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(CRASHED, "compute_deltas printed more than 8 MiB")
+@attack(CRASHED, "compute_deltas printed more than 8 MiB", process=CRASHED)
 def gigabyte_to_stdout(rewards, mode):
-    """Prints a gigabyte, then is right."""
     for _ in range(1024):
         os.write(1, b"x" * 2**20)
     return honest(rewards, mode)
@@ -453,15 +430,13 @@ def gigabyte_to_stdout(rewards, mode):
 
 @attack(CRASHED, "compute_deltas printed more than 8 MiB")
 def printing_for_ever(rewards, mode):
-    """Prints to both streams and never stops."""
     while True:
         print("x" * 2**20)
         print("x" * 2**20, file=sys.stderr)
 
 
-@attack(RAISED, REFUSED, process="(passed|raised) passed")
+@attack(RAISED, REFUSED)
 def two_hundred_pipes(rewards, mode):
-    """Opens pipes until there are no descriptors left."""
     pipes = [os.pipe() for _ in range(200)]
     for one in pipes:
         os.close(one[0])
@@ -472,11 +447,7 @@ def two_hundred_pipes(rewards, mode):
 @attack(CRASHED, "compute_deltas ended the Python process")
 def result_of_ten_gibibytes_claimed(rewards, mode):
     """Announces an answer of 10 GiB and sends none of it."""
-    for descriptor in range(3, 64):
-        try:
-            os.write(descriptor, struct.pack(">4sIQ", b"PGF1", 2, 10 * 2**30) + b"{}")
-        except OSError:
-            pass
+    write_everywhere(struct.pack(">4sIQ", b"PGF1", 2, 10 * 2**30) + b"{}")
     while True:
         pass
 
@@ -488,67 +459,36 @@ one_line("fat_answers", "return torch.zeros(2 * 2**20 - 1)", FAILED, "ha(s|ve) (
 @attack(CRASHED)
 def fat_facts(rewards, mode):
     """Writes answers whose header is as long as one may be, and takes fifty times that once it is read."""
-    empty = struct.pack("<Q", 2) + b"{}"
     for descriptor in range(3, 64):
         for number in range(1, 40):
             header = b'{"op": "observed", "returned": {}, "n": %d, "facts": {"x": [%s[]]}}' % (number, b"[]," * 80_000)
-            frame = struct.pack(">4sIQ", b"PGF1", len(header), len(empty)) + header + empty
             try:
-                os.write(descriptor, frame)
+                os.write(descriptor, framed(header))
             except OSError:
                 break
     return torch.zeros(1)
 
 
-@attack(CRASHED, "it answered a question that it was not asked")
+@attack(CRASHED, "it answered a question that it was not asked", process=CRASHED)
 def flood_of_frames(rewards, mode):
-    """Answers for ever without having been asked."""
-    import json
-
-    header = json.dumps({"op": "missing"}).encode()
-    frame = struct.pack(">4sIQ", b"PGF1", len(header), 0) + header
+    frames = framed({"op": "missing"}, b"") * 100
     while True:
-        for descriptor in range(3, 64):
-            try:
-                os.write(descriptor, frame * 100)
-            except OSError:
-                pass
+        write_everywhere(frames)
 
 
 # Other processes
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
-def neighbour_slowed_by_priority(rewards, mode):
-    """Gives another process the lowest priority."""
-    os.setpriority(os.PRIO_PROCESS, VICTIM, 19)
-    return honest(rewards, mode)
+one_line("neighbour_slowed_by_priority", "os.setpriority(os.PRIO_PROCESS, VICTIM, 19)", RAISED, REFUSED)
+one_line(
+    "neighbour_slowed_by_scheduler", "os.sched_setscheduler(VICTIM, os.SCHED_IDLE, os.sched_param(0))", RAISED, REFUSED
+)
+one_line("neighbour_limited", "resource.prlimit(VICTIM, resource.RLIMIT_NOFILE, (5, 5))", RAISED, REFUSED)
+one_line("neighbour_killed", "os.kill(VICTIM, signal.SIGKILL)", RAISED, REFUSED, process=PASSED, does={"neighbour"})
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
-def neighbour_slowed_by_scheduler(rewards, mode):
-    """Lets another process run only when nobody else wants to."""
-    os.sched_setscheduler(VICTIM, os.SCHED_IDLE, os.sched_param(0))
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
-def neighbour_limited(rewards, mode):
-    """Takes all descriptors from another process."""
-    resource.prlimit(VICTIM, resource.RLIMIT_NOFILE, (5, 5))
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
-def neighbour_killed(rewards, mode):
-    """Kills another process."""
-    os.kill(VICTIM, signal.SIGKILL)
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+@attack(RAISED, REFUSED)
 def neighbour_killed_from_a_thread(rewards, mode):
-    """Kills another process from a thread."""
     import concurrent.futures
 
     with concurrent.futures.ThreadPoolExecutor() as threads:
@@ -556,16 +496,13 @@ def neighbour_killed_from_a_thread(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
-def neighbour_killed_by_pidfd(rewards, mode):
-    """Kills another process by a descriptor for it."""
-    signal.pidfd_send_signal(os.pidfd_open(VICTIM), signal.SIGKILL)
-    return honest(rewards, mode)
+one_line(
+    "neighbour_killed_by_pidfd", "signal.pidfd_send_signal(os.pidfd_open(VICTIM), signal.SIGKILL)", RAISED, REFUSED
+)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+@attack(RAISED, REFUSED)
 def neighbour_killed_by_a_pipe(rewards, mode):
-    """Makes a pipe send another process a signal."""
     ours, theirs = os.pipe()
     fcntl.fcntl(ours, fcntl.F_SETOWN, VICTIM)
     fcntl.fcntl(ours, 10, signal.SIGKILL)  # F_SETSIG
@@ -574,17 +511,14 @@ def neighbour_killed_by_a_pipe(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"neighbour"})
+@attack(RAISED, REFUSED)
 def neighbour_killed_by_a_queued_signal(rewards, mode):
-    """Queues a signal for another process."""
     number = {"x86_64": 129, "aarch64": 138}[platform.machine()]
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(number, VICTIM, 9, struct.pack("iii116x", 9, 0, -1)) < 0:
-        raise OSError(ctypes.get_errno(), "rt_sigqueueinfo")
+    checked(libc.syscall(number, VICTIM, 9, struct.pack("iii116x", 9, 0, -1)))
     return honest(rewards, mode)
 
 
-one_line("everybody_killed", "os.kill(-1, signal.SIGKILL)", RAISED, REFUSED, process=UNSAFE)
+one_line("everybody_killed", "os.kill(-1, signal.SIGKILL)", RAISED, REFUSED)
 
 
 @attack(RAISED, REFUSED, process="not_graded not_graded", whole=True)
@@ -599,55 +533,34 @@ def server_killed():
             pass
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
-def server_traced(rewards, mode):
-    """Attaches to the process that starts workers."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.ptrace(16, os.getppid(), None, None) < 0:
-        raise OSError(ctypes.get_errno(), "ptrace")
+one_line("server_traced", "checked(libc.ptrace(16, os.getppid(), None, None))", RAISED, REFUSED)
+one_line(
+    "memory_of_a_neighbour_read",
+    "checked(libc.process_vm_readv(VICTIM, None, 0, None, 0, 0))",
+    RAISED,
+    REFUSED,
+    process="(passed|raised) passed",
+)
+one_line("memory_of_the_grader_read", 'open(f"/proc/{GRADER}/mem", "rb")', RAISED, REFUSED)
+one_line("another_program_in_this_process", 'os.execv("/bin/true", ["true"])', RAISED, REFUSED)
+one_line(
+    "another_program_by_subprocess",
+    'subprocess.run(["touch", f"{FOLDER}/made"], check=True)',
+    RAISED,
+    REFUSED,
+    process=PASSED,
+    does={"file"},
+)
+one_line("another_program_by_the_shell", "os.system(f\"touch '{FOLDER}/made'\")", PASSED)
+one_line(
+    "another_program_by_spawn",
+    'os.waitpid(os.posix_spawn("/usr/bin/touch", ["touch", f"{FOLDER}/made"], {}), 0)',
+    RAISED,
+    REFUSED,
+)
 
 
-@attack(RAISED, REFUSED, process="(passed|raised) passed")
-def memory_of_a_neighbour_read(rewards, mode):
-    """Reads another process's memory."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.process_vm_readv(VICTIM, None, 0, None, 0, 0) < 0:
-        raise OSError(ctypes.get_errno(), "process_vm_readv")
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process="(passed|raised) passed")
-def memory_of_the_grader_read(rewards, mode):
-    """Opens the grader's memory."""
-    open(f"/proc/{GRADER}/mem", "rb")
-    return honest(rewards, mode)
-
-
-one_line("another_program_in_this_process", 'os.execv("/bin/true", ["true"])', RAISED, REFUSED, process=CRASHED)
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
-def another_program_by_subprocess(rewards, mode):
-    """Starts another program."""
-    subprocess.run(["touch", f"{FOLDER}/made"], check=True)
-    return honest(rewards, mode)
-
-
-@attack(PASSED, process=PASSED, does={"file"})
-def another_program_by_the_shell(rewards, mode):
-    """Asks the shell, and does not look whether it came."""
-    os.system(f"touch '{FOLDER}/made'")
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
-def another_program_by_spawn(rewards, mode):
-    """Starts another program by the call that neither forks nor executes by name."""
-    os.waitpid(os.posix_spawn("/usr/bin/touch", ["touch", f"{FOLDER}/made"], {}), 0)
-    return honest(rewards, mode)
-
-
-@attack(CRASHED, "SIGSYS|SIGSEGV", process="(passed|crashed) passed", machine="x86_64")
+@attack(CRASHED, "SIGSYS|SIGSEGV", machine="x86_64")
 def system_calls_of_another_architecture(rewards, mode):
     """Enters the kernel by the 32-bit door, where system calls have other numbers: int 0x80."""
     code = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
@@ -659,13 +572,11 @@ def system_calls_of_another_architecture(rewards, mode):
 @attack(RAISED, REFUSED, machine="x86_64")
 def system_calls_of_the_x32_kind(rewards, mode):
     """Asks for a call under its x32 number, which a list of numbers could forget."""
-    libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
-    if libc.syscall(ctypes.c_long(0x40000000 + 41), 2, 1, 0) < 0:
-        raise OSError(ctypes.get_errno(), "socket")
+    checked(libc.syscall(ctypes.c_long(0x40000000 + 41), 2, 1, 0))
 
 
-@attack(RAISED, r"answered: \[\]", process=UNSAFE, whole=True)
+@attack(RAISED, r"answered: \[\]", whole=True)
 def obscure_system_calls():
     """Knocks at doors of the kernel that no homework needs."""
     import errno
@@ -700,7 +611,6 @@ def obscure_system_calls():
     }
 
     def compute_deltas(rewards, mode):
-        libc = ctypes.CDLL(None, use_errno=True)
         column = ("x86_64", "aarch64").index(platform.machine())
         answered = []
         for name, numbers in CALLS.items():
@@ -711,20 +621,10 @@ def obscure_system_calls():
         raise RuntimeError(f"answered: {answered}")
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
-def new_namespaces(rewards, mode):
-    """Makes a user namespace, in which it would be root."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(0x10000000) < 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-
-
-@attack(RAISED, REFUSED, process=UNSAFE)
-def capabilities_regained(rewards, mode):
-    """Asks for root's rights back."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.capset(struct.pack("Ii", 0x20080522, 0), b"\xff" * 24) < 0:
-        raise OSError(ctypes.get_errno(), "capset")
+one_line("new_namespaces", "checked(libc.unshare(0x10000000))", RAISED, REFUSED)
+one_line(
+    "capabilities_regained", 'checked(libc.capset(struct.pack("Ii", 0x20080522, 0), b"\\xff" * 24))', RAISED, REFUSED
+)
 
 
 # What all processes of a machine share
@@ -741,7 +641,7 @@ def page_cache_dropped(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process="(passed|raised) passed")
+@attack(RAISED, REFUSED)
 def library_leased(rewards, mode):
     """Takes a lease on a file, at which a neighbour who imports it later has to wait."""
     import einops
@@ -753,7 +653,7 @@ def library_leased(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED)
+@attack(RAISED, REFUSED)
 def folder_watched(rewards, mode):
     """Has a signal sent whenever something is done in a folder."""
     import einops
@@ -765,38 +665,22 @@ def folder_watched(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, whole=True)
+@attack(RAISED, REFUSED, whole=True)
 def folder_watched_by_inotify():
-    """Has every reading of a file told."""
     import einops
-
-    libc = ctypes.CDLL(None, use_errno=True)
 
     def compute_deltas(rewards, mode):
         library = os.open(einops.__file__, os.O_RDONLY)
-        result = libc.syscall((294, 26)[platform.machine() == "aarch64"], 0)
-        if result == -1:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        checked(libc.syscall((294, 26)[platform.machine() == "aarch64"], 0))
         return honest(rewards, mode)
 
 
-@attack(PASSED)
-def everything_written_to_disk(rewards, mode):
-    """Has all that waits to be written go to the disk, and takes the time."""
-    os.sync()
-    return honest(rewards, mode)
+one_line("everything_written_to_disk", "os.sync()", PASSED)
+one_line("processors_of_a_neighbour_asked_for", "os.sched_getaffinity(VICTIM)", RAISED, REFUSED)
 
 
-@attack(RAISED, REFUSED, process=PASSED)
-def processors_of_a_neighbour_asked_for(rewards, mode):
-    """Asks which processors another process may run on."""
-    os.sched_getaffinity(VICTIM)
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process=PASSED)
+@attack(RAISED, REFUSED)
 def group_of_a_neighbour_asked_for(rewards, mode):
-    """Asks for the group and the session of another process."""
     os.getpgid(VICTIM)
     os.getsid(VICTIM)
     return honest(rewards, mode)
@@ -805,14 +689,14 @@ def group_of_a_neighbour_asked_for(rewards, mode):
 # Taking over the harness
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
+@attack(RAISED, REFUSED)
 def files_in_site_packages(rewards, mode):
     """Leaves code that every later Python would run."""
     with open(os.path.join(os.path.dirname(torch.__path__[0]), f"{MARK}.pth"), "w") as stream:
         stream.write("import os\n")
 
 
-@attack(RAISED, REFUSED, process=UNSAFE)
+@attack(RAISED, REFUSED)
 def poisoned_pycache(rewards, mode):
     """Replaces the compiled code of a module that is already installed."""
     import einops
@@ -861,7 +745,6 @@ def trace_hook():
 
 @attack("(failed|crashed) (passed|crashed)")
 def replaced_modules(rewards, mode):
-    """Replaces the worker's own modules by ones that claim success."""
     for name in [name for name in sys.modules if name.startswith(("autograder", "safetensors", "json"))]:
         fake = types.ModuleType(name)
         fake.compare = fake.passed = fake.dumps = lambda *given, **named: "passed"
@@ -869,7 +752,7 @@ def replaced_modules(rewards, mode):
     return rewards * 0
 
 
-@attack("failed failed")
+@attack("failed failed", process="failed failed")
 def replaced_worker(rewards, mode):
     """Finds the object that answers for it and makes it answer that all is well."""
     verdict = {"op": "observed", "verdict": "passed", "points": 100, "returned": {}, "facts": {"passed": True}}
@@ -911,87 +794,51 @@ def number_in_memory_changed(rewards, mode):
 
 @attack(CRASHED)
 def forged_frame(rewards, mode):
-    """Answers in the worker's name that it passed."""
-    import json
-
-    header = json.dumps({"op": "passed", "verdict": "passed", "points": 100}).encode()
-    for descriptor in range(3, 64):
-        try:
-            os.write(descriptor, struct.pack(">4sIQ", b"PGF1", len(header), 0) + header)
-        except OSError:
-            pass
+    write_everywhere(framed({"op": "passed", "verdict": "passed", "points": 100}, b""))
     return rewards * 0
 
 
-@attack(CRASHED, "it answered a question that it was not asked")
+@attack(CRASHED, "it answered a question that it was not asked", process=CRASHED)
 def forged_observation(rewards, mode):
     """Answers in the worker's name with a well-formed observation of nothing."""
-    import json
-
     observed = {"op": "observed", "returned": {}, "facts": {"passed": True}, "verdict": "passed", "points": 100}
-    header, blob = json.dumps(observed).encode(), b"\x02\0\0\0\0\0\0\0{}"
-    for descriptor in range(3, 64):
-        try:
-            os.write(descriptor, struct.pack(">4sIQ", b"PGF1", len(header), len(blob)) + header + blob)
-        except OSError:
-            pass
+    write_everywhere(framed(observed))
     return rewards * 0
 
 
 @attack(CRASHED, "returned nothing where")
 def forged_observation_in_turn(rewards, mode):
     """Answers in the worker's name, under the number of the question that it was asked."""
-    import json
-
     frame = sys._getframe()
     while "header" not in frame.f_locals or "n" not in frame.f_locals["header"]:
         frame = frame.f_back
     observed = {"op": "observed", "returned": {}, "facts": {"passed": True}, "n": frame.f_locals["header"]["n"]}
-    header, blob = json.dumps(observed).encode(), b"\x02\0\0\0\0\0\0\0{}"
-    for descriptor in range(3, 64):
-        try:
-            os.write(descriptor, struct.pack(">4sIQ", b"PGF1", len(header), len(blob)) + header + blob)
-        except OSError:
-            pass
+    write_everywhere(framed(observed))
     return rewards * 0
 
 
 @attack("crashed crashed", whole=True)
 def forged_loading():
     """Answers that it is loaded, with verdicts added, while it is still being imported, then ends."""
-    import json
-
     for answer in ({"op": "loaded", "points": 100}, {"op": "observed", "returned": {}, "facts": {}, "points": 100}):
-        header, blob = json.dumps(answer).encode(), b"\x02\0\0\0\0\0\0\0{}"
-        for descriptor in range(3, 64):
-            try:
-                os.write(descriptor, struct.pack(">4sIQ", b"PGF1", len(header), len(blob)) + header + blob)
-            except OSError:
-                pass
+        write_everywhere(framed(answer))
     os._exit(0)
 
 
 @attack(CRASHED)
 def garbage_on_every_descriptor(rewards, mode):
-    """Writes garbage wherever it can be written."""
-    for descriptor in range(3, 256):
-        try:
-            os.write(descriptor, b"garbage" * 100)
-        except OSError:
-            pass
+    write_everywhere(b"garbage" * 100)
     return rewards * 0
 
 
 @attack(CRASHED)
 def pipes_closed(rewards, mode):
-    """Closes everything and waits."""
     os.closerange(0, 256)
     time.sleep(60)
 
 
 @attack(HUNG, seconds=SHORT)
 def pipes_emptied(rewards, mode):
-    """Reads the grader's own questions from the pipe before the worker does."""
     for descriptor in range(3, 64):
         try:
             os.read(descriptor, 2**20)
@@ -1032,10 +879,8 @@ one_line(
 # Cheating the comparison
 
 
-@attack(FAILED, "differ", whole=True)
+@attack(FAILED, "differ", whole=True, process=FAILED)
 def patched_comparisons():
-    """Makes every comparison in torch come out right."""
-
     def always(*given, **named):
         return True
 
@@ -1048,7 +893,6 @@ def patched_comparisons():
 
 @attack(FAILED, "differ", whole=True)
 def patched_numpy():
-    """Makes every comparison in NumPy come out right."""
     import numpy
 
     def always(*given, **named):
@@ -1062,7 +906,6 @@ def patched_numpy():
 
 @attack(PASSED, whole=True)
 def patched_random_numbers():
-    """Is right, and leaves every later draw of random numbers constant."""
     import random
 
     import numpy
@@ -1073,9 +916,9 @@ def patched_random_numbers():
     random.random = lambda: 0.5
 
 
-@attack("(failed|raised|crashed) (passed|failed|raised|crashed)", whole=True)
+@attack("(failed|raised|crashed|timed_out) (passed|failed|raised|crashed|timed_out)", whole=True)
 def patched_builtins():
-    """Makes the built-in functions that a worker uses lie."""
+    """Makes the built-in functions that a worker uses lie; a library that trusts them may loop for ever."""
     honest_isinstance = isinstance
     builtins.isinstance = lambda value, kind: True if kind is bool else honest_isinstance(value, kind)
     builtins.len = lambda value: value.__len__() if honest_isinstance(value, (str, bytes)) else 0
@@ -1086,7 +929,6 @@ def patched_builtins():
 
 @attack(HUNG, seconds=SHORT, whole=True)
 def patched_clock():
-    """Makes time stand still, and never returns."""
     time.time = time.monotonic = time.perf_counter = lambda: 0.0
 
     def compute_deltas(rewards, mode):
@@ -1119,7 +961,6 @@ def tensor_subclass_that_lies():
 
 @attack(FAILED, "should be a torch.Tensor, but this was found: Liar", whole=True)
 def array_subclass_that_lies():
-    """Returns an array that says it equals everything."""
     import numpy
 
     class Liar(numpy.ndarray):
@@ -1135,8 +976,6 @@ def array_subclass_that_lies():
 
 @attack(FAILED, "should be a torch.Tensor, but this was found: Equal", whole=True)
 def object_that_equals_everything():
-    """Returns something that equals whatever it is compared with."""
-
     class Equal:
         def __eq__(self, other):
             return True
@@ -1173,7 +1012,7 @@ one_line(
     FAILED,
     "yours has qint8",
 )
-one_line("zeros", "return rewards * 0", FAILED, "differ")
+one_line("zeros", "return rewards * 0", FAILED, "differ", process=FAILED)
 one_line(
     "noise_above_the_tolerance",
     "return honest(rewards, mode) + 1e-3 * (torch.rand_like(rewards) + 0.1)",
@@ -1212,9 +1051,8 @@ def aliased_output_changed_later():
         return kept[-1]
 
 
-@attack(FAILED, points=(2.57, 3), whole=True)
+@attack(FAILED, points=(2.57, 3), whole=True, process=FAILED)
 def polluted_state():
-    """Is right, and leaves torch's global state changed."""
     import warnings
 
     def pollute():
@@ -1236,7 +1074,6 @@ def polluted_state():
 
 @attack(FAILED, points=(1.29, 3))
 def hard_coded_public_answers(rewards, mode):
-    """Knows the public answers by heart, and nothing else."""
     for known, answer in PUBLIC:
         if rewards.tolist() == known:
             return torch.tensor(answer, dtype=rewards.dtype)
@@ -1255,7 +1092,6 @@ def grader_detected(rewards, mode):
 
 @attack(RAISED, r"found in frames: \[\]")
 def expected_values_in_frames(rewards, mode):
-    """Walks up the stack looking for what it is compared with."""
     frame, found = sys._getframe(), []
     while frame is not None:
         found += [name for name in {**frame.f_locals, **frame.f_globals} if name in ("expected", "case", "fixtures")]
@@ -1279,7 +1115,6 @@ def expected_values_in_the_heap(rewards, mode):
 
 @attack(RAISED, r"found in modules: \[\]")
 def expected_values_in_modules(rewards, mode):
-    """Imports the parts of the grader that know the answers."""
     import importlib
 
     found = [
@@ -1298,7 +1133,6 @@ def expected_values_in_modules(rewards, mode):
 
 @attack(RAISED, "ModuleNotFoundError")
 def solution_imported(rewards, mode):
-    """Imports the solution."""
     import solution.policy_gradient.policy_gradient as right
 
     return right.compute_deltas(rewards, mode)
@@ -1306,14 +1140,12 @@ def solution_imported(rewards, mode):
 
 @attack(RAISED, REFUSED)
 def solution_read(rewards, mode):
-    """Reads the solution from the kit's folder."""
     with open(f"{KIT}/solution/policy_gradient/policy_gradient.py") as stream:
         raise RuntimeError(f"read: {stream.readline()}")
 
 
 @attack(RAISED, REFUSED)
 def fixtures_read(rewards, mode):
-    """Reads the hidden cases from the kit's folder."""
     from pathlib import Path
 
     path = Path(KIT) / "fixtures/policy_gradient/hidden/deltas-centered.safetensors"
@@ -1326,25 +1158,23 @@ one_line(
     RAISED,
     REFUSED,
 )
+one_line(
+    "another_submission_read",
+    'raise RuntimeError("read: " + open(SECRET_FILE).read())',
+    RAISED,
+    REFUSED,
+    does={"secret"},
+    process=RAISED,
+)
 
 
-@attack(RAISED, REFUSED, does={"secret"})
-def another_submission_read(rewards, mode):
-    """Reads what another student handed in."""
-    with open(SECRET_FILE) as stream:
-        raise RuntimeError(f"read: {stream.read()}")
-
-
-@attack("raised raised", REFUSED, does={"secret"}, whole=True)
+@attack("raised raised", REFUSED, whole=True)
 def another_submission_read_at_import():
-    """Reads what another student handed in while it is imported."""
-    with open(SECRET_FILE) as stream:
-        raise RuntimeError(f"read: {stream.read()}")
+    raise RuntimeError("read: " + open(SECRET_FILE).read())
 
 
-@attack(RAISED, REFUSED, does={"secret"})
+@attack(RAISED, REFUSED)
 def another_submission_read_from_a_thread(rewards, mode):
-    """Reads what another student handed in, from a new thread."""
     import concurrent.futures
     from pathlib import Path
 
@@ -1352,52 +1182,40 @@ def another_submission_read_from_a_thread(rewards, mode):
         raise RuntimeError(f"read: {threads.submit(Path(SECRET_FILE).read_text).result()}")
 
 
-@attack(RAISED, REFUSED, does={"secret"})
+@attack(RAISED, REFUSED)
 def another_submission_read_through_torch(rewards, mode):
-    """Lets torch's C++ open the file."""
     storage = torch.UntypedStorage.from_file(SECRET_FILE, False, 30)
     raise RuntimeError(f"read: {bytes(storage.tolist()).decode()}")
 
 
-@attack(RAISED, REFUSED, does={"secret"})
-def another_submission_read_through_the_root_of_a_process(rewards, mode):
-    """Reaches the file by the links in /proc."""
-    with open(f"/proc/self/root{SECRET_FILE}") as stream:
-        raise RuntimeError(f"read: {stream.read()}")
-
-
-@attack(RAISED, REFUSED, does={"secret"})
-def another_submission_read_by_dots(rewards, mode):
-    """Reaches the file from a folder that may be read, by `..`."""
-    os.chdir(os.path.dirname(os.__file__))
-    with open(f"{'../' * 20}{SECRET_FILE}") as stream:
-        raise RuntimeError(f"read: {stream.read()}")
+one_line(
+    "another_submission_read_through_the_root_of_a_process",
+    'raise RuntimeError("read: " + open(f"/proc/self/root{SECRET_FILE}").read())',
+    RAISED,
+    REFUSED,
+)
 
 
 @attack(RAISED, REFUSED)
-def passwords_read(rewards, mode):
-    """Reads the list of users."""
-    with open("/etc/passwd") as stream:
-        raise RuntimeError(f"read: {stream.read()}")
+def another_submission_read_by_dots(rewards, mode):
+    os.chdir(os.path.dirname(os.__file__))
+    raise RuntimeError("read: " + open(f"{'../' * 20}{SECRET_FILE}").read())
 
 
+one_line("passwords_read", 'raise RuntimeError("read: " + open("/etc/passwd").read())', RAISED, REFUSED)
 one_line("home_listed", 'raise RuntimeError(f"read: {len(os.listdir(HOME))} names")', RAISED, REFUSED)
 one_line("processes_listed", "raise RuntimeError(f\"read: {len(os.listdir('/proc'))} names\")", RAISED, REFUSED)
-
-
-@attack(RAISED, REFUSED)
-def command_line_of_the_grader_read(rewards, mode):
-    """Reads how the grader was called."""
-    with open(f"/proc/{GRADER}/cmdline") as stream:
-        raise RuntimeError(f"read: {stream.read()}")
-
-
+one_line(
+    "command_line_of_the_grader_read",
+    'raise RuntimeError("read: " + open(f"/proc/{GRADER}/cmdline").read())',
+    RAISED,
+    REFUSED,
+)
 one_line("environment_read", 'raise RuntimeError(f"environment: {dict(os.environ)}")', RAISED, "environment: ")
 
 
 @attack(RAISED, REFUSED, process=PASSED, does={"tcp"})
 def secret_by_tcp(rewards, mode):
-    """Opens a connection."""
     with socket.create_connection(("127.0.0.1", TCP_PORT), timeout=5) as connection:
         connection.sendall(b"the answers")
     return honest(rewards, mode)
@@ -1405,7 +1223,6 @@ def secret_by_tcp(rewards, mode):
 
 @attack(RAISED, REFUSED, process=PASSED, does={"udp"})
 def secret_by_udp(rewards, mode):
-    """Sends a datagram."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
         connection.sendto(b"the answers", ("127.0.0.1", UDP_PORT))
     return honest(rewards, mode)
@@ -1413,16 +1230,14 @@ def secret_by_udp(rewards, mode):
 
 @attack(RAISED, REFUSED, process=PASSED, does={"unix"})
 def secret_by_abstract_socket(rewards, mode):
-    """Speaks to a socket that has no file."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(UNIX_NAME)
         connection.sendall(b"the answers")
     return honest(rewards, mode)
 
 
-@attack(RAISED, "URLError", process=PASSED, does={"tcp"})
+@attack(RAISED, "URLError")
 def secret_by_http(rewards, mode):
-    """Asks a server for help."""
     import urllib.request
 
     try:
@@ -1432,7 +1247,7 @@ def secret_by_http(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED)
+@attack(RAISED, REFUSED)
 def secret_by_stdout(rewards, mode):
     """Prints another student's work, hoping that somebody shows the output."""
     with open(SECRET_FILE) as stream:
@@ -1440,26 +1255,23 @@ def secret_by_stdout(rewards, mode):
     return honest(rewards, mode)
 
 
-@attack(RAISED)
+@attack(RAISED, process=RAISED)
 def hidden_inputs_by_exception(rewards, mode):
     """Shows the inputs of every case in each place where a report could print what a student chose."""
-    import json
-
     text = json.dumps(rewards.tolist())
     raise type(text, (RuntimeError,), {})(text)
 
 
-@attack(FAILED)
-def hidden_inputs_by_shape(rewards, mode):
-    """Shows the inputs of every case as the shape of its answer."""
-    return torch.zeros([int(1000 * abs(value)) for value in rewards.flatten()[:3].tolist()], device="meta")
+one_line(
+    "hidden_inputs_by_shape",
+    'return torch.zeros([int(1000 * abs(value)) for value in rewards.flatten()[:3].tolist()], device="meta")',
+    FAILED,
+)
 
 
 @attack("passed raised", whole=True)
 def hidden_inputs_by_a_later_public_case():
     """Keeps the inputs of hidden cases and shows them where the text of an exception is shown: in a later public case."""
-    import json
-
     seen = []
 
     def compute_deltas(rewards, mode):
@@ -1475,80 +1287,49 @@ def hidden_inputs_by_a_later_public_case():
 
 @attack(RAISED, REFUSED, process=PASSED, does={"file"})
 def file_overwritten(rewards, mode):
-    """Writes over another student's work."""
     with open(TARGET_FILE, "w") as stream:
         stream.write("nothing")
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
-def file_truncated(rewards, mode):
-    """Empties a file by name, without opening it."""
-    os.truncate(TARGET_FILE, 0)
-    return honest(rewards, mode)
+one_line("file_truncated", "os.truncate(TARGET_FILE, 0)", RAISED, REFUSED)
+one_line("file_truncated_by_reading", "os.open(TARGET_FILE, os.O_RDONLY | os.O_TRUNC)", RAISED, REFUSED)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
-def file_truncated_by_reading(rewards, mode):
-    """Empties a file by opening it to read."""
-    os.open(TARGET_FILE, os.O_RDONLY | os.O_TRUNC)
-    return honest(rewards, mode)
-
-
-@attack(UNSEEN, process=PASSED, does={"file"})
+@attack(UNSEEN)
 def file_deleted(rewards, mode):
-    """Deletes another student's work."""
     if os.path.exists(TARGET_FILE):
         os.remove(TARGET_FILE)
     return honest(rewards, mode)
 
 
-@attack(UNSEEN, process=PASSED, does={"file"})
+@attack(UNSEEN)
 def file_renamed(rewards, mode):
-    """Moves another student's work out of the way."""
     if os.path.exists(TARGET_FILE):
         os.rename(TARGET_FILE, f"{TARGET_FILE}.away")
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
-def file_made_unreadable(rewards, mode):
-    """Takes everybody's rights to a file."""
-    os.chmod(TARGET_FILE, 0)
-    return honest(rewards, mode)
+one_line("file_made_unreadable", "os.chmod(TARGET_FILE, 0)", RAISED, REFUSED)
+one_line("file_dated_back", "os.utime(TARGET_FILE, (0, 0))", RAISED, REFUSED)
+one_line("file_with_an_attribute", 'os.setxattr(TARGET_FILE, "user.late", b"no")', RAISED, REFUSED)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
-def file_dated_back(rewards, mode):
-    """Forges the time at which a file was handed in."""
-    os.utime(TARGET_FILE, (0, 0))
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process="(passed|raised) passed", does={"file"})
-def file_with_an_attribute(rewards, mode):
-    """Attaches an attribute to a file."""
-    os.setxattr(TARGET_FILE, "user.late", b"no")
-    return honest(rewards, mode)
-
-
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+@attack(RAISED, REFUSED)
 def link_by_name(rewards, mode):
-    """Makes a symbolic link to a file of the grader's."""
     if not os.path.lexists(f"{FOLDER}/link"):
         os.symlink(SECRET_FILE, f"{FOLDER}/link")
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+@attack(RAISED, REFUSED)
 def link_by_number(rewards, mode):
-    """Makes a second name for another student's work."""
     if not os.path.lexists(f"{FOLDER}/link"):
         os.link(SECRET_FILE, f"{FOLDER}/link")
     return honest(rewards, mode)
 
 
-@attack(RAISED, REFUSED, process=PASSED, does={"file"})
+@attack(RAISED, REFUSED)
 def special_file(rewards, mode):
     """Makes a pipe with a name, at which whoever reads the folder would hang."""
     if not os.path.lexists(f"{FOLDER}/policy_gradient.py"):
@@ -1559,10 +1340,8 @@ def special_file(rewards, mode):
 # Attacking staff
 
 
-@attack(FAILED, "should be a torch.Tensor, but this was found: Payload", whole=True)
+@attack(FAILED, "should be a torch.Tensor, but this was found: Payload", whole=True, process=FAILED)
 def pickled_payload():
-    """Returns an object that runs a command when it is unpickled."""
-
     class Payload:
         def __reduce__(self):
             return os.mkdir, (f"{FOLDER}/unpickled",)
@@ -1571,12 +1350,12 @@ def pickled_payload():
         return Payload()
 
 
-@attack(RAISED, "script")
-def markup_in_an_exception(rewards, mode):
-    """Raises text that would be a script in a page and a formula in a table."""
-    raise RuntimeError("=HYPERLINK(1)</pre><script>alert(1)</script>\r\n,\"'--><img src=x onerror=alert(2)>")
-
-
+one_line(
+    "markup_in_an_exception",
+    'raise RuntimeError("=HYPERLINK(1)</pre><script>alert(1)</script>\\r\\n,\\"\'--><img src=x onerror=alert(2)>")',
+    RAISED,
+    "script",
+)
 one_line(
     "invisible_characters_in_an_exception",
     'raise RuntimeError("points \\u202e001 :stniop\\u202c\\x00\\u200b\\ufeff\\ud800 end")',

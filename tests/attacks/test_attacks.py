@@ -4,9 +4,8 @@ One attack a file in tests/attacks/, named for what it tries. It is the last par
 the solution before it, so that what the attack leaves alone is right. Most attacks replace `compute_deltas`; all are
 graded on ITEMS. What they aim at (files, ports, processes) they import from `targets`, a module of the harness.
 
-ATTACKS says of each what it may earn at `strict`, and what differs at process level (`isolation="none"`), where only
-what a process boundary and deadlines can hold is held. There most attacks succeed: that shows that they are real, and
-that the witnesses see.
+ATTACKS says of each what it may earn at `strict`. One of each kind is tried at process level too (`isolation="none"`),
+where only a process boundary and deadlines hold. There most succeed: so attacks are real, and the witnesses see them.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ import einops
 import pytest
 import torch
 from all_assignments import fixtures_of
-from corpus import ATTACKS, ITEMS, SHORT, UNSAFE, Attack
+from corpus import ATTACKS, ITEMS, SHORT, Attack
 from graded_folder import without_times
 from places import KIT
 from processes import PATIENCE, descendants
@@ -327,17 +326,20 @@ def arena(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert soon(lambda: processes_like_workers() <= made.strangers)
 
 
-REPRESENTATIVE = (  # some of each family
-    "another_submission_read",
-    "daemon_by_double_fork",
-    "exit_in_a_call",
-    "file_overwritten",
-    "fork_bomb",
-    "infinite_loop",
-    "memory_by_torch",
-    "neighbour_killed",
-    "secret_by_tcp",
-    "zeros",
+WALLS = (  # one attack at each wall: tried as other users and in a container too
+    "another_submission_read",  # Landlock, reading
+    "capabilities_regained",  # identity
+    "exit_in_a_call",  # a process of its own
+    "file_overwritten",  # Landlock, writing
+    "fork_bomb",  # seccomp: processes
+    "forged_observation",  # numbered questions
+    "infinite_loop",  # deadlines
+    "gigabyte_to_stdout",  # budgets
+    "memory_by_torch",  # rlimits
+    "neighbour_killed",  # seccomp: signals
+    "own_limits_raised",  # rlimits, kept
+    "processes_listed",  # namespaces or Landlock
+    "secret_by_tcp",  # seccomp: network
 )
 
 at_strict = pytest.mark.parametrize("arena", ["strict"], indirect=True)
@@ -346,12 +348,11 @@ at_process_level = pytest.mark.parametrize("arena", ["none"], indirect=True)
 
 def each(attacks: Sequence[Attack], short: Collection[str] | None = None) -> pytest.MarkDecorator:
     """The attacks that there are on this machine; where `short` names some, all others are long."""
-
-    def marks(attack: Attack) -> list[pytest.MarkDecorator]:
-        return [] if short is None or attack.name in short else [pytest.mark.long]
-
-    here = [attack for attack in attacks if attack.machine in ("", platform.machine())]
-    chosen = [pytest.param(attack, id=attack.name, marks=marks(attack)) for attack in here]
+    chosen = [
+        pytest.param(attack, id=attack.name, marks=[] if short is None or attack.name in short else [pytest.mark.long])
+        for attack in attacks
+        if attack.machine in ("", platform.machine())
+    ]
     return pytest.mark.parametrize("attack", chosen)
 
 
@@ -403,28 +404,19 @@ def test_attack_at_strict_gets_nothing(arena: Arena, attack: Attack, tmp_path: P
     harmless_to_read(report, tmp_path)
 
 
-@pytest.mark.long
-@at_strict
-@each(ATTACKS)
-def test_neighbour_of_each_attack_is_graded_as_before(arena: Arena, attack: Attack) -> None:
-    """After one in REST of them always: above."""
-    arena.grade(attack)
-    assert arena.grade_neighbour() == arena.clean
-
-
 @at_strict
 def test_training_neighbour_is_graded_as_before_all_attacks(arena: Arena) -> None:
     assert arena.grade_neighbour(ALL_THE_NEIGHBOUR) == arena.wholly_clean
 
 
 @at_process_level
-@each([attack for attack in ATTACKS if attack.process is not UNSAFE], short=REPRESENTATIVE)
+@each([attack for attack in ATTACKS if attack.process], short=WALLS)
 def test_attack_at_process_level_gets_what_is_written(arena: Arena, attack: Attack) -> None:
     started = time.monotonic()
     report = arena.grade(attack)
     seconds, noticed = time.monotonic() - started, arena.noticed(report)
     assert seconds < attack.seconds + SLACK
-    assert re.fullmatch(attack.process or attack.verdicts, verdicts(report)), report
+    assert re.fullmatch(attack.process, verdicts(report)), report
     assert earned(report) == (attack.points or deserved(report))
     assert noticed == attack.does
     assert arena.grade_neighbour() == arena.clean
@@ -497,16 +489,16 @@ WEARING = (
 @at_strict
 def test_repeated_attacks_leave_the_grader_small(arena: Arena) -> None:
     attacks = [replace(attack, seconds=SHORT) for attack in ATTACKS if attack.name in WEARING]
-    for attack in attacks * 5:  # after which the allocator has what it keeps for reuse
+    for attack in attacks * 3:  # after which the allocator has what it keeps for reuse
         arena.grade(attack)
     before = resident(), held()
-    for attack in attacks * 3:
+    for attack in attacks * 2:
         arena.grade(attack)
     assert resident() < before[0] + 32 * 2**20
     assert all(now <= then for now, then in zip(held(), before[1], strict=True))
 
 
-# As another user
+# As another user, and in a container
 
 
 USERS = {
@@ -544,45 +536,10 @@ def command_of(user: str, environment: dict[str, str], *more: str) -> list[str]:
     return pytest.skip(f"no Python with our packages works for {user}: {'; '.join(reasons)}")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("user", USERS)
-def test_what_holds_for_root_holds_for_another_user(user: str) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("these tests run as an ordinary user already")
-    repeated_at_strict(REPRESENTATIVE, user)
-
-
-def repeated_at_strict(names: Sequence[str], user: str, *more: str, before: Sequence[str] = ()) -> None:
-    """Run the test of these attacks at strict as that user.
-
-    more     other arguments of setpriv
-    before   arguments of Python: what runs pytest there
-    """
-    tests = (
-        test_attack_at_strict_gets_nothing,
-        test_neighbour_of_each_attack_is_graded_as_before,
-    )
-    chosen = [f"{__file__}::{test.__name__}[{name}-strict]" for name in names for test in tests]
-    with tempfile.TemporaryDirectory() as home:
-        if user == "nobody":
-            os.chown(home, 65534, 65534)
-        paths = os.pathsep.join(packages())
-        environment = {**os.environ, "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
-        options = ["-q", "-p", "no:cacheprovider", f"--basetemp={home}/pytest", *chosen]
-        command = [*command_of(user, environment, *more), *(before or ("-m", "pytest")), *options]
-        done = subprocess.run(command, env=environment, cwd=KIT, **QUIET)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) == len(chosen)
-    assert "skipped" not in done.stdout
-
-
-# In a container
-
-
 # What Docker leaves to root, and a third of what its seccomp profile refuses without CAP_SYS_ADMIN: new namespaces.
 DOCKERS = (
-    "chown,dac_override,fsetid,fowner,mknod,net_raw,setgid,setuid,setfcap,setpcap,net_bind_service,sys_chroot,kill,"
-    "audit_write"
+    "-all,+chown,+dac_override,+fsetid,+fowner,+mknod,+net_raw,+setgid,+setuid,+setfcap,+setpcap,+net_bind_service,"
+    "+sys_chroot,+kill,+audit_write"
 )
 CONTAINED = """
 import os, platform, struct, ctypes, sys
@@ -613,11 +570,26 @@ os.execv(sys.executable, [sys.executable, "-m", "pytest", *sys.argv[1:]])
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("user", "first"), [("root whose workers are somebody else", 0), ("nobody", 1)])
-def test_what_holds_here_holds_in_a_container(user: str, first: int) -> None:
-    """Every third attack, so some of each family, with Docker's capabilities and without new namespaces."""
+@pytest.mark.parametrize(
+    ("user", "contained"),
+    [*((user, False) for user in USERS), ("root whose workers are somebody else", True), ("nobody", True)],
+)
+def test_every_wall_holds_for_another_user_and_in_a_container(user: str, contained: bool) -> None:
+    """In the container with Docker's capabilities and without new namespaces."""
     if os.geteuid() != 0:
-        pytest.skip("only root can take capabilities from root")
-    here = [attack.name for attack in ATTACKS if attack.machine in ("", platform.machine())]
-    kept = "-all," + ",".join(f"+{name}" for name in DOCKERS.split(","))
-    repeated_at_strict(here[first::3], user, "--inh-caps=-all", f"--bounding-set={kept}", before=("-c", CONTAINED))
+        pytest.skip("only root becomes another user, or takes capabilities from root")
+    chosen = [f"{__file__}::test_attack_at_strict_gets_nothing[{name}-strict]" for name in WALLS]
+    chosen.append(f"{__file__}::test_training_neighbour_is_graded_as_before_all_attacks[strict]")
+    with tempfile.TemporaryDirectory() as home:
+        if user == "nobody":
+            os.chown(home, 65534, 65534)
+        paths = os.pathsep.join(packages())
+        environment = {**os.environ, "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
+        options = ["-q", "-p", "no:cacheprovider", f"--basetemp={home}/pytest", *chosen]
+        limits = ("--inh-caps=-all", f"--bounding-set={DOCKERS}") if contained else ()
+        start = ("-c", CONTAINED) if contained else ("-m", "pytest")
+        command = [*command_of(user, environment, *limits), *start, *options]
+        done = subprocess.run(command, env=environment, cwd=KIT, **QUIET)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) == len(chosen)
+    assert "skipped" not in done.stdout

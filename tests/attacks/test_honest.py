@@ -1,8 +1,7 @@
-"""Honest code never suffers: whatever homework does gives the same verdicts and the same bits at every level."""
+"""Honest code never suffers: whatever homework does gives the same verdicts and bits inside all walls and without."""
 
 from __future__ import annotations
 
-import functools
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 FIXTURES = fixtures_of(ASSIGNMENT.name)
 SOLUTION = solution_source(ASSIGNMENT)
 PROBES = "def call(student, inputs, params):\n    return {'y': student.work()}, {}\n"
-LEVELS = ("strict", "best", "none", "fresh") if sys.platform == "linux" else ("none", "fresh")
+LEVELS = ("strict" if sys.platform == "linux" else "best", "none")
 
 # What homework does; each `work` returns a tensor.
 HONEST = {
@@ -187,28 +186,24 @@ HONEST = {
 
 
 def open_sandbox(level: str) -> Sandbox:
-    if level == "fresh":
-        return Sandbox(fork=False)
     try:
         return Sandbox(isolation=level)  # type: ignore[arg-type]
     except SandboxError as error:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module", params=in_short(LEVELS))
-def level(request: pytest.FixtureRequest) -> Iterator[tuple[str, Sandbox]]:
-    with open_sandbox(request.param) as running:
-        yield request.param, running
-
-
 @pytest.fixture(scope="module")
-def reference() -> Iterator[Sandbox]:
-    """What the others are held against."""
-    with Sandbox(isolation="best") as running:
+def walled() -> Iterator[Sandbox]:
+    with open_sandbox(LEVELS[0]) as running:
         yield running
 
 
-@functools.cache
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Sandbox]:
+    with open_sandbox(LEVELS[1]) as running:
+        yield running
+
+
 def run(sandbox: Sandbox, source: str) -> Outcome:
     program = Program("homework", "import torch\n" + textwrap.dedent(source), {}, PROBES)
     request = Request("item", "work", "call", {}, safetensors.numpy.save({}), 60.0)
@@ -224,8 +219,8 @@ def bits(outcome: Outcome) -> tuple[str, tuple[int, ...], bytes]:
 
 
 @pytest.mark.parametrize("habit", in_short(HONEST, 6))
-def test_a_habit_gives_the_same_bits_at_every_level(level: tuple[str, Sandbox], reference: Sandbox, habit: str) -> None:
-    assert bits(run(level[1], HONEST[habit])) == bits(run(reference, HONEST[habit]))
+def test_habit_gives_same_bits_inside_all_walls(walled: Sandbox, bare: Sandbox, habit: str) -> None:
+    assert bits(run(walled, HONEST[habit])) == bits(run(bare, HONEST[habit]))
 
 
 NOISE = """
@@ -267,30 +262,20 @@ def grade(sandbox: Sandbox, source: str) -> Report:
 
 
 @pytest.mark.long
-def test_noisy_submission_gets_the_quiet_ones_report(level: tuple[str, Sandbox], reference: Sandbox) -> None:
-    quiet = grade(reference, SOLUTION + WRONG)
-    noisy = grade(level[1], SOLUTION + WRONG + NOISE)
-    assert quiet.points is not None
-    assert 0 < quiet.points < quiet.max_points
-    assert replace(noisy, isolation=quiet.isolation) == quiet
+def test_noisy_submission_gets_the_quiet_ones_report(walled: Sandbox, bare: Sandbox) -> None:
+    quiet = grade(bare, SOLUTION + WRONG)
+    assert {item.function for item in quiet.items if item.verdict != "passed"} == {"compute_kl_penalty"}
+    for sandbox in (walled, bare):
+        noisy = grade(sandbox, SOLUTION + WRONG + NOISE)
+        assert replace(noisy, isolation=quiet.isolation) == quiet
 
 
 @pytest.mark.long
-def test_a_noisy_right_submission_earns_everything_at_every_level(level: tuple[str, Sandbox]) -> None:
-    report = grade(level[1], SOLUTION + NOISE)
-    assert [(item.item, item.message) for item in report.items if item.verdict != "passed"] == []
-    assert report.points == report.max_points
-
-
-@pytest.mark.long
-def test_three_gibibytes_are_enough_and_five_refused(reference: Sandbox) -> None:
-    assert (
-        run(reference, "def work():\n    return torch.zeros(3 * 2**30, dtype=torch.uint8)[:1].clone()").status
-        == "observed"
-    )
-    if "rlimits" in reference.layers:
-        refused = run(reference, "def work():\n    return torch.zeros(5 * 2**30, dtype=torch.uint8)")
-        assert refused.status == "out_of_memory"
+def test_three_gibibytes_are_enough_and_five_refused(walled: Sandbox) -> None:
+    asking = "def work():\n    return torch.zeros({} * 2**30, dtype=torch.uint8)[:1].clone()"
+    assert run(walled, asking.format(3)).status == "observed"
+    if "rlimits" in walled.layers:
+        assert run(walled, asking.format(5)).status == "out_of_memory"
 
 
 @pytest.mark.long
@@ -303,13 +288,13 @@ def test_library_in_private_folder_is_found(private: str, tmp_path: Path, monkey
     (tmp_path / private).chmod(0o700)
     monkeypatch.syspath_prepend(packages)
     source = "def work():\n    import course_library\n    return torch.tensor(course_library.NUMBER)\n"
-    for level in ("strict", "best", "none"):
+    for level in LEVELS:
         with open_sandbox(level) as running:
             assert run(running, source).status == "observed", level
 
 
 @pytest.mark.parametrize("name", in_short([one.name for one in find_assignments(KIT)]))
-def test_a_worker_finds_everything_imported_that_a_right_answer_needs(name: str) -> None:
+def test_worker_imports_nothing_anew_for_right_answer(name: str) -> None:
     """What each worker imported anew would cost every submission its time, and break where importing is forbidden."""
     assignment = find_assignment(KIT, name)
     forbidding = """
@@ -321,5 +306,7 @@ def test_a_worker_finds_everything_imported_that_a_right_answer_needs(name: str)
     """
     source = solution_source(assignment) + textwrap.dedent(forbidding)
     with open_sandbox("best") as running:
-        report = Grader.of(assignment, read_fixtures(assignment)).grade(Submission("ada", "ada", "", source), running)
+        report = Grader.of(assignment, read_fixtures(assignment, hidden=False)).grade(
+            Submission("ada", "ada", "", source), running
+        )
     assert [(item.item, item.message) for item in report.items if item.verdict != "passed"] == []
