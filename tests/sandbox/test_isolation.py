@@ -315,44 +315,19 @@ def every_layer() -> tuple[str, ...]:
     return tuple(layer for layer in layers_for("best", probe()) if layer in LAYERS)
 
 
-REFUSALS = {
-    "fork": "os.fork()",
-    "vfork": "subprocess.run(['/bin/true'], check=True)",
-    "exec": "os.execv('/bin/true', ['true'])",
-    "a TCP socket": "socket.socket()",
-    "a UDP socket": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
-    "a Unix socket": "socket.socket(socket.AF_UNIX)",
+REFUSALS = {  # beside what the attacks try
     "a pair of sockets": "socket.socketpair()",
-    "a signal to the parent": "os.kill(os.getppid(), 0)",
     "a signal to its group": "os.killpg(0, 0)",
-    "a signal to everybody": "os.kill(-1, 0)",
-    "memfd": "os.memfd_create('x')",
-    "shared anonymous memory": "mmap.mmap(-1, 4096)",
-    "memory that grows down": "mmap.mmap(-1, 4096, flags=0x122)",
-    "chmod": "os.chmod('/tmp', 0o700)",
     "chown": "os.chown('/tmp', 0, 0)",
-    "utime": "os.utime('/tmp')",
-    "truncate": "os.truncate('/tmp/none', 0)",
-    "reading with truncation": "os.open(os.__file__, os.O_RDONLY | os.O_TRUNC)",
     "a session of its own": "os.setsid()",
     "a pipe": "os.pipe()",
     "a lock of a file": "__import__('fcntl').flock(0, 2)",
     "a lock of some bytes": "__import__('fcntl').lockf(0, 1)",
-    "a lease": "__import__('fcntl').fcntl(os.open(os.__file__, os.O_RDONLY), 1024, 1)",
-    "advice on a file's cache": "os.posix_fadvise(0, 0, 0, 4)",
     "advice to read a file": "mmap.mmap(os.open(os.__file__, os.O_RDONLY), 4096, prot=1).madvise(3)",
     "the size of a file system": "os.statvfs('/')",
-    "another's group": "os.getpgid(os.getppid())",
-    "another's priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 5)",
-    "another's limits": "resource.prlimit(os.getppid(), resource.RLIMIT_CORE)",
     "another's processors": "os.sched_setaffinity(os.getppid(), {0})",
 }
 BY_THE_LIBRARY = {  # these return -1 and set errno
-    "ptrace": "ptrace(0, 0, None, None)",
-    "unshare": "unshare(0x10000000)",
-    "process_vm_readv": "process_vm_readv(os.getppid(), None, 0, None, 0, 0)",
-    "shmget": "shmget(0, 4096, 0o1600)",
-    "the parent's death signal": "prctl(1, 0, 0, 0, 0)",
     "being dumpable": "prctl(4, 1, 0, 0, 0)",
 }
 

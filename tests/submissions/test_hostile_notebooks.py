@@ -116,33 +116,6 @@ def test_missing_answer_costs_no_other(
     assert (report.cause != "") == (kind != "deleted")
 
 
-@pytest.mark.parametrize(
-    ("spoil", "complaint"),
-    [
-        (lambda text: text.replace('{"cells"', '\n<<<<<<< HEAD\n{"cells"', 1), "holds a merge conflict at line 2"),
-        (lambda text: text + "\0", "holds a null byte at position"),
-        (lambda text: text[: len(text) // 2], "its JSON is broken"),
-        (lambda text: "[" * 100_000, "nested too deeply"),
-        (lambda text: text.encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
-        (lambda text: json.dumps({"cells": {}}), "it has no list of cells"),
-    ],
-)
-def test_notebook_that_cannot_be_read_is_told_why(
-    solved: Notebook,
-    grade: Callable[[Path], Report],
-    tmp_path: Path,
-    spoil: Callable[[str], str | bytes],
-    complaint: str,
-) -> None:
-    text = spoil(json.dumps(solved))
-    hand_in(tmp_path, text)
-    report = grade(tmp_path)
-    assert {item.verdict for item in report.items} == {"missing"}
-    assert complaint in report.cause
-    assert {item.message for item in report.items} == {"Not reached: nothing to grade could be read."}
-    assert cells_in(text if isinstance(text, str) else "") == []
-
-
 def test_answers_in_words_are_capped_and_found_by_name(assignment: Assignment, solved: Notebook) -> None:
     notebook = copy.deepcopy(solved)
     cell(notebook, "question-spread")["source"] = ["The standard ", "deviation.\ud800"]

@@ -13,7 +13,8 @@ import pytest
 from hand_ins import HANDOUT, MODULE, PY, notebook, put, read_one
 
 from autograder.submissions.notebook import Text, notebook_text
-from autograder.submissions.submission import Submission
+from autograder.submissions.reading import written_cells
+from autograder.submissions.submission import Candidate, Submission
 
 STUB = "def f(x):\n    '''Return x.'''\n    raise NotImplementedError()"
 
@@ -327,7 +328,9 @@ def test_notebook_without_functions_is_a_problem_that_keeps_its_notes(tmp_path: 
 )  # fmt: skip
 def test_what_is_not_a_notebook_is_a_problem(tmp_path: Path, text: str, message: str) -> None:
     start = time.process_time()
-    assert f"eve.ipynb {message}" in read_one(put(tmp_path / "eve.ipynb", text)).problem
+    path = put(tmp_path / "eve.ipynb", text)
+    assert f"eve.ipynb {message}" in read_one(path).problem
+    written_cells(Candidate("eve", path, path.name), MODULE)  # of the most broken notebook, too
     assert time.process_time() - start < 3
 
 
