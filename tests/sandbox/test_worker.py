@@ -79,6 +79,17 @@ def _answer(header: dict[str, Any], blob: bytes) -> Answer:
     return raised_from_header(header) if header["op"] == "raised" else str(header["op"])
 
 
+def value_of(answer: Answer) -> Returned:
+    assert isinstance(answer, Observation)
+    return answer.returned["y"]
+
+
+def values_of(answer: Answer) -> Any:
+    array = value_of(answer).array
+    assert array is not None
+    return array.tolist()
+
+
 def returning(expression: str) -> str:
     return f"import numpy, torch\ndef answer(*args, **kwargs):\n    return {expression}\n"
 
@@ -91,10 +102,8 @@ def test_function_gets_inputs_and_parameters(converse: Converse) -> None:
     inputs = {"x": torch.tensor([3.0, 4.0]), "y": torch.tensor([1.0, 1.0])}
     loaded, seen = converse(source, {"inputs": inputs, "params": {"scale": 10}})
     assert loaded == "loaded"
-    assert isinstance(seen, Observation)
-    assert seen.returned["y"] == Returned("tensor", "Tensor", "float32", (2,))
-    assert seen.returned["y"].array is not None
-    assert seen.returned["y"].array.tolist() == [20, 30]
+    assert value_of(seen) == Returned("tensor", "Tensor", "float32", (2,))
+    assert values_of(seen) == [20, 30]
 
 
 def test_given_modules_are_importable(converse: Converse) -> None:
@@ -155,9 +164,7 @@ def test_a_syntax_error_keeps_its_message_without_a_file_name(converse: Converse
     ],
 )
 def test_another_type_is_named(converse: Converse, expression: str, type_name: str) -> None:
-    seen = converse(returning(expression), {})[1]
-    assert isinstance(seen, Observation)
-    assert seen.returned["y"] == Returned("other", type=type_name)
+    assert value_of(converse(returning(expression), {})[1]) == Returned("other", type=type_name)
 
 
 @pytest.mark.parametrize(
@@ -180,10 +187,8 @@ def test_another_type_is_named(converse: Converse, expression: str, type_name: s
 def test_unsendable_tensor_is_described(
     converse: Converse, expression: str, dtype: str, shape: tuple[int, ...]
 ) -> None:
-    seen = converse(returning(expression), {})[1]
-    assert isinstance(seen, Observation)
-    assert seen.returned["y"] == Returned("tensor", "Tensor", dtype, shape)
-    assert seen.returned["y"].array is None
+    value = value_of(converse(returning(expression), {})[1])
+    assert (value, value.array) == (Returned("tensor", "Tensor", dtype, shape), None)
 
 
 @pytest.mark.parametrize(
@@ -204,10 +209,7 @@ def test_unsendable_tensor_is_described(
     ],
 )
 def test_the_values_of_any_view_or_subclass_arrive_in_order(converse: Converse, expression: str, values: Any) -> None:
-    seen = converse(returning(expression), {})[1]
-    assert isinstance(seen, Observation)
-    assert seen.returned["y"].array is not None
-    assert seen.returned["y"].array.tolist() == values
+    assert values_of(converse(returning(expression), {})[1]) == values
 
 
 @pytest.mark.parametrize(
@@ -220,9 +222,7 @@ def test_the_values_of_any_view_or_subclass_arrive_in_order(converse: Converse, 
     ],
 )
 def test_whether_a_tensor_carries_a_graph_is_told(converse: Converse, expression: str, attached: bool) -> None:
-    seen = converse(returning(expression), {})[1]
-    assert isinstance(seen, Observation)
-    assert seen.returned["y"].requires_grad is attached
+    assert value_of(converse(returning(expression), {})[1]).requires_grad is attached
 
 
 @pytest.mark.parametrize(
@@ -343,18 +343,16 @@ def test_call_starts_from_the_usual_state(converse: Converse, pollution: str, pl
 def test_inputs_ignore_the_default_device(converse: Converse) -> None:
     pollution = "torch.set_default_device('meta')"
     source = f"import torch\n{pollution}\ndef answer(x):\n    {pollution}\n    return x\n"
-    for answer in converse(source, *[{"inputs": {"x": torch.tensor([1.0, 2.0])}}] * 2)[1:]:
-        assert isinstance(answer, Observation)
-        assert answer.returned["y"].array is not None
-        assert answer.returned["y"].array.tolist() == [1, 2]
+    assert [
+        values_of(answer) for answer in converse(source, *[{"inputs": {"x": torch.tensor([1.0, 2.0])}}] * 2)[1:]
+    ] == [[1, 2]] * 2
 
 
 def test_each_call_gets_its_own_copy_of_its_inputs(converse: Converse) -> None:
     source = "def answer(x):\n    return x.add_(1)\n"
-    for answer in converse(source, *[{"inputs": {"x": torch.zeros(2)}}] * 2)[1:]:
-        assert isinstance(answer, Observation)
-        assert answer.returned["y"].array is not None
-        assert answer.returned["y"].array.tolist() == [1, 1]
+    assert [values_of(answer) for answer in converse(source, *[{"inputs": {"x": torch.zeros(2)}}] * 2)[1:]] == [
+        [1, 1]
+    ] * 2
 
 
 # torch without its compiler, until someone asks for it
