@@ -140,7 +140,10 @@ def _write_zip(path: Path, files: Files, folder: str, mode: int = READABLE, *, r
 # bundle
 
 bundle_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="What to upload to a platform so that it grades by itself."
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="What to upload to a platform so that it grades by itself.",
 )
 ZipOption = Annotated[Path, typer.Option("--zip", readable=False, help="The zip to write.")]
 
@@ -198,7 +201,10 @@ def bundle_github(zip_file: ZipOption, replace: ReplaceFileOption = False, assig
 # fixtures
 
 fixtures_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="The stored tensors: make, verify, compare or read them."
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="The stored tensors: make, verify, compare or read them.",
 )
 SecretOption = Annotated[
     Path | None, typer.Option("--secret-file", readable=False, help="The file with the secret of the term.")

@@ -142,8 +142,9 @@ def test_help_of_every_verb_names_what_can_be_given(run: Callable[..., Done], ve
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_overview_begins_as_the_help_of_each_verb(verb: str) -> None:
-    sentence = str(load_verb(verb).help).partition("\n")[0]
-    assert sentence.startswith(VERBS[verb][1].removesuffix("."))
+    command = load_verb(verb)
+    assert str(command.help).partition("\n")[0].startswith(VERBS[verb][1].removesuffix("."))
+    assert [option.name for option in command.params if "completion" in option.name] == []
 
 
 def test_help_imports_neither_rich_nor_numpy() -> None:
