@@ -44,10 +44,10 @@ IDENTITY = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
 REAL = find_assignment(KIT, "policy_gradient")
 EXTRA = """
 MISTAKES += (
-    Mistake("harmless", "ramp", "", "def ramp(x, factor): return x.clamp(min=0) * factor"),
-    Mistake("kink-again", "ramp", "", "def ramp(x, factor): return x * factor"),
-    Mistake("of-a-kind-unknown", "shift", "", "def shift(x, factor): return x * 0"),
-    Mistake("both", "shift", "", "def shift(x, factor): return x - factor\\n\\ndef ramp(x, factor): return x * 0"),
+    Mistake("harmless", "ramp", "Which order?", "def ramp(x, factor): return x.clamp(min=0) * factor"),
+    Mistake("kink-again", "ramp", "Which order?", "def ramp(x, factor): return x * factor"),
+    Mistake("of-a-kind-unknown", "shift", "Which order?", "def shift(x, factor): return x * 0"),
+    Mistake("both", "shift", "Why?", "def shift(x, factor): return x - factor\\n\\ndef ramp(x, factor): return x * 0"),
 )
 """
 

@@ -47,7 +47,7 @@ def _imported(module: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively"
             base = node.module or ""
-            own = base.partition(".")[0] == "autograder" and KIT.joinpath(*base.split(".")).is_dir()
+            own = base.partition(".")[0] == "autograder" and KIT.joinpath(*base.split("."), "__init__.py").is_file()
             yield from ((f"{base}.{alias.name}" for alias in node.names) if own else (base,))
 
 

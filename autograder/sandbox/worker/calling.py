@@ -107,11 +107,11 @@ def call(
     returned: dict[str, Any] = {}
     facts: dict[str, Any] = {}
     answer, error, given, more = None, None, {**named}, list[str]()
-    # All from one line: by the stack no call that should raise can be told from the first
+    # All from one line and with the same local names: by the stack no call that should raise can be told from the first
     for fact, replaced in {"": {}, **params.get("raises", {})}.items():
-        given = {**named}
-        for name, entry in replaced.items():
-            given[name] = _instead(entry, named, values, is_input=name in inputs)
+        given = named | {
+            name: _instead(entry, named, values, is_input=name in inputs) for name, entry in replaced.items()
+        }
         more = [name for name in replaced if name not in params["arguments"]]
         without_graph = contextlib.nullcontext() if params.get("recording", True) else sys.modules[TORCH].no_grad()
         with standing_in([student], stand_ins), without_graph:
