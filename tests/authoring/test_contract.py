@@ -10,7 +10,6 @@ import toy_kit
 from all_assignments import each_assignment
 from toy_kit import change, toy_assignment
 
-from autograder.authoring.docstrings import sentences
 from autograder.authoring.exam.contract import (
     CONTRACT,
     Clause,
@@ -19,6 +18,7 @@ from autograder.authoring.exam.contract import (
     coverage,
     docstrings,
     read_contract,
+    sentences,
     unquoted,
 )
 from autograder.authoring.exam.mutants import mutants_of
