@@ -21,12 +21,19 @@ from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import not_independent
+from autograder.authoring.new import (
+    EXAMPLE,
+    EXAMPLE_NAME,
+    EXAMPLE_TITLE,
+    GUIDE,
+    check_name,
+    new_assignment,
+    parse_solution,
+    read_solution,
+)
 from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import rename as rename_in_files
 from autograder.authoring.renaming import renaming
-from autograder.authoring.scaffold import example
-from autograder.authoring.scaffold.assignment import check_name, new_assignment
-from autograder.authoring.scaffold.solution import GUIDE, read_solution, solution_of
 from autograder.cli.options import CORES, AssignmentOption, JobsOption, JsonOption, QuietOption, course
 from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
@@ -63,25 +70,25 @@ def new(
         raise UsageError(
             "Give a name and a solution: autograder new NAME --from solution.py; or autograder new --example."
         )
-    name = name or example.NAME
+    name = name or EXAMPLE_NAME
     check_name(root, name)
-    found = solution_of(example.SOLUTION, Path("example")) if solution is None else read_solution(solution)
-    title = example.TITLE if show else name.replace("_", " ").capitalize()
+    found = parse_solution(EXAMPLE, Path("example")) if solution is None else read_solution(solution)
+    title = EXAMPLE_TITLE if show else name.replace("_", " ").capitalize()
     try:
         with writing(root, ""), status("trying the solution, drawing cases"):
-            begun = new_assignment(root, name, title, found)
+            made = new_assignment(root, name, title, found)
     except KeyboardInterrupt:
         print(f"\nNothing of {name} was written.", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    print(f"fixtures/{name}, solution/{name}: {counted(begun.items, 'item')}, {counted(begun.cases, 'case')}.")
+    print(f"fixtures/{name}, solution/{name}: {counted(made.items, 'item')}, {counted(made.cases, 'case')}.")
     if found.left_out:
         print(f"Not graded: {', '.join(found.left_out)}; see {GUIDE}.")
-    for function in begun.unanswered:
-        print(f"Not graded yet: {function}, which answers no draw that was tried; see fixtures/{name}/functions.py.")
-    if begun.cases:
+    for function, why in made.not_graded.items():
+        print(f"Not graded yet: {function} ({why}). See fixtures/{name}/functions.py.")
+    if made.cases:
         functions = ", ".join(function.name for function in found.functions)
         print(f"handout/{name} is A DRAFT: the oracle of {functions} is the solution itself.")
-    print(f"{begun.todos} lines say TODO: `autograder selfcheck --assignment {name}` lists them.")
+    print(f"{made.todos} lines say TODO: `autograder selfcheck --assignment {name}` lists them.")
 
 
 def items(assignment: AssignmentOption = None) -> None:

@@ -19,11 +19,16 @@ from toy_kit import toy_kit
 
 from autograder.authoring.exam.selfcheck import todos
 from autograder.authoring.handout.release import not_independent
+from autograder.authoring.new import (
+    EXAMPLE_NAME,
+    SourceFunction,
+    functions_text,
+    parse_solution,
+    read_solution,
+    try_function,
+)
 from autograder.authoring.proofreading import reading_faults
 from autograder.authoring.renaming import renaming
-from autograder.authoring.scaffold import example
-from autograder.authoring.scaffold.declared import Declared, Trial, functions_text
-from autograder.authoring.scaffold.solution import read_solution, solution_of
 from autograder.grading.assignment import find_assignment
 from autograder.sandbox.sandbox import Sandbox
 from autograder.vocabulary.errors import UsageError
@@ -32,7 +37,7 @@ from autograder.vocabulary.report import read_report
 GUIDE = (KIT / "fixtures" / "README.md").read_text(encoding="utf-8")
 WALK = GUIDE.partition("\n## Your own, in ten minutes\n")[2].partition("\n## ")[0]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```\n", WALK, re.DOTALL | re.MULTILINE)
-NAME = example.NAME
+NAME = EXAMPLE_NAME
 TODOS = 8  # lines of the example
 
 
@@ -220,34 +225,34 @@ def test_a_name_that_will_not_do_is_refused_before_anything_is_written(
 
 # What is read
 
-ROWS = {  # signature, docstring → shape of its first argument as `Function` declares it
-    ("a", "a   float[batch trial]"): "float[batch trial]",
-    ("a", "a: float32[batch, trial]"): "float[batch trial]",
-    ("a", "a   int[run 2]   below action"): "int[run 2]",
-    ("a: np.ndarray", "`a`   bool[pos]"): "bool[pos]",
-    ("a", "a   float[]"): "float",
-    ("a", "a   float   above 0, sorted"): "float",
-    ("a: int", ""): "int",
-    ("a: float | None = None", ""): "float",
-    ("a=True", ""): "bool",
-    ("a=0.5", ""): "float",
-    ("a: list[float]", ""): "float[entry]",
-    ("a: list[list[int]]", ""): "int[row column]",
-    ("a: list[str]", ""): "other",
-    ("a: dict[str, int]", ""): "other",
-    ("a: str", ""): "other",
-    ("a: Literal['up', 'down']", ""): "word",
-    ("a", 'a   "up" or "down"'): "word",
-    ("a: Callable[[float], float]", ""): "function",
-    ("a", "a   function of t and y"): "function",
-}
-UNSAID = {
-    ("a: np.ndarray", ""): "nothing says its axes",
-    ("a", "a   float[n + 1]"): "its axes [n + 1] are no plain names",
-    ("a=None", ""): "nothing says what it may be besides None",
-    ("a: Tree", ""): "no draw is known of Tree",
-    ("a: int = DEFAULT", ""): "its default DEFAULT is no literal",
-    ("a: float", ""): "",
+ARGUMENTS = {  # signature, docstring → its shape as `Function` declares it, the beginning of what is unsaid
+    ("a", "a   float[batch trial]"): ("float[batch trial]", ""),
+    ("a", "a: float32[batch, trial]"): ("float[batch trial]", ""),
+    ("a", "a   int[run 2]   below action"): ("int[run 2]", ""),
+    ("a: np.ndarray", "`a`   bool[pos]"): ("bool[pos]", ""),
+    ("a", "a   float[]"): ("float", ""),
+    ("a", "a   float   above 0, sorted"): ("float", ""),
+    ("a: int", ""): ("int", ""),
+    ("a: float | None = None", ""): ("float", ""),
+    ("a=True", ""): ("bool", ""),
+    ("a=0.5", ""): ("float", ""),
+    ("a: list[float]", ""): ("float[entry]", ""),
+    ("a: list[list[int]]", ""): ("int[row column]", ""),
+    ("a: list[str]", ""): ("other", ""),
+    ("a: dict[str, int]", ""): ("other", ""),
+    ("a: str", ""): ("other", ""),
+    ("a: Literal['up', 'down']", ""): ("word", ""),
+    ("a", 'a   "up" or "down"'): ("word", ""),
+    ("a: Callable[[float], float]", ""): ("function", ""),
+    ("a", "a   function of t and y"): ("function", ""),
+    ("a: int = DEFAULT", ""): ("int", "its default DEFAULT is no literal"),
+    ("a", ""): ("other", "nothing says what it is"),
+    ("a: np.ndarray", ""): ("other", "nothing says its axes"),
+    ("a", "a   float[n + 1]"): ("other", "its axes [n + 1] are no plain names"),
+    ("a", "a   float[lambda]"): ("other", "its axes [lambda] are no plain names"),
+    ("a=None", ""): ("other", "nothing says what it may be besides None"),
+    ("a: Literal[1, 2]", ""): ("other", "no draw is known of Literal[1, 2]"),
+    ("a: Tree", ""): ("other", "no draw is known of Tree"),
 }
 
 
@@ -255,28 +260,24 @@ def source_of(signature: str, docstring: str, body: str = "return a") -> str:
     return f'import numpy as np\n\n\ndef f({signature}):\n    """Return it.\n\n    {docstring}\n    """\n    {body}\n'
 
 
-@pytest.mark.parametrize(("said", "shape"), ROWS.items())
-def test_signature_and_row_say_the_shape(said: tuple[str, str], shape: str) -> None:
-    (function,) = solution_of(source_of(*said), Path("s.py")).functions
-    assert function.arguments[0].shape == shape
-
-
-@pytest.mark.parametrize(("said", "unsaid"), UNSAID.items())
-def test_what_nothing_says_is_noted(said: tuple[str, str], unsaid: str) -> None:
-    (function,) = solution_of(source_of(*said), Path("s.py")).functions
-    assert function.arguments[0].unsaid.startswith(unsaid)
-    assert bool(function.arguments[0].unsaid) == bool(unsaid)
+@pytest.mark.parametrize(("source", "shape", "unsaid"), [(key, *known) for key, known in ARGUMENTS.items()])
+def test_signature_and_row_say_the_shape(source: tuple[str, str], shape: str, unsaid: str) -> None:
+    (function,) = parse_solution(source_of(*source), Path("s.py")).functions
+    (argument,) = function.arguments
+    assert argument.shape == shape
+    assert argument.unsaid.startswith(unsaid)
+    assert bool(argument.unsaid) == bool(unsaid)
 
 
 @pytest.mark.parametrize("margin", ["    ", "\t"])
 def test_bodies_without_markers_are_marked_below_their_docstring(margin: str) -> None:
     source = f'def f(x):\n{margin}"""Return x."""\n{margin}y = x\n{margin}return y\n\n\nA = 1\n'
-    text = solution_of(source, Path("s.py")).text
+    text = parse_solution(source, Path("s.py")).text
     assert text == (
         f'def f(x):\n{margin}"""Return x."""\n'
         f"{margin}### BEGIN SOLUTION\n{margin}y = x\n{margin}return y\n{margin}### END SOLUTION\n\n\nA = 1\n"
     )
-    assert solution_of(text, Path("s.py")).text == text
+    assert parse_solution(text, Path("s.py")).text == text
 
 
 @pytest.mark.parametrize(
@@ -301,35 +302,35 @@ def test_file_that_is_no_assignment_is_refused(name: str, data: bytes, told: str
 # What is tried
 
 TWO_WORDS = 'a   float[n]\n    how   "mean" or "max"'
-CHECKED = "if how not in ('mean', 'max'):\n        raise ValueError(how)\n    return getattr(a, how)()"
-DECLARED = {  # signature, docstring, body → fields of what is declared
+TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("a, b", "a   float[batch dim]\n    b   int[batch]", "return a[np.arange(len(b)), b]"): {
         "returns": "float[batch]", "kind": "a NumPy array",
     },
-    ("a", "a   float[batch dim]", "low, high = a.min(0), a.max(0)\n    return low, high"): {
-        "returns": {"low": "float[dim]", "high": "float[dim]"}, "kind": "a tuple of 2",
+    ("a", "a   float[batch dim]", "return a.min(0), a.max(0)"): {
+        "returns": {"part1": "float[dim]", "part2": "float[dim]"}, "kind": "a tuple of 2",
+    },
+    ("a", "a   float[batch dim]", "return {'low': a.min(0), 'sum': a.sum()}"): {
+        "returns": {"low": "float[dim]", "sum": "float"}, "kind": "a dictionary",
     },
     ("a", "a   int[n]", "return np.unique(a)"): {"returns": "int[axis0]"},
-    ("a", "a   float[n]", "return np.sqrt(a) / (a > 0)"): {"returns": "float[n]"},
+    ("a", "a   float[batch dim]", "return np.zeros(len(a) + 1)"): {"returns": "float[axis0]"},
     ("a", "a   float[n]", "return a > 0"): {"returns": "int[n]"},
-    ("a", "", "return a.sum(axis=1)"): {"returns": "float[row]"},
     ("a, scale=2.0, clip=None, *, by=1", "a   float[n]", "return a * scale * by"): {"returns": "float[n]"},
-    ("a: str, how='up'", "", "return a.upper() if how == 'up' else a.lower() if how == 'down' else a"): {
-        "returns": None, "draws": ("usual", "how_up", "repeats", "empty"),
+    ("a, how", TWO_WORDS, "return getattr(a, how)()"): {
+        "returns": "float", "word_draws": {"how_max": ("how", "max")},
     },
-    ("a: str, b: str", "", "return sorted(a) == sorted(b)"): {
-        "returns": None, "draws": ("usual", "repeats", "empty", "anagrams"),
-    },
-    ("a: str", "", "return a[0]"): {"draws": ("usual", "repeats")},
-    ("a, how", TWO_WORDS, CHECKED): {"refused": ("how",), "draws": ("usual", "how_max")},
+    ("a: str, how='up'", "", "return a.upper() if how == 'up' else a"): {"returns": None},
     ("a: list[str]", "", "return {word: a.count(word) for word in a}"): {"returns": None},
     ("a: dict[str, int]", "", "return max(a, key=a.get)"): {"returns": None},
-    ("f, a: float", "", "return f(a, 2 * a)"): {"returns": "float", "kind": "a number"},
-    ("a", "a   float[n]", "return np.log(np.floor(abs(a) / 9))"): {"infinite": True},
+    ("f: 'Callable[[float, float], float]', a: float", "", "return f(a, 2 * a)"): {
+        "returns": "float", "kind": "a number",
+    },
     ("a", "a   float[n]", "a.sort()"): {"problem": 'it returns nothing; fixtures/README.md, "What can be graded"'},
     ("a", "a   float[n]", "return object()"): {"problem": "it returns a object"},
-    ("a", "a   float[n]", "return a * np.nan"): {"problem": "it returns nan"},
-    ("a", "", "return a.unheard_of"): {"problem": "AttributeError"},
+    ("a", "a   float[n]", "return np.sqrt(a)"): {"problem": "it returns nan"},
+    ("a", "a   float[n]", "return np.log(a * 0)"): {"problem": "it returns nan, which no answer equals, or what"},
+    ("a", "", "return a.sum()"): {"problem": "a: nothing says what it is"},
+    ("a: float", "", "return a.unheard_of"): {"problem": "AttributeError"},
 }  # fmt: skip
 
 
@@ -339,33 +340,31 @@ def sandbox() -> Iterator[Sandbox]:
         yield running
 
 
-def declared(source: str, sandbox: Sandbox) -> Declared:
-    solution = solution_of(source, Path("s.py"))
-    return Trial(solution, sandbox).declared(solution.functions[0])
+def tried(source: str, sandbox: Sandbox) -> SourceFunction:
+    solution = parse_solution(source, Path("s.py"))
+    return try_function(solution, solution.functions[0], sandbox)
 
 
-@pytest.mark.parametrize(("said", "fields"), DECLARED.items())
-def test_function_is_declared_by_what_it_answers(
-    said: tuple[str, str, str], fields: dict[str, object], sandbox: Sandbox
-) -> None:
-    found = declared(source_of(*said), sandbox)
+@pytest.mark.parametrize(("source", "fields"), TRIED.items())
+def test_trial_shows_what_comes_back(source: tuple[str, str, str], fields: dict[str, object], sandbox: Sandbox) -> None:
+    function = tried(source_of(*source), sandbox)
     problem = str(fields.get("problem", ""))
-    assert found.problem.startswith(problem)
-    assert bool(found.problem) == bool(problem)
-    assert {name: getattr(found, name) for name in fields if name != "problem"} == {
-        name: wanted for name, wanted in fields.items() if name != "problem"
+    assert function.problem.startswith(problem)
+    assert bool(function.problem) == bool(problem)
+    assert {name: getattr(function, name) for name in fields if name != "problem"} == {
+        name: value for name, value in fields.items() if name != "problem"
     }
-    compile(functions_text([found]), "functions.py", "exec")
+    compile(functions_text([function]), "functions.py", "exec")
 
 
 def test_tensors_that_a_gradient_reaches_are_leaves(sandbox: Sandbox) -> None:
     source = source_of("a, b, c", "a   float[n]\n    b   float[n]\n    c   int[n]", "return a * b.detach() + c")
-    assert declared(source.replace("numpy as np", "torch"), sandbox).leaves == ("a",)
+    assert tried(source.replace("numpy as np", "torch"), sandbox).leaves == ["a"]
 
 
 def test_file_that_cannot_be_loaded_is_told_as_that(sandbox: Sandbox) -> None:
     with pytest.raises(UsageError, match=r"s.py cannot be loaded: ModuleNotFoundError: No module named 'nosuch"):
-        declared("import nosuchpackage\n\n\ndef f(x):\n    return x\n", sandbox)
+        tried("import nosuchpackage\n\n\ndef f(x: int):\n    return x\n", sandbox)
 
 
 # From the command line
@@ -417,7 +416,7 @@ def test_mixed_file_is_graded_as_far_as_it_answers(tmp_path: Path) -> None:
     done = run(tmp_path, "new", "made", "--from", "s.py")
     assert done.returncode == 0, done.stderr
     assert "Not graded: Stack (a class); see fixtures/README.md" in done.stdout
-    assert "Not graded yet: planted" in done.stdout
+    assert "Not graded yet: planted (tree: no draw is known of Tree). See" in done.stdout
     assert [item.id for item in find_assignment(tmp_path).items] == [
         "energy-values", "energy-gradient", "energy-form", "masked-values", "masked-gradient", "masked-form",
         "moved-values", "moved-form",
@@ -425,8 +424,8 @@ def test_mixed_file_is_graded_as_far_as_it_answers(tmp_path: Path) -> None:
     text = (tmp_path / "fixtures" / "made" / "functions.py").read_text()
     assert re.search(r'"unmodified": "[^"]*x afterwards', text)
     listed = todos(tmp_path / "fixtures" / "made")
-    assert any("planted answers no draw that was tried (AttributeError" in told for told in listed)
-    assert any("which calls must raise ValueError, as line 11 of your file does?" in told for told in listed)
+    assert any("planted is not graded (tree: no draw is known of Tree)" in told for told in listed)
+    assert any("which calls must raise ValueError? Your file raises at line 11." in told for told in listed)
     assert run(tmp_path, "fixtures", "regenerate").returncode == 0
     (tmp_path / "class" / "ada").mkdir(parents=True)
     shutil.copy(tmp_path / "solution" / "made" / "made.py", tmp_path / "class" / "ada")
@@ -442,7 +441,7 @@ def test_file_that_answers_nothing_is_written_with_its_todos(tmp_path: Path) -> 
     done = run(tmp_path, "new", "made", "--from", "s.py")
     assert done.returncode == 0, done.stderr
     assert "1 item, 0 cases." in done.stdout
-    assert "Not graded yet: planted" in done.stdout
+    assert "Not graded yet: planted (tree: no draw is known of Tree). See" in done.stdout
     assert run(tmp_path, "fixtures", "regenerate").returncode == 3
 
 

@@ -16,7 +16,7 @@ import pytest
 import safetensors.numpy
 from example_course import example_course
 
-from autograder.authoring.scaffold import example
+from autograder.authoring.new import EXAMPLE_NAME
 from autograder.sandbox.calls import Outcome, Program, Request
 from autograder.sandbox.sandbox import Sandbox
 
@@ -89,8 +89,8 @@ def test_package_that_the_assignment_lacks_is_missing_in_a_sentence(sandbox: San
 def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The handout of the guide's example, which is in NumPy alone."""
     root = shutil.copytree(example_course(tmp_path_factory)[0], tmp_path_factory.mktemp("without") / "course")
-    shutil.copytree(root / "solution" / example.NAME, root / "solved")
-    return root / "handout" / example.NAME
+    shutil.copytree(root / "solution" / EXAMPLE_NAME, root / "solved")
+    return root / "handout" / EXAMPLE_NAME
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def python(folder: Path, bare: Path, *words: str) -> subprocess.CompletedProcess
 def test_students_of_numpy_install_no_torch(handout: Path) -> None:
     names = [line.partition("=")[0].rstrip(">") for line in (handout / "requirements.txt").read_text().splitlines()]
     assert names == ["numpy", "safetensors", "pytest", "pytest-timeout"]
-    notebook = (handout / f"{example.NAME}.ipynb").read_text()
+    notebook = (handout / f"{EXAMPLE_NAME}.ipynb").read_text()
     assert "torch" not in notebook
 
 
@@ -124,11 +124,11 @@ def test_handout_checks_itself_without_torch(handout: Path, bare: Path) -> None:
     done = python(handout, bare, "-m", "autograder", "check")
     assert "0 / 100" in done.stdout, done.stdout + done.stderr
     assert "softmax is not implemented yet." in done.stdout
-    untouched = (handout / f"{example.NAME}.py").read_text()
+    untouched = (handout / f"{EXAMPLE_NAME}.py").read_text()
     try:
-        shutil.copy(handout.parents[1] / "solved" / f"{example.NAME}.py", handout)
+        shutil.copy(handout.parents[1] / "solved" / f"{EXAMPLE_NAME}.py", handout)
         done = python(handout, bare, "-m", "autograder", "check")
         assert "100 / 100" in done.stdout, done.stdout + done.stderr
         assert done.returncode == 0
     finally:
-        (handout / f"{example.NAME}.py").write_text(untouched)
+        (handout / f"{EXAMPLE_NAME}.py").write_text(untouched)
