@@ -34,7 +34,12 @@ from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.report import Report
 
 REAL = find_assignment(KIT, "policy_gradient")
-ATTACKS = ("everybody_killed", "abort", "exit_at_import", "fork_bomb")
+ATTACKS = {
+    "exit": "import os\nos._exit(0)\n",
+    "abort": "import os\nos.abort()\n",
+    "parent": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n",
+    "forks": "import os\nfor _ in range(10):\n    os.fork()\n",
+}
 RIGHT = """\
 import time
 import torch
@@ -226,9 +231,10 @@ def refuses_another_kit(alone: Cluster, grader: Grader, toys: Path, tmp_path: Pa
 @pytest.mark.long
 def test_student_code_ends_no_dask_worker(cluster: Cluster, tmp_path: Path) -> None:
     grader = Grader.of(REAL, read_fixtures(REAL))
-    paths = [KIT / "tests" / "attacks" / "corpus" / f"{name}.py" for name in ATTACKS]
+    for name, text in ATTACKS.items():
+        (tmp_path / f"{name}.py").write_text(text)
     before = cluster.workers()
-    candidates = [Candidate(path.stem, path, path.name) for path in paths]
+    candidates = [Candidate(name, tmp_path / f"{name}.py", f"{name}.py") for name in ATTACKS]
     run = grade_all(grader, candidates, tmp_path / "grades", scheduler=cluster.address)
     assert (run.figures.graded, run.figures.mean) == (len(ATTACKS), 0)
     assert cluster.workers() == before

@@ -67,7 +67,7 @@ def nobody_handed_in_a_line(folder: Path, count: int) -> list[Candidate]:
 @pytest.mark.long
 def test_student_more_costs_the_grader_next_to_nothing(grader: Grader, tmp_path: Path) -> None:
     """A report is 20 KiB of JSON and five times that as objects: whoever held them would need far more than this."""
-    small, large, most = 10, 50, 5_000
+    small, large, most = 5, 25, 5_000
     held = {}
     grade_all(grader, nobody_handed_in_a_line(tmp_path / "first", 1), tmp_path / "of first")  # fills what is cached
 

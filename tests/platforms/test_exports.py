@@ -2,7 +2,7 @@
 
 After a change that is meant to alter an export, renew the golden files and read the difference:
 
-    python tests/test_exports.py
+    python tests/support/golden.py
 """
 
 from __future__ import annotations
