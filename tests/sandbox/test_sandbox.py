@@ -834,3 +834,9 @@ def test_module_that_another_submission_had_warmed_is_missing(sandbox: Sandbox) 
             "this assignment's submissions have torch and the standard library; matplotlib"
         )
     assert fact_of(answer("".join(own), ("torch",))) == "given"
+
+
+def test_name_added_to_builtins_is_found(sandbox: Sandbox) -> None:
+    source = "import builtins\nbuiltins.note = str\ndef answer():\n    return note('given')\n"
+    chosen = replace(program(source), packages=("torch",))
+    assert fact_of(sandbox.run(chosen, [fact("answer")], load_timeout=20.0)[0]) == "given"

@@ -200,18 +200,17 @@ def _let_import_only(module: types.ModuleType, packages: Sequence[str], given: M
     def import_statement(
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> types.ModuleType:
-        if level == 0:
+        if level == 0 and sys._getframe(1).f_globals is vars(module):
             check(name)
-        return builtins.__import__(name, globals, locals, fromlist, level)
+        return usual_import(name, globals, locals, fromlist, level)
 
     def import_module(name: str, package: str | None = None) -> types.ModuleType:
         if sys._getframe(1).f_globals is vars(module):
             check(name)
         return usual_import_module(name, package)
 
-    usual_import_module = importlib.import_module
-    importlib.import_module = import_module
-    vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_statement}
+    usual_import, usual_import_module = builtins.__import__, importlib.import_module
+    builtins.__import__, importlib.import_module = import_statement, import_module
 
 
 def _set_usual_state() -> None:
