@@ -99,7 +99,7 @@ STEP = "    "  # blocks stand at the margin in the guide
 
 
 @pytest.mark.long
-def test_what_is_missing_is_named_at_each_step_until_nothing_is(kit: Path, tmp_path: Path) -> None:
+def test_guide_followed_step_by_step_makes_an_exam(kit: Path, tmp_path: Path) -> None:
     packages = packages_without("mutmut", tmp_path)
     case, listed, mistake, item, surprise, declared, exam, oracle, solution, mistakes, clauses, marked, costly = BLOCKS
     insert(kit, FOLDER + "functions.py", '        "middling": policies', indent(case, 2 * STEP))

@@ -82,7 +82,7 @@ SCALED = calls("def scaled(x, factor): return np.array([[factor * v for v in row
         ("import numpy as np\ndef scaled(x, factor): return (factor * x).astype(np.float32)", "dtype of scaled"),
     ],
 )
-def test_an_array_is_held_to_its_values_its_kind_and_its_argument(student: str, told: str) -> None:
+def test_array_is_graded_by_values_kind_and_argument(student: str, told: str) -> None:
     assert verdict(SCALED, student) == told
 
 
@@ -93,11 +93,11 @@ def test_what_cannot_be_read_as_numbers_is_no_array(answer: str) -> None:
     assert compare_values(f"def scaled(x, factor): return {answer}") == "tensor"
 
 
-def test_an_array_of_other_things_than_numbers_is_one_of_another_dtype() -> None:
+def test_object_array_has_another_dtype() -> None:
     assert compare_values("def scaled(x, factor): return (x * factor).astype(object)") == "dtype"
 
 
-def test_a_list_of_whole_numbers_is_at_fault_as_a_list_and_not_for_its_dtype() -> None:
+def test_list_of_integers_fails_kind_and_not_dtype() -> None:
     first = calls("def first(x): return x.argmax(axis=1)", "numpy").case(
         "first", "…", "first", {"x": array(2, 3)}, "row", kind="a NumPy array", free=["x"]
     )
@@ -186,11 +186,11 @@ GRADED = GRADED_ENERGY.case("energy", "…", "energy", {"x": X_DRAWN}, leaves=["
         ("def energy(x): return (x * x.detach()).sum()", "gradient of gradient x"),
     ],
 )
-def test_gradients_with_respect_to_named_leaves_are_held_against_the_oracles(student: str, told: str) -> None:
+def test_gradients_of_leaves_are_compared_with_the_oracle(student: str, told: str) -> None:
     assert verdict(GRADED, student) == told
 
 
-def test_the_axes_of_a_gradient_have_the_names_that_the_case_gives_them() -> None:
+def test_gradient_axes_are_named_by_the_case() -> None:
     for leaves, axes, said in (
         ({"x": "row column"}, ("row", "column"), ("row", "column")),
         (["x"], ("axis0", "axis1"), ("axis 0", "axis 1")),
@@ -202,7 +202,7 @@ def test_the_axes_of_a_gradient_have_the_names_that_the_case_gives_them() -> Non
         assert verdict(draft, "def energy(x): return (x * x).sum()") == ""
 
 
-def test_a_result_that_is_to_be_constant_must_carry_no_graph() -> None:
+def test_constant_result_carries_no_graph() -> None:
     oracle = Calls(*oracle_of("def centre(x): return x - x.mean()"))
     draft = oracle.case("centre", "…", "centre", {"x": array(4)}, "entry", constant=True)
     assert verdict(draft, "def centre(x): return x - x.mean()") == ""
@@ -239,7 +239,7 @@ def seen(student: str, inputs: dict[str, Any], own: Any = None, **params: Any) -
 X = [[1.0, 2.0, 4.0], [-1.0, 0.5, 3.0]]
 
 
-def test_where_a_tensor_must_come_back_a_number_is_none_and_no_graph_of_axes_is_summed() -> None:
+def test_exact_gradient_needs_a_scalar_tensor() -> None:
     for answer, kind, slope in (
         ("x.sum().item()", float, None),
         ("2 * x", torch.Tensor, None),
@@ -252,7 +252,7 @@ def test_where_a_tensor_must_come_back_a_number_is_none_and_no_graph_of_axes_is_
         assert found is None if slope is None else bool((found == slope).all())
 
 
-def test_the_gradient_of_a_weighted_sum_may_be_asked_for_whatever_axes_of_size_1_the_result_has() -> None:
+def test_weighted_gradient_accepts_extra_axes_of_size_1() -> None:
     for answer, held in (("x * x", True), ("(x * x)[None]", True), ("(x * x).sum()", False)):
         inputs = {"x": torch.tensor(X), "w": torch.tensor(X) + 0.5}
         source = f"def f(x): return {answer}"
@@ -268,7 +268,7 @@ def test_a_graph_that_the_submission_has_freed_reaches_nothing() -> None:
     assert facts["graph"] is True
 
 
-def test_an_argument_may_be_another_one_or_be_made_of_it_or_carry_its_graph() -> None:
+def test_argument_may_alias_another_or_carry_its_graph() -> None:
     source = "def f(x, same, other, kept):\n    assert same is x\n    return (same + other).sum() + kept.sum() * 10"
     returned, _ = seen(
         source,
@@ -283,7 +283,7 @@ def test_an_argument_may_be_another_one_or_be_made_of_it_or_carry_its_graph() ->
     assert returned["kept afterwards"].tolist() == [3.0, 5.0]
 
 
-def test_what_an_assignment_makes_itself_stands_for_arguments_and_in_calls_that_should_raise() -> None:
+def test_own_objects_serve_as_arguments_and_in_refused_calls() -> None:
     source = "def f(x, by, more=0.0):\n    return x * by(x) + more"
     own = {"by": torch.sum, "failing": lambda x: [][0]}
     raises = {
@@ -303,7 +303,7 @@ def test_what_an_assignment_makes_itself_stands_for_arguments_and_in_calls_that_
     ("found", "size"),
     [(torch.tensor([-2.0, 1.0]), 2.0), (-3, 3.0), (float("inf"), "inf"), (None, "nothing"), (True, "a truth value")],
 )
-def test_a_size_is_json_and_of_what_is_no_number_its_kind(found: Any, size: Any) -> None:
+def test_size_is_json_or_the_kind(found: Any, size: Any) -> None:
     assert calling.size_of(found) == size
 
 
@@ -317,7 +317,7 @@ def test_a_size_is_json_and_of_what_is_no_number_its_kind(found: Any, size: Any)
         (np.bool_(True), "a NumPy array"),
     ],
 )
-def test_a_kind_is_that_of_the_type_that_another_is_made_from(found: Any, kind: str) -> None:
+def test_kind_of_a_subclass_is_that_of_its_base(found: Any, kind: str) -> None:
     assert calling.kind_of(found) == kind
 
 
@@ -327,7 +327,7 @@ def test_a_float_of_numpy_is_a_float() -> None:
     assert parts["y"].item() == 0.1
 
 
-def test_truth_values_in_a_tensor_are_right_as_truth_values_alone() -> None:
+def test_boolean_tensor_is_right_only_as_boolean() -> None:
     oracle = "import numpy as np\ndef above(x): return x > 0\n"
     draft = Calls(*oracle_of(oracle)).case("above", "…", "above", {"x": 0.1 * array(3, 4)}, "row column")
     check_draft(draft)
@@ -351,14 +351,14 @@ def share(x, n):
 """
 
 
-def test_each_refusal_must_come_as_a_value_error_that_says_what_it_is_about() -> None:
+def test_refusal_must_be_a_value_error_with_the_word() -> None:
     assert verdict(REFUSED, SHARE) == ""
     assert verdict(REFUSED, SHARE.replace("n is", "no")) == "error of none"
     assert verdict(REFUSED, SHARE.replace(" or not x.size", "")) == "error of empty"
     assert verdict(REFUSED, SHARE.replace("ValueError", "TypeError")) == "error of none"
 
 
-def test_an_oracle_that_is_missing_is_named_with_the_list_it_may_stand_in() -> None:
+def test_missing_oracle_is_named_with_its_list() -> None:
     draft = calls("", "numpy").case("lost", "…", "lost", {"x": array(3)}, "entry")
     with pytest.raises(FixtureError, match=r"oracle\.py does not define lost, and NOT_INDEPENDENT does not list lost"):
         draft.answer(draft.inputs, draft.params)
@@ -388,7 +388,7 @@ def test_options_that_judge_nothing_are_refused_by_their_names(options: dict[str
         (({"m": 0}, []), "'m' is not among the arguments of the call: there are x, n"),
     ],
 )
-def test_what_is_no_refusal_of_the_calls_own_arguments_is_told(refusal: Any, told: str) -> None:
+def test_malformed_refusal_is_told(refusal: Any, told: str) -> None:
     with pytest.raises(Misnamed, match=re.escape(told)):
         calls("", "numpy").case("a", "", "f", {"x": [1.0], "n": 2}, raises={"refused": refusal})
 
@@ -412,7 +412,7 @@ def test_a_callback_is_called_by_place_or_by_name(call: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["callback(0)", "callback(0, 1.0, 2)", "callback(0, los=1.0)"])
-def test_a_callback_that_is_called_otherwise_says_which_arguments_it_takes(call: str) -> None:
+def test_callback_called_wrongly_says_its_arguments(call: str) -> None:
     with pytest.raises(TypeError, match="the function takes 2 arguments, step, loss; it got"):
         verdict(descending(), f"def descent(callback): {call}")
     oracle_call = call.replace("callback", "Formula('step loss', 'step')")
@@ -443,9 +443,7 @@ ALL_FOUR = {"x": torch.tensor([1.0]), "old": torch.tensor([2.0])}
         ("x, mode, /, old=None, epsilon=0.2", "takes `x` and `mode` by place alone"),
     ],
 )
-def test_a_caller_who_passes_every_argument_by_name_is_served_or_the_names_are_told(
-    parameters: str, told: str | None
-) -> None:
+def test_call_by_name_works_or_tells_the_names(parameters: str, told: str | None) -> None:
     student = module(f"def loss({parameters}): return 1.0")
     assert call_by_name(student, ALL_FOUR, NAMED) == ({}, {"names": told})
 
@@ -460,7 +458,7 @@ def test_a_decorator_that_hides_the_names_is_tried_with_them() -> None:
 
 
 @pytest.mark.parametrize("error", ["NotImplementedError", "ValueError(mode)"])
-def test_a_function_that_raises_has_not_shown_that_it_takes_the_names(error: str) -> None:
+def test_function_that_raises_does_not_pass_call_by_name(error: str) -> None:
     student = module(f"def loss(x, mode, old, epsilon): raise {error}")
     with pytest.raises((NotImplementedError, ValueError)):
         call_by_name(student, ALL_FOUR, NAMED)
@@ -483,7 +481,7 @@ def test_a_function_that_returns_nothing_takes_no_names() -> None:
         "a, m, previous=None, *, epsilon=0.2",
     ],
 )
-def test_an_argument_whose_name_the_function_lacks_is_passed_in_its_place_where_that_is_asked(parameters: str) -> None:
+def test_argument_with_unknown_name_may_be_passed_by_place(parameters: str) -> None:
     student = module(
         f"def loss({parameters}): return sum(one for one in locals().values() if not isinstance(one, str))"
     )

@@ -19,7 +19,7 @@ def defined(mistake: Mistake) -> Any:
 
 
 @pytest.mark.parametrize(("name", "other"), [("factor", "times"), ("shift", "plus")])
-def test_a_renamed_parameter_computes_the_same_and_is_not_known_by_its_old_name(name: str, other: str) -> None:
+def test_renamed_parameter_computes_the_same_under_its_new_name(name: str, other: str) -> None:
     scaled = defined(SCALED.renaming("renamed", "?", name, other))
     assert scaled(3, **{other: 5}) == SCALED_BY_HAND[name]
     with pytest.raises(TypeError, match=name):
@@ -29,7 +29,7 @@ def test_a_renamed_parameter_computes_the_same_and_is_not_known_by_its_old_name(
 SCALED_BY_HAND = {"factor": 15, "shift": 11}
 
 
-def test_a_name_is_replaced_as_a_word_and_not_within_others() -> None:
+def test_name_is_replaced_as_a_whole_word() -> None:
     longer = Correct("scaled", "def scaled(x, xs):\n    return x + xs\n")
     assert defined(longer.renaming("renamed", "?", "x", "value"))(1, xs=2) == 3
 
@@ -39,13 +39,13 @@ def test_what_is_no_parameter_is_not_renamed() -> None:
         SCALED.renaming("renamed", "?", "other", "another")
 
 
-def test_arguments_that_can_be_passed_by_their_place_alone_keep_their_defaults() -> None:
+def test_positional_only_arguments_keep_their_defaults() -> None:
     scaled = defined(SCALED.by_place_alone("by-place", "?"))
     assert (scaled(3), scaled(3, 5, shift=1)) == (6, 16)
     with pytest.raises(TypeError, match="positional-only"):
         scaled(x=3)
 
 
-def test_a_function_without_such_arguments_has_no_mistake_of_that_kind() -> None:
+def test_function_without_positional_arguments_has_no_such_mistake() -> None:
     with pytest.raises(FixtureError, match="no argument that can be passed by its place"):
         Correct("named", "def named(*, x):\n    return x\n").by_place_alone("by-place", "?")

@@ -48,7 +48,7 @@ def written(kit: Path, text: str) -> Contract:
 
 
 @each_assignment
-def test_every_sentence_of_every_docstring_stands_in_a_clause_that_names_what_there_is(assignment: Assignment) -> None:
+def test_contract_quotes_every_sentence_and_names_known_mistakes(assignment: Assignment) -> None:
     """That a clause's mistakes are caught is a matter of selfcheck."""
     contract = read_contract(assignment)
     assert contract is not None, f"{assignment.folder / CONTRACT} is missing"
@@ -88,7 +88,7 @@ rewards   float[batch trial]   one
 mode      "a": this. "b": that"""
 
 
-def test_a_docstring_is_cut_at_full_stops_and_colons_into_rows_and_into_steps() -> None:
+def test_docstring_is_cut_into_sentences_rows_and_steps() -> None:
     assert sentences(DOCSTRING) == [
         "Return the deltas",
         "what multiplies a gradient",
@@ -104,7 +104,7 @@ def test_a_docstring_is_cut_at_full_stops_and_colons_into_rows_and_into_steps() 
     ]
 
 
-def test_text_that_follows_a_table_without_a_line_between_is_no_row_of_it() -> None:
+def test_text_right_below_a_table_is_no_row() -> None:
     docstring = """\
 Return the mean.
 values    float[step]   above 0,
@@ -124,14 +124,10 @@ returns   float[place]
     ]
 
 
-def test_an_empty_docstring_has_no_sentence() -> None:
-    assert sentences("") == []
-
-
 # A file
 
 
-def test_a_clause_has_items_and_mistakes_or_the_reason_why_it_is_not_graded(kit: Path) -> None:
+def test_clause_has_items_and_mistakes_or_a_reason(kit: Path) -> None:
     every = tuple(item.id for item in toy_assignment(kit).items)
     text = '[ramp]\n"One" = ["no-kink"]\n"\\"Two\\"" = [\n    "ramp-values", "habit:cast",\n]\n'
     contract = written(kit, f'{text}[costly]\nramp = "so"\n\n[""]\n"One" = "a sum"\n"Three" = ["no-kink"]\n')
@@ -178,7 +174,7 @@ def test_an_assignment_without_a_contract_has_none(kit: Path) -> None:
         ("costly = 3\n" + RAMP, "'costly' is no table"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_with_its_line(kit: Path, text: str, told: str) -> None:
+def test_unusable_contract_is_told_with_its_line(kit: Path, text: str, told: str) -> None:
     with pytest.raises(FixtureError, match=told):
         written(kit, text)
 
@@ -192,16 +188,16 @@ def complaints(kit: Path, text: str, names: Sequence[tuple[str, str]] = ()) -> l
     return [*unquoted(contract, texts, readme), *clause_complaints(contract, assignment, known)]
 
 
-def test_a_contract_that_quotes_every_sentence_and_names_what_there_is_has_no_complaint(kit: Path) -> None:
-    assert complaints(kit, RAMP + SHIFT) == []
-
-
-def test_a_quote_may_break_its_lines_elsewhere_and_stand_in_the_text(kit: Path) -> None:
-    assert complaints(kit, RAMP + SHIFT + '"Nothing is\\n  modified." = ["wrong-way"]\n') == []
-
-
-def test_a_clause_about_all_functions_may_name_mistakes_and_items_of_any(kit: Path) -> None:
-    assert complaints(kit, f'{RAMP}{SHIFT}[""]\n"Return x + factor." = ["shift-values", "no-kink"]\n') == []
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        '"Nothing is\\n  modified." = ["wrong-way"]\n',  # stands in the text, with its lines broken elsewhere
+        '[""]\n"Return x + factor." = ["shift-values", "no-kink"]\n',  # about all functions: items of any
+    ],
+)
+def test_complete_contract_has_no_complaint(kit: Path, more: str) -> None:
+    assert complaints(kit, RAMP + SHIFT + more) == []
 
 
 @pytest.mark.parametrize(
@@ -240,7 +236,7 @@ def test_a_generated_change_may_stand_for_a_mistake(kit: Path) -> None:
         ({("no-kink", "ramp"): [{}, {"ramp-values": 0.5}], ("wrong-way", "ramp"): [{"shift-values": 4.0}]}, 1),
     ],
 )
-def test_a_clause_is_tested_where_one_of_its_mistakes_loses_points_on_its_items(
+def test_clause_is_tested_if_a_mistake_fails_its_items(
     kit: Path, lost_on: Mapping[tuple[str, str], Sequence[Mapping[str, float]]], tested: int
 ) -> None:
     counts, told = coverage(written(kit, RAMP + SHIFT), lost_on)
@@ -260,25 +256,15 @@ def hold(kit: Path, *, marked: bool = True) -> Exam:
 
 
 @pytest.mark.long
-def test_without_a_contract_the_exam_says_so_and_does_not_fail(kit: Path) -> None:
+def test_exam_without_contract_notes_it_and_passes(kit: Path) -> None:
     exam = hold(kit, marked=False)
     assert (exam.complaints, exam.coverage) == ((), None)
     (told,) = [note for note in exam.notes if note.startswith("There is no contract.toml")]
     assert "Of changed parameters and habits 1 lose nothing" in told
 
 
-@pytest.mark.long
-def test_with_a_contract_the_exam_counts_its_clauses(kit: Path) -> None:
-    written(kit, f'{RAMP}{SHIFT}[""]\n"Return x + factor." = "how quickly is advice"\n')
-    exam = hold(kit)
-    assert exam.complaints == ()
-    assert exam.coverage is not None
-    assert (exam.coverage.clauses, exam.coverage.tested, exam.coverage.not_graded) == (3, 2, 1)
-    assert not [note for note in exam.notes if note.startswith("There is no contract.toml")]
-
-
 @pytest.mark.usefixtures("warm_pool")
-def test_with_a_contract_the_exam_fails_where_it_is_not_kept_and_where_a_habit_survives(kit: Path) -> None:
+def test_exam_fails_on_broken_contract_and_surviving_habit(kit: Path) -> None:
     written(kit, RAMP + SHIFT.replace("factor.", "factors."))
     assert [line.partition(" ")[2] for line in hold(kit, marked=False).complaints] == [
         "change of the solution loses nothing. line 16, shift (habit:not-cloned): "

@@ -51,7 +51,7 @@ def test_a_set_does_not_differ_from_itself(kit: Path) -> None:
 
 
 @pytest.mark.long
-def test_another_term_has_other_numbers_and_says_which_term_it_is(kit: Path) -> None:
+def test_diff_of_terms_names_term_and_changed_cases(kit: Path) -> None:
     regenerate_into(kit / "fixtures/toy", kit / "spring", Term("2027-spring", b"a secret of this course"))
     done = autograder(kit, "fixtures", "diff", "fixtures/toy", "spring")
     assert (done.returncode, done.stderr) == (0, "")
@@ -115,7 +115,7 @@ def test_cases_items_and_mistakes_that_come_and_go_are_named(kit: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_submissions_whose_points_would_change_are_named_with_their_items(kit: Path) -> None:
+def test_diff_names_submissions_whose_points_would_change(kit: Path) -> None:
     other = changed_set(kit, ("cases.py", '"row column", "float64")', '"row column", "float64", atol=1e-3)'))
     for name, text in (("ada", ALMOST), ("bela", ""), ("chidi", ALMOST.replace(" + 1e-7", ""))):
         (kit / "class" / name).mkdir(parents=True)
@@ -130,7 +130,7 @@ def test_the_submissions_whose_points_would_change_are_named_with_their_items(ki
     )
 
 
-def test_a_score_that_does_not_change_is_neither_counted_nor_listed() -> None:
+def test_unchanged_score_is_neither_counted_nor_listed() -> None:
     def graded(name: str, **points: float) -> Report:
         return report(name, *(item(one, earned, 50) for one, earned in points.items()))
 

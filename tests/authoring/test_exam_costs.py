@@ -26,7 +26,7 @@ HABIT = Cost("habit:cast", "g", 3.0, 4.0)
 
 
 @each_assignment
-def test_a_share_is_of_the_points_of_the_mistakes_own_function(assignment: Assignment) -> None:
+def test_share_is_of_the_mistaken_functions_points(assignment: Assignment) -> None:
     function = assignment.functions[0]
     whole = sum(item.points for item in assignment.items if item.function == function)
     finding = Finding(Known("own", function, ""), 1.0, 7.0, frozenset())
@@ -78,14 +78,14 @@ def test_the_three_costliest_mistakes_are_told_once_each() -> None:
 
 
 @pytest.mark.parametrize("contract", [None, Contract(Path("contract.toml"), ())])
-def test_without_a_list_there_is_a_note_of_how_many_there_are(contract: Contract | None) -> None:
+def test_costly_mistakes_without_list_are_counted_in_a_note(contract: Contract | None) -> None:
     (note,) = without_costly(contract, [MORE, HABIT, HALF])
     assert note.startswith("2 mistakes cost more than half of their function")
     assert without_costly(contract, [HALF]) == []
 
 
 @each_assignment
-def test_every_assignment_says_of_which_functions_a_mistake_may_cost_more_than_half(assignment: Assignment) -> None:
+def test_contract_lists_functions_with_costly_mistakes(assignment: Assignment) -> None:
     contract = read_contract(assignment)
     assert contract is not None
     assert contract.costly is not None
@@ -120,7 +120,7 @@ def test_the_tables_of_an_exam_fit_the_terminal(assignment: Assignment, width: i
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_sentences_of_an_exam_break_between_words_on_a_terminal_and_nowhere_in_a_file(width: int) -> None:
+def test_exam_sentences_wrap_on_a_terminal_only(width: int) -> None:
     assignment, report = ASSIGNMENTS[0], Report("", "", SubmissionInfo("", ""), "", (), ())
     complaint = "A mistake that is called by another name: " + "an-unbroken-name in one function, " * 9
     exam = Exam(report, report, (), (complaint.strip(),))
@@ -142,7 +142,7 @@ def test_the_shares_are_counted_by_quarters(capsys: pytest.CaptureFixture[str]) 
     assert [column[-1] for column in cells] == ["all", "6", "2", "2", "1", "1"]
 
 
-def test_each_mistake_stands_at_the_share_that_is_shown_of_it() -> None:
+def test_mistake_is_listed_at_its_shown_share() -> None:
     found = [Cost("habit:cast", "f", 8.0, 10.0), Cost("a", "f", 5.0, 10.0), Cost("habit:cast", "f", 1.0, 10.0)]
     table = each_cost_table(sorted(found, key=lambda cost: -cost.share))
     assert list(table.columns[-1].cells) == ["80 %", "50 %"]

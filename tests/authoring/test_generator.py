@@ -191,7 +191,7 @@ def test_the_toy_is_stored_and_read_back(toy: Toy) -> None:
     ]
 
 
-def test_a_case_stores_what_each_mistake_returns_and_only_what_is_wrong_of_it(toy: Toy) -> None:
+def test_case_stores_only_what_each_mistake_gets_wrong(toy: Toy) -> None:
     case = toy.cases()["ramp-small"]
     wrong = case.mistakes["no-kink"]
     assert isinstance(wrong, Observation)
@@ -200,7 +200,7 @@ def test_a_case_stores_what_each_mistake_returns_and_only_what_is_wrong_of_it(to
     assert case.mistakes["raises"] == Raised(("TypeError", "Exception", "BaseException", "object"), "", None, "")
 
 
-def test_a_mistake_is_not_stored_where_it_gives_the_right_answer(toy: Toy) -> None:
+def test_mistake_with_right_answer_is_not_stored(toy: Toy) -> None:
     above = ('"ramp-small", 2, 3)}', '"ramp-small", 2, 3) ** 2}')
     assert set(toy.change("cases.py", above).cases()["ramp-small"].mistakes) == {"raises"}
 
@@ -468,7 +468,7 @@ def test_a_build_leaves_what_was_imported_before_in_its_place(toy: Toy, monkeypa
     assert sys.path == folders
 
 
-def test_a_generator_that_cannot_be_imported_touches_no_module_but_its_own(toy: Toy) -> None:
+def test_broken_generator_touches_no_other_module(toy: Toy) -> None:
     before, folders = dict(sys.modules), list(sys.path)
     toy.change("mistakes.py", ("from typing", "from typing_of_tomorrow"))
     with pytest.raises(ModuleNotFoundError):
@@ -512,7 +512,7 @@ def secret_drafts(sandbox: Sandbox) -> dict[str, Draft]:
 
 
 @pytest.mark.parametrize("rtol", [1e-6, 1e-9, 1e-12])
-def test_a_mistakes_numbers_are_stored_to_a_hundredth_of_what_is_told_apart(rtol: float) -> None:
+def test_mistake_numbers_are_rounded_far_below_the_tolerance(rtol: float) -> None:
     special = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1.75e308]
     given = np.append(np.random.default_rng(0).standard_normal(500), special)
     stored = rounded(Returned("tensor", "Tensor", "float64", given.shape, array=given), rtol).array
@@ -540,7 +540,7 @@ def test_another_secret_changes_every_case_but_the_named_examples(
     assert same == {name for name, draft in open_drafts.items() if draft.example} == set(EXAMPLES)
 
 
-def test_every_example_is_public_and_no_item_can_be_earned_by_public_cases_alone(
+def test_examples_are_public_and_every_item_has_hidden_cases(
     open_drafts: dict[str, Draft],
 ) -> None:
     assert all(item.public and item.hidden for item in REAL.items)

@@ -44,17 +44,17 @@ def both(**more: Any) -> Draft:
         ("x + y", "returned of sum"),
     ],
 )
-def test_gradients_are_of_the_sum_of_all_parts_that_the_case_names(returned: str, told: str) -> None:
+def test_gradients_are_of_the_sum_of_named_parts(returned: str, told: str) -> None:
     assert verdict(both(), f"def both(x, y): return {returned}") == told
 
 
-def test_gradients_are_of_the_first_part_alone_where_nothing_is_said() -> None:
+def test_gradients_are_of_the_first_part_by_default() -> None:
     oracle = ORACLE.replace("1 + y, 1 + x", "1 + 0 * x, 1 + 0 * y")
     draft = calls(oracle, "torch").case("both", "…", "both", X, PARTS, leaves=LEAVES)
     assert verdict(draft, "def both(x, y): return x + y, (x * y).detach()") == ""
 
 
-def test_an_oracle_with_too_few_gradients_is_told_at_its_line() -> None:
+def test_oracle_with_too_few_gradients_is_told() -> None:
     draft = calls(ORACLE.replace("1 + y, 1 + x", "1 + y"), "torch").case("both", "…", "both", X, PARTS, leaves=LEAVES)
     with pytest.raises(
         Misnamed, match="the oracle both_gradient returns 1, and leaves are x, y: a tuple of a gradient"
@@ -80,7 +80,7 @@ def test_an_oracle_with_too_few_gradients_is_told_at_its_line() -> None:
         ("a tensor", ["a", "b"], "f should return 2 values (a, b), but this came back: a tensor."),
     ],
 )
-def test_a_cut_graph_is_not_blamed_where_something_else_came_back(kind: str, returns: list[str], told: str) -> None:
+def test_wrong_kind_is_not_told_as_a_cut_graph(kind: str, returns: list[str], told: str) -> None:
     draft = calls("def f(x): return x\ndef f_gradient(x): return 1 + 0 * x", "torch").case(
         "f", "…", "f", {"x": array(3)}, "row", leaves=["x"]
     )
@@ -119,7 +119,7 @@ def test_equal_infinities_are_equal_and_nothing_else_is(returned: str, told: str
     )
 
 
-def test_an_infinity_that_the_case_does_not_mean_is_refused_and_nan_is_always() -> None:
+def test_unintended_infinity_and_any_nan_are_refused() -> None:
     draft = calls(MASK, "numpy").case("mask", "…", "mask", {"n": 3}, "query key", example=True)
     with pytest.raises(Refusal, match="mask is infinite somewhere: other numbers, or infinite="):
         check_draft(draft)
@@ -130,7 +130,7 @@ def test_an_infinity_that_the_case_does_not_mean_is_refused_and_nan_is_always() 
         check_draft(nan)
 
 
-def test_the_tolerance_of_finite_values_beside_infinities_is_that_of_the_finite_ones() -> None:
+def test_tolerance_beside_infinities_is_of_the_finite_values() -> None:
     draft = calls("def f(x): return np.append(x, np.inf)", "numpy").case(
         "f", "…", "f", {"x": array(3)}, "place", infinite="the last bound"
     )

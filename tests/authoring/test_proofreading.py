@@ -270,7 +270,7 @@ def test_assignments_of_the_kit_are_read_without_a_fault() -> None:
         assert reading_faults(assignment.folder) == []
 
 
-def test_there_are_sixty_wrong_edits_and_half_of_them_are_of_python() -> None:
+def test_wrong_edits_are_sixty_and_half_of_python() -> None:
     assert len(SLIPS) >= 60
     assert len(OF_PYTHON) >= 30
 

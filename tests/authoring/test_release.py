@@ -158,7 +158,7 @@ def test_the_text_says_what_the_module_alone_forgoes(assignment: Assignment) -> 
         assert f"with the module alone you forgo these {sum(points)} points" in text
 
 
-def test_a_student_may_have_another_torch_than_grading_and_is_told_which_that_is(files: dict[str, bytes]) -> None:
+def test_requirements_allow_older_torch_and_name_the_graded_one(files: dict[str, bytes]) -> None:
     note, first, *rest = files["requirements.txt"].decode().splitlines()
     assert note.startswith("# Grading uses torch==2.13.0.")
     assert first == "torch>=2.6"
@@ -180,7 +180,7 @@ def test_a_text_without_a_place_for_the_points_is_refused(assignment: Assignment
 # What is not in it
 
 
-def test_no_hidden_case_is_in_it_by_name_or_by_its_numbers(files: dict[str, bytes], fixtures: Fixtures) -> None:
+def test_handout_holds_no_hidden_name_or_number(files: dict[str, bytes], fixtures: Fixtures) -> None:
     everything = b"\n".join(files.values())
     hidden = [case for case in fixtures.cases if case.visibility == "hidden"]
     assert len(hidden) > 30
@@ -221,7 +221,7 @@ def test_no_staff_module_and_no_generator_is_in_it(files: dict[str, bytes]) -> N
 # Refusals
 
 
-def test_no_folder_of_it_has_the_name_that_nbgraders_fetch_leaves_out(files: dict[str, bytes]) -> None:
+def test_handout_has_no_folder_that_nbgrader_skips(files: dict[str, bytes]) -> None:
     assert not [name for name in files if "feedback" in PurePosixPath(name).parts]
 
 
@@ -286,7 +286,7 @@ def test_markers_that_would_leave_an_answer_standing_are_refused(
         stub(edit(MODULE), for_functions(assignment, "first", "second"))
 
 
-def test_experiments_are_optional_and_tests_are_made_where_there_are_none(
+def test_experiments_are_optional_and_missing_tests_are_made(
     assignment: Assignment, files: dict[str, bytes], tmp_path: Path
 ) -> None:
     shutil.copytree(assignment.folder, tmp_path / "fixtures" / "policy_gradient")
@@ -301,7 +301,7 @@ def test_experiments_are_optional_and_tests_are_made_where_there_are_none(
 # The zip and the folder
 
 
-def test_the_zip_is_the_same_bytes_twice_and_holds_the_handout(files: dict[str, bytes]) -> None:
+def test_zip_is_reproducible_and_holds_the_handout(files: dict[str, bytes]) -> None:
     data = zip_bytes(files, "policy_gradient")
     assert data == zip_bytes(files, "policy_gradient")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -348,7 +348,7 @@ def test_release_refuses_to_replace_what_somebody_wrote(tmp_path: Path, name: st
 # As a student uses it
 
 
-def test_the_zip_alone_runs_every_public_check_and_finds_nothing_done(unpacked: Path) -> None:
+def test_zip_alone_checks_everything_and_finds_nothing_done(unpacked: Path) -> None:
     done = run_in(unpacked, "autograder", "check")
     assert done.returncode == 1, done.stderr
     assert done.stdout.count("is not implemented yet.") == 36
@@ -357,9 +357,7 @@ def test_the_zip_alone_runs_every_public_check_and_finds_nothing_done(unpacked: 
 
 
 @pytest.mark.long
-def test_the_zip_alone_gives_the_solution_all_points_by_check_and_by_pytest(
-    unpacked: Path, solution: str, tmp_path: Path
-) -> None:
+def test_zip_alone_gives_the_solution_all_points(unpacked: Path, solution: str, tmp_path: Path) -> None:
     folder = shutil.copytree(unpacked, tmp_path / "work")
     (folder / "policy_gradient.py").write_text(solution, encoding="utf-8")
     done = run_in(folder, "autograder", "check")
@@ -391,9 +389,7 @@ def test_pytest_and_check_give_the_same_verdicts_and_messages(unpacked: Path, so
 
 
 @pytest.mark.long
-def test_a_hang_in_one_function_names_it_and_leaves_the_others_checked(
-    unpacked: Path, solution: str, tmp_path: Path
-) -> None:
+def test_hanging_function_is_named_and_others_are_checked(unpacked: Path, solution: str, tmp_path: Path) -> None:
     folder = shutil.copytree(unpacked, tmp_path / "work")
     hanging = solution.replace("    ratio = torch.exp(", "    while True:\n        pass\n    ratio = torch.exp(")
     assert hanging != solution
@@ -404,7 +400,7 @@ def test_a_hang_in_one_function_names_it_and_leaves_the_others_checked(
 
 
 @pytest.mark.long
-def test_the_kit_itself_is_out_of_reach_of_the_unpacked_zip(unpacked: Path) -> None:
+def test_unpacked_zip_does_not_import_the_installed_kit(unpacked: Path) -> None:
     code = "import autograder, autograder.sandbox.worker.worker; print(autograder.__file__)"
     (unpacked / "where.py").write_text(code)
     done = run_in(unpacked, "where")

@@ -49,7 +49,7 @@ RAMP = Expectation(
 )
 
 
-def test_a_case_is_shown_with_its_call_its_inputs_what_is_expected_and_the_mistakes_that_fail_it() -> None:
+def test_case_is_shown_with_call_inputs_expectations_and_mistakes() -> None:
     case = stored(
         params={"factor": 2.5},
         expected=(RAMP, Expectation("unchanged", "x", "x", array=np.zeros(1))),
@@ -77,7 +77,7 @@ def test_a_case_without_parameters_and_mistakes_is_shown_in_short() -> None:
     assert shown(stored(inputs={})) == "ramp-small  (hidden)  two rows\n  probe     ramp\n  separates 0 mistakes\n"
 
 
-def test_an_expected_error_and_an_expected_fact_are_shown_with_what_they_must_say() -> None:
+def test_expected_errors_and_facts_are_shown_with_their_words() -> None:
     error = Expectation("error", "raised", "ramp with no factor", value={"type": "ValueError", "mentions": ["factor"]})
     fact = Expectation("fact", "calls", "the number of calls", value=[1, "one"])
     lines = shown(stored(expected=(error, fact))).splitlines()
@@ -90,7 +90,7 @@ def test_a_trace_that_only_explains_is_not_shown_as_expected() -> None:
     assert "the trace" not in shown(stored(expected=(trace,)))
 
 
-def test_a_number_is_shown_without_axes_and_a_long_array_by_its_corners() -> None:
+def test_number_is_shown_plain_and_long_array_shortened() -> None:
     number = dataclasses.replace(RAMP, axes=(), array=np.array(-1.25))
     long = dataclasses.replace(RAMP, axes=("step",), array=np.arange(1000.0))
     text = shown(stored(inputs={}, expected=(number, long)))
@@ -104,7 +104,7 @@ def test_infinite_and_missing_values_are_shown_as_such() -> None:
     assert all(word in text for word in (" inf", "-inf", "nan", "1.e-30"))
 
 
-def test_an_item_is_headed_by_its_points_and_the_number_of_its_cases(fixtures: Fixtures) -> None:
+def test_item_is_headed_by_points_and_number_of_cases(fixtures: Fixtures) -> None:
     several, one = ASSIGNMENT.item("deltas-centered"), ASSIGNMENT.item("baseline-example")
     head, count, blank, first = item_text(several, fixtures).splitlines()[:4]
     assert head == f"deltas-centered  {several.title}"
@@ -141,7 +141,7 @@ def test_the_named_example_is_shown_with_its_numbers(fixtures: Fixtures) -> None
     assert "[[ 1. -1.]\n             [-1.  1.]]" in text
 
 
-def test_a_call_of_the_engines_own_probe_is_shown_as_one_would_type_it() -> None:
+def test_call_is_shown_as_one_would_type_it() -> None:
     params = {
         "function": "ramp",
         "arguments": ["x", "f", "factor", "side"],

@@ -52,7 +52,7 @@ def test_a_set_goes_into_an_empty_folder_or_over_itself(kit: Path, spring: Path,
 
 
 @pytest.mark.parametrize("place", ["fixtures/x", "spring", "."])
-def test_another_folder_of_the_course_takes_no_set_not_even_with_replace(
+def test_course_folder_takes_no_set_even_with_replace(
     kit: Path, place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sorted(kit.rglob("*"))
@@ -97,7 +97,7 @@ def test_a_terms_set_is_refused_in_the_repositorys_own_folder(kit: Path) -> None
     assert objection(toy, toy.folder, SPRING, 0) == "holds the fixtures of toy, the open set"
 
 
-def test_a_folder_with_other_files_is_refused_and_left_as_it_is(
+def test_folder_with_other_files_is_refused_and_kept(
     kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis" / "public").mkdir(parents=True)
@@ -112,7 +112,7 @@ def test_a_folder_with_other_files_is_refused_and_left_as_it_is(
     assert [path.name for path in (tmp_path / "thesis").rglob("*")] == ["public", "chapter.tex"]
 
 
-def test_of_a_set_that_is_made_anew_foreign_files_stay_and_its_own_stale_ones_go(
+def test_regenerated_set_keeps_foreign_files_and_drops_stale_ones(
     kit: Path, spring: Path, tmp_path: Path, sandbox: Sandbox
 ) -> None:
     course = shutil.copytree(kit, tmp_path / "course", ignore=shutil.ignore_patterns("autograder"))

@@ -89,7 +89,7 @@ def test_the_checks_are_taken_out_and_exceptions_raised_again_stay() -> None:
         ),
     ],
 )
-def test_what_numpy_refuses_by_itself_is_told_with_what_to_do(
+def test_refusals_by_numpy_itself_are_told_with_remedy(
     kit: Path, factors: tuple[object, object], notes: list[str], complaints: list[str]
 ) -> None:
     exam = refusing(kit, *factors)
