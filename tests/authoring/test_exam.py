@@ -194,13 +194,17 @@ def test_grader_failure_in_exam_catches_no_mistake(kit: Path, tmp_path: Path) ->
 @pytest.mark.long
 def test_the_command_line_prints_each_complaint_and_exits_with_3(kit: Path) -> None:
     (kit / "handout" / "toy" / "requirements.txt").write_text("torch\n")
-    change(kit / "fixtures" / "toy" / "mistakes.py", '"no-kink"', '"[red]\\x1b[2J"')
+    answers = kit / "fixtures" / "toy" / "right_answers"
+    answers.mkdir(exist_ok=True)
+    (answers / "[red]\x1b[2J.py").write_text(
+        "def ramp(x, factor): return x\n\ndef shift(x, factor): return x + factor\n"
+    )
     done = toy_kit.autograder(kit, "selfcheck", "--jobs", "1")
     assert done.returncode == 3
     assert done.stdout.splitlines()[:2] == ["solution: 10 of 10 points", "untouched handout: 0 of 10 points"]
     assert done.stdout.splitlines()[-2:] == [
         "  The handout is not what release makes (requirements.txt): run `autograder release`.",
-        r"  [red]\x1b[2J is called no-kink.",
+        r"  [red]\x1b[2J is a right answer, but ramp-values is failed: the ramp   float64[row=2 column=3]",
     ]
     assert done.stderr == "autograder: toy does not pass its exam; do not release it.\n"
 

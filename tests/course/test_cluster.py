@@ -277,6 +277,7 @@ def test_missing_scheduler_is_said_in_a_sentence(
     grader: Grader, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.5)
+    gc.collect()  # those that earlier tests left
     before = lost_clients()
     for address in ("tcp://127.0.0.1:1", "nonsense://here", "127.0.0.1:x"):
         with pytest.raises(UsageError, match=f"No Dask scheduler answers at {address}: start one with"):

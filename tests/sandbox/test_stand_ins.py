@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from types import ModuleType
 
 import pytest
@@ -144,3 +145,17 @@ def test_everything_is_as_it_was_after_an_exception() -> None:
     with pytest.raises(RuntimeError), standing_in([student, given], {"sample": lambda: "stand-in"}):
         raise RuntimeError
     assert student.loop() == "given"
+
+
+def test_stand_ins_in_two_threads_at_once_are_both_called() -> None:
+    source = "import concurrent.futures as cf\ndef loop():\n    with cf.ThreadPoolExecutor(2) as pool:\n"
+    source += "        return list(pool.map(lambda _: sample(), range(2)))"
+    student = module("student", f"{GIVEN}{source}")
+    both_inside = threading.Barrier(2)
+
+    def stand_in() -> str:
+        both_inside.wait(10)
+        return "stand-in"
+
+    with standing_in([student], {"sample": stand_in}):
+        assert student.loop() == ["stand-in", "stand-in"]

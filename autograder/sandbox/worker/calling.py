@@ -20,6 +20,7 @@ import inspect
 import json
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import (
     CellType,
@@ -565,7 +566,7 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
                     places.setdefault(id(value), []).append((module, name))
                 elif module is student:
                     undo.enter_context(_replaced(module, name, stand_in))
-        running: list[str] = []
+        running = threading.local()  # in each thread: whether a stand-in runs, whose own calls are not replaced
         others: dict[int, Any] = {}  # id → stand-in
         by_name: list[tuple[ModuleType, str]] = []
         for key, value in values.items():
@@ -587,23 +588,20 @@ def _forward(*arguments: Any, _instead_: Callable[[Any, Any], Any], **named: Any
 
 
 @contextlib.contextmanager
-def _redirected(function: FunctionType, stand_in: Any, running: list[str]) -> Iterator[None]:
-    """Let whoever holds this function, under whatever name, call the stand-in, by another code object in it.
-
-    running   not empty while any stand-in runs
-    """
+def _redirected(function: FunctionType, stand_in: Any, running: threading.local) -> Iterator[None]:
+    """Let whoever holds this function, under whatever name, call the stand-in, by another code object in it."""
     code, defaults, named_defaults = function.__code__, function.__defaults__, function.__kwdefaults__
     real = FunctionType(code, function.__globals__, function.__name__, defaults, function.__closure__)
     real.__kwdefaults__ = named_defaults
 
     def instead(arguments: Any, named: Any) -> Any:
-        if running:
+        if getattr(running, "stand_in", False):
             return real(*arguments, **named)
-        running.append(function.__name__)
+        running.stand_in = True
         try:
             return stand_in(*arguments, **named)
         finally:
-            running.pop()
+            running.stand_in = False
 
     function.__code__ = _forward.__code__.replace(co_freevars=code.co_freevars)  # a closure keeps its cells
     function.__defaults__, function.__kwdefaults__ = None, {"_instead_": instead}
