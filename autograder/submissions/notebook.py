@@ -46,6 +46,7 @@ _MADE_BY_JUPYTER = re.compile(
 )
 _ONLY_IN_NOTEBOOKS = re.compile(r"^(?:[%!]|get_ipython\(|from autograder\.checking\.live import)", re.MULTILINE)
 _CONFLICT = re.compile(r"^(?:<<<<<<<|>>>>>>>)", re.MULTILINE)
+_MERGE_MARK = re.compile(r"([<|=>])\1{6}(?: .*)?")
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,9 @@ def _parsed_cell(code: str) -> tuple[str, ast.Module]:
         except SyntaxError as error:
             number = (error.lineno or 0) - 1
             magic = _IPYTHON_LINE.match(lines[number]) if 0 <= number < len(lines) else None
+            while not magic and 0 < number < len(lines) and lines[number - 1].endswith("\\"):
+                number -= 1  # where a line goes on with what is no Python at all, such as 1FiA, Python stops there
+                magic = _IPYTHON_LINE.match(lines[number])
             if not magic:
                 raise
             goes_on = lines[number].endswith("\\")
@@ -465,13 +469,12 @@ def cells_in(text: str) -> list[WrittenCell]:
 
 def _whole_cells(text: str) -> list[Any]:
     """Load the readable cells of broken JSON, where brackets stand on lines of their own; of a conflict, ours."""
-    kept, ours = [], True
+    kept, side = [], ""  # the mark above a line in a conflict
     for line in re.split(r"\r?\n", text):  # not at other breaks, which strings may hold
-        if line.startswith(("<<<<<<<", ">>>>>>>")):
-            ours = True
-        elif line.startswith(("|||||||", "=======")):
-            ours = False
-        elif ours:
+        mark = _MERGE_MARK.fullmatch(line)
+        if mark and (side or mark[1] in "<>"):  # elsewhere, ======= underlines a heading
+            side = mark[1].strip(">")
+        elif side in ("", "<"):
             kept.append(line)
     text = "\n".join(kept)
     begin = re.search(r'"cells"[ \t]*:[ \t]*\[[ \t]*\n(?=([ \t]*)\{)', text)

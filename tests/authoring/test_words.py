@@ -87,7 +87,8 @@ def merge_conflict(ours: str, theirs: str) -> str:
     lambda text: text.replace("\n", "\r\n").encode("utf-16"),
     lambda text: text.replace("# ", "# \xe9 ", 1).encode("latin-1", errors="replace"),
     lambda text: text.replace('  },\n  {\n', '  },\n<<<<<<< HEAD\n=======\n>>>>>>> theirs\n  {\n').encode(),
-], ids=["cut off", "broken cell", "utf-16", "latin-1", "merge"])  # fmt: skip
+    lambda text: text.replace('"cell_type": "code",', '"cell_type": code,\n=======\n', 1).encode(),
+], ids=["cut off", "broken cell", "utf-16", "latin-1", "merge", "underlined"])  # fmt: skip
 def test_answers_in_a_notebook_that_cannot_be_read_are_kept_beside_a_module(
     spoil: Callable[[str], bytes], notebook: Notebook, template: Notebook, tmp_path: Path
 ) -> None:

@@ -224,7 +224,8 @@ def test_percent_signs_in_strings_and_brackets_are_left_alone(tmp_path: Path) ->
         "%load_ext x\n"
         'def f(a, b):\n    """\n%not magic\n!nor this\nor this?\n    """\n'
         "    c = (a\n% b)\n    d = a \\\n% b\n    e = '''\n%x ' \"\n'''\n    return [c,\nd % 7, e]\n"
-        "!ls \\\n  -l \\\n  -a\nZ = 3\nif Z:\n    !echo no\n    W = Z\ntry:\n    !pip install x\nfinally:\n    pass\n"
+        "!ls \\\n  -l \\\n  -a\n!wget -q \\\n  https://x.org/1FiA \\\n  -O it's\nZ = 3\n"
+        "if Z:\n    !echo no\n    W = Z\ntry:\n    !pip install x\nfinally:\n    pass\n"
         "def g():\n    return W"
     )
     result = read_notebook(tmp_path, cell)
