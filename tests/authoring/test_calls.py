@@ -93,6 +93,14 @@ def test_what_cannot_be_read_as_numbers_is_no_array(answer: str) -> None:
     assert compare_values(f"def scaled(x, factor): return {answer}") == "tensor"
 
 
+@pytest.mark.parametrize("answer", ["array.array('d', [1])", "torch.ones(1).untyped_storage()"])
+def test_answer_without_shape_is_of_another_type(answer: str) -> None:
+    student = module(f"import array, torch\ndef first(x): return {answer}")
+    params = {"function": "first", "arguments": ["x"], "returns": ["first"], "also": {"by name": {"bound": True}}}
+    returned, _ = calling.call(student, {"x": torch.ones(2)}, params)
+    assert [_returned(value).kind for value in returned.values()] == ["other", "other"]
+
+
 def test_object_array_has_another_dtype() -> None:
     assert compare_values("def scaled(x, factor): return (x * factor).astype(object)") == "dtype"
 

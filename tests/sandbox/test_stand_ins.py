@@ -121,6 +121,16 @@ def test_function_imported_under_another_name_is_replaced() -> None:
     assert not hasattr(student, "sample")
 
 
+def test_library_function_is_replaced_in_the_submission_alone() -> None:
+    source = (
+        "import textwrap\nsample = draw = textwrap.dedent\ndef loop():\n    return draw(' a'), textwrap.dedent(' b')"
+    )
+    student = module("student", source)
+    with standing_in([student], {"sample": lambda text: "stand-in"}):
+        assert student.loop() == ("stand-in", "b")
+    assert student.loop() == ("a", "b")
+
+
 def test_another_function_of_the_same_text_is_left_alone() -> None:
     given = module("given", GIVEN)
     student = module(

@@ -482,9 +482,11 @@ def _are_alike(left: Any, right: Any) -> bool:
     """Whether two answers are the same, where two that are no numbers are equal, and two that cannot be read."""
     if not hasattr(left, "tolist") or type(left) is not type(right):
         return repr(left) == repr(right)
-    if left.shape != right.shape:
-        return False
-    alike, error = attempt(lambda: bool(((left == right) | ((left != left) & (right != right))).all()))
+
+    def compare() -> bool:  # which raises for an array.array or a torch.Storage: neither has a shape
+        return left.shape == right.shape and bool(((left == right) | ((left != left) & (right != right))).all())
+
+    alike, error = attempt(compare)
     return error is not None or bool(alike)
 
 
@@ -551,7 +553,8 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
 
     Also those that the submission lacks: it is not to blame for them. Where the submission has bound a function before,
     as an alias, a default, a part of a functools.partial, in a table or an object: it means the same one. So a function
-    stays where it is and runs the stand-in. A class, or an object that can be called, is replaced wherever it stands.
+    of these modules stays where it is and runs the stand-in. A class, an object that can be called, or a function of a
+    library is replaced wherever the submission holds it.
     What a stand-in itself calls is the real function.
     """
     student = modules[0]
@@ -569,9 +572,11 @@ def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[Non
         running = threading.local()  # in each thread: whether a stand-in runs, whose own calls are not replaced
         others: dict[int, Any] = {}  # id → stand-in
         by_name: list[tuple[ModuleType, str]] = []
+        homes = [module.__name__ for module in modules]  # a library's function stays as it is for all others
         for key, value in values.items():
             names = {name for _, name in places[key]}
-            if isinstance(value, FunctionType) and len(names) == 1 and not value.__code__.co_flags & GENERATOR:
+            is_own = isinstance(value, FunctionType) and value.__module__ in homes
+            if is_own and len(names) == 1 and not value.__code__.co_flags & GENERATOR:
                 undo.enter_context(_redirected(value, stand_ins[min(names)], running))
                 continue
             by_name += places[key]
