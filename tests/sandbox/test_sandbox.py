@@ -820,7 +820,7 @@ def test_each_way_of_running_names_the_layers_it_has() -> None:
 def test_module_that_another_submission_had_warmed_is_missing(sandbox: Sandbox) -> None:
     draws = "import matplotlib.pyplot\nimport importlib\ndef answer():\n    return 'matplotlib' in sys.modules\n"
     late = "def answer():\n    return importlib.import_module('matplotlib').__name__\n"
-    own = ("import torch\nfrom given import WORD\nimport os.path\n", "def answer():\n    return WORD\n")
+    own = ("import torch\nfrom given import WORD\nimport os.path, __main__\n", "def answer():\n    return WORD\n")
 
     def answer(source: str, packages: tuple[str, ...] | None) -> Outcome:
         chosen = replace(program(source), packages=packages)

@@ -187,7 +187,7 @@ def _let_import_only(module: types.ModuleType, packages: Sequence[str], given: M
     Any other is missing at once and in a sentence, whether it is installed, and whether something else has imported it:
     a server that has seen other submissions must not decide. What packages import themselves is their own affair.
     """
-    allowed = {*packages, *given, *TOOLS, *sys.stdlib_module_names, module.__name__}
+    allowed = {*packages, *given, *TOOLS, *sys.stdlib_module_names, "__main__", module.__name__}
     had = ", ".join(packages) + " and " * bool(packages) + "the standard library"
 
     def check(name: str) -> None:
