@@ -45,7 +45,7 @@ from autograder.sandbox.worker import server, worker
 if boot["torch"]:
     worker.know_torch()
 sys.path.remove(boot["root"])
-server.hide_places(boot["root"])
+server.hide_places(boot.pop("root"))
 gc.freeze()
 gc.enable()
 sys.argv[:] = [""]

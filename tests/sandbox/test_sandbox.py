@@ -21,6 +21,7 @@ from places import KIT
 from processes import PATIENCE, is_running
 
 from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request
+from autograder.sandbox.interpreter import KIT_ROOT
 from autograder.sandbox.sandbox import KEPT, Sandbox
 from autograder.sandbox.worker import frames
 from autograder.vocabulary.errors import SandboxError
@@ -834,6 +835,21 @@ def test_module_that_another_submission_had_warmed_is_missing(sandbox: Sandbox) 
             "this assignment's submissions have torch and the standard library; matplotlib"
         )
     assert fact_of(answer("".join(own), ("torch",))) == "given"
+
+
+def test_no_code_in_a_worker_says_where_the_kit_lies(sandbox: Sandbox) -> None:
+    source = """
+        import __main__
+        def answer():
+            frame, places = sys._getframe(), [__main__.boot.get("root", "")]
+            while frame is not None:
+                places.append(frame.f_code.co_filename)
+                frame = frame.f_back
+            return places
+    """
+    places = fact_of(run(sandbox, source, fact("answer"))[0])
+    assert "autograder/sandbox/worker/worker.py" in places
+    assert not [place for place in places if str(KIT_ROOT) in place]
 
 
 def test_name_added_to_builtins_is_found(sandbox: Sandbox) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _imp
 import contextlib
 import functools
 import gc
@@ -13,6 +14,7 @@ import signal
 import socket
 import sys
 import traceback
+import types
 from collections.abc import Callable, Mapping, Sequence
 
 from autograder.sandbox.isolation import kernel, namespaces, seccomp
@@ -62,13 +64,18 @@ def serve(control: int, layers: Sequence[str], readable: Sequence[str]) -> None:
 
 
 def hide_places(root: str) -> None:
-    """Let no further module of the kit be imported, and those that are there not say where they lie."""
+    """Let no further module of the kit be imported, and let those that are there, and their code, not say where."""
     for name, module in sys.modules.items():
         if name.partition(".")[0] == "autograder":
             file = (module.__file__ or "").removeprefix(root).lstrip(os.sep)
             vars(module).update(__file__=file, __cached__=file, __spec__=None, __loader__=None)
             if hasattr(module, "__path__"):
                 module.__path__ = []
+    kit = os.path.join(root, "autograder", "")  # noqa: PTH118
+    for code in [value.__code__ for value in gc.get_objects() if type(value) is types.FunctionType]:
+        if code.co_filename.startswith(kit):
+            file = code.co_filename.removeprefix(root).lstrip(os.sep)
+            _imp._fix_co_filename(code, file)  # type: ignore[attr-defined]  # with all that is defined in it
 
 
 def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
