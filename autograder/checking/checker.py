@@ -34,7 +34,7 @@ from autograder.vocabulary.report import ItemResult, Report
 IN_SANDBOX = {"torch", "einops"}  # packages that the sandbox alone imports
 LONGEST = 12.0  # seconds of one call: in grading some may take longer, and no right answer does
 SLOW_AFTER = 3.0  # seconds of one call until it is mentioned
-SKIPPED = "an earlier call of {} hung or crashed; a check stops there, and grading tries every item"
+SKIPPED = "an earlier call of {} hung, crashed or ran out of memory; a check stops there, and grading tries every item"
 
 
 class Checker:
@@ -147,7 +147,7 @@ def with_short_timeouts(assignment: Assignment) -> Assignment:
 
 
 class HastySandbox:
-    """Runs as `sandbox` does, but tries no other case of a function after a call that hung or crashed."""
+    """Runs as `sandbox` does, but tries no other case of a function after a call that lost its process."""
 
     def __init__(self, sandbox: Sandbox, stream: TextIO | None = None) -> None:
         """Show progress on `stream`, stderr without one."""
@@ -161,7 +161,7 @@ class HastySandbox:
     def run(self, program: Program, requests: Sequence[Request], *, load_timeout: float) -> list[Outcome]:
         """Return the outcome of each request, in order.
 
-        The sandbox skips the rest of an item after a call that hung or crashed. Here a function is one item to it.
+        The sandbox skips the rest of an item after a call that lost its process. Here a function is one item to it.
         """
         by_function = [replace(request, item=request.function) for request in requests]
         with Progress(self._stream, len(requests)) as progress:
