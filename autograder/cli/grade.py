@@ -297,7 +297,7 @@ def _large_class_table(title: str, figures: Summary, assignment: Assignment) -> 
         items = [item for item in figures.items if item.function == function]
         names = {item.item for item in items}
         made = [mistake for mistake in figures.mistakes if names & set(mistake.items)][:MAX_MISTAKES]
-        mistakes = ", ".join(f"{mistake.mistake} ({mistake.count:,})" for mistake in made)
+        mistakes = ", ".join(f"{mistake.name} ({mistake.count:,})" for mistake in made)
         mean, most = _sum(item.mean for item in items), _sum(item.max_points for item in items)
         table.add_row(*map(Text, (short_name(function), mean, most, mistakes)))
     table.add_section()

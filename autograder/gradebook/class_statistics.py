@@ -10,10 +10,9 @@ import builtins
 import math
 import re
 import statistics
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from autograder.gradebook.final_grades import Final
 from autograder.vocabulary.report import NOT_REACHED, VERDICT_WORDS, ItemResult, Report, Verdict
@@ -44,26 +43,6 @@ KNOWN_ERRORS |= {"EinopsError", "KeyboardInterrupt", "SystemExit"}
 RAISED = re.compile(r" raised (\w+)(?=[:.])")
 PLACE = re.compile(r"^Line (\d{1,9} of )(?:your (file)|(cell \d{1,9}))", re.MULTILINE)
 
-FaultKind = tuple[Verdict, str, str | None]  # verdict, type of the exception, function: None where every item broke
-
-
-@dataclass(frozen=True)
-class Apart:
-    """Submissions that did not run, of one kind: they count in no figure of an item."""
-
-    kind: str
-    count: int
-    students: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Bin:
-    """How many scores lie in [low, high), in per cent of the points to be had; the last includes 100 and more."""
-
-    low: float
-    high: float
-    count: int
-
 
 @dataclass(frozen=True)
 class Who:
@@ -72,14 +51,6 @@ class Who:
     student: str
     item: str
     place: str = ""
-
-
-@dataclass(frozen=True)
-class Flag:
-    """Why an item is worth another look, in a sentence."""
-
-    kind: Literal["nobody", "reversed", "unrelated", "agreement"]
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -93,6 +64,7 @@ class ItemSummary:
     plausible        from where to where so many students leave it open, nine times in ten
     verdicts         of all submissions
     instead          what those did who did not pass, and how many, the most common first
+    flags            why it is worth another look, a sentence each
     """
 
     item: str
@@ -107,7 +79,7 @@ class ItemSummary:
     plausible: tuple[float, float] | None
     verdicts: Mapping[Verdict, int]
     instead: tuple[tuple[str, int], ...]
-    flags: tuple[Flag, ...]
+    flags: tuple[str, ...]
 
     @property
     def pass_rate(self) -> float | None:
@@ -115,64 +87,52 @@ class ItemSummary:
         return self.passed / self.graded if self.graded else None
 
 
-@dataclass(frozen=True)
-class MistakeSummary:
-    """One known mistake, the items it appeared on, how many students made it, and the first `MOST_NAMED`.
+@dataclass
+class Group:
+    """Students who did the same: made a known mistake, gave a wrong answer without a name, or broke in one way.
 
-    cost   the points that it cost them all; of an answer that several names fit, each has its share
-    hint   what a student is told, where that is of this mistake alone
+    name       of the mistake, or the exception's type; "" where there is none that is known
+    function   "" of a fault where every item broke
+    items      on which they did it
+    count      how many students; `who` are the first `MOST_NAMED`
+    cost       the points that it cost them all; of an answer that several names fit, each has its share
+    hint       what a student is told, where that is of this mistake alone
+    verdict    of a fault
     """
 
-    mistake: str
-    function: str
-    items: tuple[str, ...]
-    count: int
-    who: tuple[Who, ...]
-    cost: float
-    hint: str
+    name: str = ""
+    function: str = ""
+    items: list[str] = field(default_factory=list)
+    count: int = 0
+    who: list[Who] = field(default_factory=list)
+    cost: float = 0.0
+    hint: str = ""
+    verdict: Verdict | None = None
+    last: str = ""
 
-    @property
-    def students(self) -> tuple[str, ...]:
-        """The first who made it."""
-        return tuple(who.student for who in self.who)
-
-
-@dataclass(frozen=True)
-class SharedAnswer:
-    """A wrong answer without a name that several students gave: the same values in the same cases of these items."""
-
-    answer: str
-    function: str
-    items: tuple[str, ...]
-    count: int
-    who: tuple[Who, ...]
-    cost: float
-
-
-@dataclass(frozen=True)
-class FaultSummary:
-    """Submissions that broke in one way at one place; `function` is None where every item did.
-
-    error   the exception's type; "" where there was none, or it is no usual one
-    """
-
-    verdict: Verdict
-    error: str
-    function: str | None
-    count: int
-    who: tuple[Who, ...]
+    def add(self, who: Who, cost: float = 0.0) -> None:
+        """Count in a student on one item; the items of one student come one after another."""
+        if who.item not in self.items:
+            self.items.append(who.item)
+        self.cost += cost
+        if who.student != self.last:
+            self.count, self.last = self.count + 1, who.student
+            if self.count <= MOST_NAMED:
+                self.who.append(who)
 
 
 @dataclass(frozen=True)
 class Summary:
     """The figures of a class; mean and median are in points and over submissions that have a score.
 
-    students     all but those who are excused, who count nowhere else
-    graded       those that the grader did not fail on
-    scored       those that have a score: under a course's rules the final grade, which may be withheld
-    not_graded   the first `MOST_NAMED` students of those that the grader failed on
-    above        those whose score is above the maximum, by extra credit
-    ran          submissions that ran at all: the figures of items are theirs; `apart` are the others
+    students       all but those who are excused, who count nowhere else
+    graded         those that the grader did not fail on
+    scored         those that have a score: under a course's rules the final grade, which may be withheld
+    not_graded     the first `MOST_NAMED` students of those that the grader failed on
+    above          those whose score is above the maximum, by extra credit
+    distribution   how many scores lie in each tenth of the points to be had; more than all count to the last
+    ran            submissions that ran at all: the figures of items are theirs; `apart` counts the others by kind
+    shared         wrong answers without a name that several gave, the costliest first
     """
 
     students: int
@@ -185,53 +145,40 @@ class Summary:
     max_points: float
     mean: float | None
     median: float | None
-    distribution: tuple[Bin, ...]
+    distribution: tuple[int, ...]
     ran: int
-    apart: tuple[Apart, ...]
+    apart: Mapping[str, int]
     items: tuple[ItemSummary, ...]
-    mistakes: tuple[MistakeSummary, ...]
-    shared: tuple[SharedAnswer, ...]
-    faults: tuple[FaultSummary, ...]
-
-
-@dataclass
-class _Group:
-    """Students who did the same, the items on which they did it, and what it cost them all."""
-
-    function: str = ""
-    hint: str = ""
-    cost: float = 0.0
-    items: dict[str, None] = field(default_factory=dict)
-    who: list[Who] = field(default_factory=list)
-
-    def add(self, who: Who, cost: float = 0.0) -> None:
-        self.items[who.item] = None
-        self.cost += cost
-        if not self.who or self.who[-1].student != who.student:
-            self.who.append(who)
-
-
-class _Outcome(NamedTuple):
-    """A graded item of a submission that ran; `rest` are the points on all other items, None where they have no sum."""
-
-    points: float
-    rest: float | None
-    instead: str
+    mistakes: tuple[Group, ...]
+    shared: tuple[Group, ...]
+    faults: tuple[Group, ...]
 
 
 @dataclass
 class _Item:
-    """What is kept of one item: its first result says what it is."""
+    """What is kept of one item: its first result says what it is.
+
+    outcomes   of submissions that ran: points here, points on all other items or None where they have no sum, and what
+               was done instead, "" where it passed
+    """
 
     first: ItemResult
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     points: list[float] = field(default_factory=list)
-    outcomes: list[_Outcome] = field(default_factory=list)
+    outcomes: list[tuple[float, float | None, str]] = field(default_factory=list)
 
     @property
     def pairs(self) -> list[tuple[float, float]]:
         """Points here and on all other items."""
-        return [(outcome.points, outcome.rest) for outcome in self.outcomes if outcome.rest is not None]
+        return [(points, rest) for points, rest, _ in self.outcomes if rest is not None]
+
+    @property
+    def discrimination(self) -> float | None:
+        """The item-rest correlation: the item's own points are left out of the total, or it would praise itself."""
+        here, rest = zip(*self.pairs, strict=True) if self.pairs else ((), ())
+        if len(here) < SMALLEST_CLASS or len({*here}) == 1 or len({*rest}) == 1:
+            return None
+        return statistics.correlation(here, rest)
 
 
 class Tally:
@@ -243,11 +190,11 @@ class Tally:
         self._max_points = 0.0
         self._scores: list[tuple[float, float]] = []  # each with what it is out of
         self._not_graded: list[str] = []
-        self._apart: dict[str, list[str]] = {NOT_IMPORTED: [], UNTOUCHED: []}
+        self._apart: Counter[str] = Counter()
         self._items: dict[str, _Item] = {}
-        self._mistakes: defaultdict[str, _Group] = defaultdict(_Group)
-        self._answers: defaultdict[tuple[str, str], _Group] = defaultdict(_Group)  # by item and fingerprint
-        self._faults: defaultdict[FaultKind, _Group] = defaultdict(_Group)
+        self._mistakes: dict[str, Group] = {}
+        self._answers: dict[tuple[str, str], Group] = {}  # by item and fingerprint
+        self._faults: dict[tuple[Verdict, str, str], Group] = {}
 
     def add(self, report: Report, final: Final | None = None, answers: Mapping[str, str] | None = None) -> None:
         """Count a report in; reports come in the order of their students, who are named in that order.
@@ -268,52 +215,55 @@ class Tally:
         has_run = ran(report)
         self._ran += has_run
         if not has_run and report.points is not None:
-            self._apart[NOT_IMPORTED if report.cause else UNTOUCHED].append(report.student)
+            self._apart[NOT_IMPORTED if report.cause else UNTOUCHED] += 1
         for result in report.items:  # in the order of the report, whatever somebody is excused from
             self._items.setdefault(result.item, _Item(result))
         counted = [item for item in report.items if final is None or item.item not in final.excused_items]
         points = [item.points for item in counted if item.points is not None]
         total = math.fsum(points) if len(points) == len(report.items) else None
         for result in counted:
-            self._add_item(result, total, has_run=has_run)
+            item = self._items[result.item]
+            item.verdicts[result.verdict] += 1
+            if result.points is not None:
+                item.points.append(result.points)
+                if has_run:
+                    rest = None if total is None else round(total - result.points, 6)
+                    item.outcomes.append((result.points, rest, _instead(result)))
             self._add_mistakes(report.student, result, (answers or {}).get(result.item, ""))
-        for kind, who in _faults(report):
-            self._faults[kind].add(who)
-
-    def _add_item(self, result: ItemResult, total: float | None, *, has_run: bool) -> None:
-        """Count an item in; `total` is None where some items have no points, so that there is no rest to compare."""
-        item = self._items[result.item]
-        item.verdicts[result.verdict] += 1
-        if result.points is not None:
-            item.points.append(result.points)
-            if has_run:
-                rest = None if total is None else round(total - result.points, 6)
-                item.outcomes.append(_Outcome(result.points, rest, _instead(result)))
+        self._add_faults(report)
 
     def _add_mistakes(self, student: str, result: ItemResult, answer: str) -> None:
         lost = 0.0 if result.points is None else result.max_points - result.points
         for name in result.mistakes:
-            group = self._mistakes[name]
-            group.function = group.function or result.function
+            group = self._mistakes.setdefault(name, Group(name, result.function))
             group.add(Who(student, result.item), lost / len(result.mistakes))
             if len(result.mistakes) == 1:
                 group.hint = group.hint or result.hint
         if answer and result.verdict == "failed" and not result.mistakes:
-            group = self._answers[result.item, answer]
-            group.function = result.function
+            group = self._answers.setdefault((result.item, answer), Group(function=result.function))
             group.add(Who(student, result.item), lost)
+
+    def _add_faults(self, report: Report) -> None:
+        """Count how a submission broke, and where: as a whole, or function by function."""
+        verdicts = {result.verdict for result in report.items}
+        if len(verdicts) == 1 and verdicts <= set(WHOLE):
+            broken = [(report.items[0], report.cause or report.items[0].message, "")]
+        else:
+            broken = [(item, item.message, item.function) for item in report.items if item.verdict in FAULTS]
+        for item, message, function in broken:
+            error = match[1] if (match := RAISED.search(message)) and match[1] in KNOWN_ERRORS else ""
+            place = PLACE.search(message)  # as staff read it: `line 12 of the file`
+            where = f"line {place[1]}{'the file' if place[2] else place[3]}" if place else ""
+            group = self._faults.setdefault(
+                (item.verdict, error, function), Group(error, function, verdict=item.verdict)
+            )
+            group.add(Who(report.student, item.item, where))
 
     def summary(self) -> Summary:
         """The figures of all that was added."""
         scores = [score for score, _ in self._scores]
         shares = Counter(min(int(BINS * score / most), BINS - 1) for score, most in self._scores if most > 0)
-        apart = [Apart(kind, len(names), tuple(names[:MOST_NAMED])) for kind, names in self._apart.items() if names]
-        mistakes = [
-            MistakeSummary(name, group.function, tuple(group.items), *_counted(group), round(group.cost, 2), group.hint)
-            for name, group in self._mistakes.items()
-        ]
-        faults = [FaultSummary(*kind, *_counted(group)) for kind, group in self._faults.items()]
-        correlations = [_discrimination(item.pairs) for item in self._items.values()]
+        correlations = [item.discrimination for item in self._items.values()]
         usual = statistics.median([value for value in correlations if value is not None] or [0.0])
         return Summary(
             students=self._students,
@@ -326,38 +276,44 @@ class Tally:
             max_points=self._max_points,
             mean=statistics.fmean(scores) if scores else None,
             median=statistics.median(scores) if scores else None,
-            distribution=tuple(Bin(i * 100 / BINS, (i + 1) * 100 / BINS, shares[i]) for i in range(BINS)),
+            distribution=tuple(shares[place] for place in range(BINS)),
             ran=self._ran,
-            apart=tuple(apart),
+            apart={kind: self._apart[kind] for kind in (NOT_IMPORTED, UNTOUCHED) if self._apart[kind]},
             items=tuple(self._item_summary(name, item, usual) for name, item in self._items.items()),
-            mistakes=tuple(sorted(mistakes, key=lambda mistake: (-mistake.count, mistake.mistake))),
+            mistakes=tuple(sorted(self._mistakes.values(), key=lambda mistake: (-mistake.count, mistake.name))),
             shared=self._shared_answers(),
-            faults=tuple(sorted(faults, key=lambda fault: (fault.function is not None, -fault.count))),
+            faults=tuple(sorted(self._faults.values(), key=lambda fault: (bool(fault.function), -fault.count))),
         )
 
     def _item_summary(self, name: str, item: _Item, usual: float) -> ItemSummary:
-        first, graded = item.first, len(item.outcomes)
-        passed = sum(not outcome.instead for outcome in item.outcomes)
-        instead = Counter(outcome.instead for outcome in item.outcomes if outcome.instead)
-        correlation = _discrimination(item.pairs)
-        plausible = None if correlation is None else _plausible(correlation, len(item.pairs), ONE_SIDED_95)
+        first, graded, pairs = item.first, len(item.outcomes), item.pairs
+        instead = Counter(what for _, _, what in item.outcomes if what)
+        passed = graded - instead.total()
+        correlation = item.discrimination
         flags = []
         tried = graded - instead[VERDICT_WORDS["missing"]]
         if tried >= SMALLEST_CLASS and not passed:
-            flags.append(Flag("nobody", f"Nobody passed it, of {tried:,} who tried. One who passes would settle it."))
+            flags.append(f"Nobody passed it, of {tried:,} who tried. One who passes would settle it.")
         if correlation is not None:
-            most_often = Counter(points for points, _ in item.pairs).most_common(1)[0][1]
-            greatest = _plausible(correlation, len(item.pairs), SURE)[1]
-            if len(item.pairs) - most_often >= LEAST_APART and greatest < 0:
-                said = "Who does well on the other items does worse on this one."
-                flags.append(Flag("reversed", f"{said} {_halves(item.pairs)}"))
-            elif len(item.pairs) - most_often >= LEAST_APART and usual >= GOES_TOGETHER and greatest < usual / 2:
-                said = "Who does well on the other items does no better on this one, though the others go together."
-                flags.append(Flag("unrelated", f"{said} {_halves(item.pairs)}"))
-        agreeing = max((len(group.who) for key, group in self._answers.items() if key[0] == name), default=0)
+            most_often = Counter(points for points, _ in pairs).most_common(1)[0][1]
+            greatest = _plausible(correlation, len(pairs), SURE)[1]
+            is_unrelated = usual >= GOES_TOGETHER and greatest < usual / 2
+            if len(pairs) - most_often >= LEAST_APART and (greatest < 0 or is_unrelated):
+                does = "worse on this one" if greatest < 0 else "no better on this one, though the others go together"
+                here = [points for points, _ in sorted(pairs, key=lambda pair: pair[1])]
+                half = len(here) // 2
+                weaker, stronger = (number(statistics.fmean(part)) for part in (here[:half], here[-half:]))
+                evidence = (
+                    f"The stronger half by the other items has {stronger} points here on average, the weaker half"
+                )
+                flags.append(
+                    f"Who does well on the other items does {does}. {evidence} {weaker}. "
+                    "It is flagged until the stronger half does better."
+                )
+        agreeing = max((group.count for key, group in self._answers.items() if key[0] == name), default=0)
         if agreeing >= LEAST_AGREEING and 2 * agreeing > graded - passed:
             of = f"{agreeing:,} of the {graded - passed:,} who failed gave the same answer, which has no name"
-            flags.append(Flag("agreement", f"{of}: does the text ask for it? A name in the catalogue would settle it."))
+            flags.append(f"{of}: does the text ask for it? A name in the catalogue would settle it.")
         most = first.max_points * graded
         return ItemSummary(
             item=name,
@@ -367,27 +323,24 @@ class Tally:
             graded=graded,
             passed=passed,
             mean=statistics.fmean(item.points) if item.points else None,
-            share=math.fsum(outcome.points for outcome in item.outcomes) / most if most else None,
+            share=math.fsum(points for points, _, _ in item.outcomes) / most if most else None,
             discrimination=correlation,
-            plausible=plausible,
+            plausible=None if correlation is None else _plausible(correlation, len(pairs), ONE_SIDED_95),
             verdicts=dict(item.verdicts),
             instead=tuple(sorted(instead.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_INSTEAD]),
             flags=tuple(flags),
         )
 
-    def _shared_answers(self) -> tuple[SharedAnswer, ...]:
+    def _shared_answers(self) -> tuple[Group, ...]:
         """Answers of several students, the costliest first; items on which the same students agree are one answer."""
-        alike: defaultdict[tuple[str, ...], list[tuple[str, str, _Group]]] = defaultdict(list)
-        for (item, answer), group in self._answers.items():
-            if len(group.who) >= LEAST_SHARED:
-                alike[group.function, *(who.student for who in group.who)].append((item, answer, group))
-        shared = []
-        for parts in alike.values():
-            _, answer, first = parts[0]
-            cost = round(sum(group.cost for _, _, group in parts), 2)
-            items = tuple(item for item, _, _ in parts)
-            shared.append(SharedAnswer(answer, first.function, items, *_counted(first), cost))
-        return tuple(sorted(shared, key=lambda one: (-one.cost, -one.count, one.answer))[:MOST_SHARED])
+        shared: dict[tuple[object, ...], Group] = {}
+        for answer in self._answers.values():
+            if answer.count >= LEAST_SHARED:
+                key = answer.function, answer.count, *(who.student for who in answer.who)
+                known = shared.get(key)
+                items, cost = (known.items, known.cost) if known else ([], 0.0)
+                shared[key] = replace(known or answer, items=[*items, *answer.items], cost=cost + answer.cost)
+        return tuple(sorted(shared.values(), key=lambda answer: (-answer.cost, -answer.count))[:MOST_SHARED])
 
 
 def summary(reports: Iterable[Report]) -> Summary:
@@ -424,32 +377,10 @@ def stands_out(report: Report, most: int | None = None) -> str:
     return ", ".join(words[:most]) + more or f"{len(failed)} item{'s' * (len(failed) != 1)} failed"
 
 
-def _counted(group: _Group) -> tuple[int, tuple[Who, ...]]:
-    """How many students there are, and the first of them."""
-    return len(group.who), tuple(group.who[:MOST_NAMED])
-
-
-def _discrimination(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """The item-rest correlation: the item's own points are left out of the total, or it would praise itself."""
-    here, rest = zip(*pairs, strict=True) if pairs else ((), ())
-    if len(pairs) < SMALLEST_CLASS or len({*here}) == 1 or len({*rest}) == 1:
-        return None
-    return statistics.correlation(here, rest)
-
-
 def _plausible(correlation: float, count: int, deviations: float) -> tuple[float, float]:
     """Fisher's interval: atanh of a correlation is about normal, with the deviation 1 / sqrt(n - 3)."""
     middle, reach = math.atanh(max(-0.999999, min(0.999999, correlation))), deviations / math.sqrt(count - 3)
     return math.tanh(middle - reach), math.tanh(middle + reach)
-
-
-def _halves(pairs: Sequence[tuple[float, float]]) -> str:
-    """Show the evidence of a correlation, and what would change it."""
-    ordered = [here for here, _ in sorted(pairs, key=lambda pair: pair[1])]
-    half = len(ordered) // 2
-    weaker, stronger = (number(round(statistics.fmean(part), 2)) for part in (ordered[:half], ordered[-half:]))
-    evidence = f"The stronger half by the other items has {stronger} points here on average, the weaker half {weaker}."
-    return f"{evidence} It is flagged until the stronger half does better."
 
 
 def _instead(result: ItemResult) -> str:
@@ -461,28 +392,3 @@ def _instead(result: ItemResult) -> str:
     if result.verdict != "failed":
         return VERDICT_WORDS[result.verdict]
     return UNSEEN if result.fails_unseen else OTHER
-
-
-def _faults(report: Report) -> list[tuple[FaultKind, Who]]:
-    """How a submission broke, and where: as a whole, or function by function."""
-    verdicts = {result.verdict for result in report.items}
-    if len(verdicts) == 1 and verdicts <= set(WHOLE):
-        first, message = report.items[0], report.cause or report.items[0].message
-        return [((first.verdict, _error(message), None), Who(report.student, first.item, _place(message)))]
-    return [
-        ((item.verdict, _error(item.message), item.function), Who(report.student, item.item, _place(item.message)))
-        for item in report.items
-        if item.verdict in FAULTS
-    ]
-
-
-def _error(message: str) -> str:
-    """The type of the exception that a message tells of."""
-    match = RAISED.search(message)
-    return match[1] if match and match[1] in KNOWN_ERRORS else ""
-
-
-def _place(message: str) -> str:
-    """The line of what was handed in that a message tells of, as staff read it: `line 12 of the file`."""
-    match = PLACE.search(message)
-    return f"line {match[1]}{'the file' if match[2] else match[3]}" if match else ""

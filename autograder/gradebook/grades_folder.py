@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, NamedTuple, TextIO
 
 from markupsafe import Markup
 from pydantic import BaseModel, Field, ValidationError
@@ -33,8 +33,9 @@ from autograder.vocabulary.text import harmless, number, visible
 COLUMNS, FINAL_COLUMNS = ("student", "points", "max_points", "status"), ("final", "final_max", "adjustments")
 ADJUSTMENTS = "adjustments.json"
 NOT_GRADED = "not graded"
-FINAL_GRADE, STANDING = "final grade", "standing"  # sections that are put into pages
-TOTAL = '<p class="total">'  # of what was earned: the final grade stands before it
+FINAL_GRADE, STANDING = "final grade", "standing"
+# What is put into pages, and before what: the final grade stands above the points that were earned.
+SECTIONS = {FINAL_GRADE: '<p class="total">', STANDING: "</header>\n"}
 
 
 # Reading reports
@@ -205,27 +206,14 @@ class Grade:
         return self.final or (self.status if self.status != "graded" else "none")
 
 
-GONE = Grade("", "", "gone", "")
+class GradeChange(NamedTuple):
+    """A student whose grade is another one; `asked` where that is because something else was handed in.
 
+    text   `ada 83 → 82`: the final grade, and where that stays what it is out of, or the points
+    """
 
-@dataclass(frozen=True)
-class GradeChange:
-    """A student whose grade is another one; `asked` where that is because something else was handed in."""
-
-    student: str
-    before: Grade
-    after: Grade
+    text: str
     asked: bool
-
-    @property
-    def text(self) -> str:
-        """`ada 83 → 82`: the final grade, and where that stays what it is out of, or the points."""
-        before, after, what = self.before.text, self.after.text, ""
-        if before == after and self.before.most != self.after.most:
-            before, after = (f"{grade.text} of {grade.most}" for grade in (self.before, self.after))
-        elif before == after:
-            before, after, what = self.before.points or "none", self.after.points or "none", "points "
-        return f"{visible(self.student, 40)} {what}{before} → {after}"
 
 
 def stored_grades(out: Path) -> dict[str, Grade]:
@@ -283,8 +271,17 @@ def grade_changes(out: Path, reports: Iterable[Report], rules: Rules | None, of_
                 and stored.submission.sha256 != report.submission.sha256
                 and _grade(stored, of_old) == before
             )
-            changes.append(GradeChange(report.student, before, now, asked))
-    return changes + [GradeChange(name, before, GONE, asked=False) for name, before in left.items()]
+            changes.append(GradeChange(_described(report.student, before, now), asked))
+    return changes + [GradeChange(f"{visible(name, 40)} {before.text} → gone", False) for name, before in left.items()]
+
+
+def _described(student: str, before: Grade, now: Grade) -> str:
+    was, becomes, what = before.text, now.text, ""
+    if was == becomes and before.most != now.most:
+        was, becomes = (f"{grade.text} of {grade.most}" for grade in (before, now))
+    elif was == becomes:
+        was, becomes, what = before.points or "none", now.points or "none", "points "
+    return f"{visible(student, 40)} {what}{was} → {becomes}"
 
 
 def _grade(report: Report, rules: Rules | None) -> Grade:
@@ -324,7 +321,7 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
         _write_if_new(out / "reports" / f"{stem}.json", data)
         with contextlib.suppress(FileNotFoundError):
             page = (out / "feedback" / f"{stem}.html").read_bytes().decode()
-            page = with_standing(page, "")  # it was of other grades
+            page = with_section(page, STANDING)  # it was of other grades
             _write_if_new(out / "feedback" / f"{stem}.html", with_final(page, finals.get(report.student)))
     items = [item.id for item in assignment.items]
     _write_if_new(out / "grades.csv", to_csv(reports, items, finals if rules else None))
@@ -350,20 +347,21 @@ def with_final(page: str, final: Final | None) -> str:
     None takes away what an earlier run wrote there.
     """
     if final is None or not final.adjustments:
-        return _with_section(page, FINAL_GRADE, Markup(), TOTAL)
+        return with_section(page, FINAL_GRADE)
     points, most = "No grade", "after the rules of the course"
     if final.points is not None:
         extra = ", with extra credit" if final.points > final.most else ""
         points, most = number(final.points), f"of {number(final.most)} points, the final grade{extra}"
     rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(change.reason)) for change in final.adjustments)
     section = Markup('<div class="final">\n<p><strong>{}</strong> {}</p>\n<ul>\n{}</ul>\n</div>')
-    return _with_section(page, FINAL_GRADE, section.format(points, most, rows), TOTAL)
+    return with_section(page, FINAL_GRADE, section.format(points, most, rows))
 
 
-def _with_section(page: str, name: str, content: Markup, before: str) -> str:
-    """The page with `content`, between two comments that find it again, above the first `before`; "" takes it away."""
+def with_section(page: str, name: str, content: str = "") -> str:
+    """The page with `content`, between two comments that find it again, at the place of `name`; "" takes it away."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     page = re.sub(f"{begin}.*?{end}\n", "", page, count=1, flags=re.DOTALL)
+    before = SECTIONS[name]
     return page.replace(before, f"{begin}{content}{end}\n{before}", 1) if content else page
 
 
@@ -379,12 +377,6 @@ def standing(points: float, everybody: Iterable[float]) -> str:
     return (
         f"The median of the class is {number(statistics.median(grades))}; {share} of {len(grades)} have fewer points."
     )
-
-
-def with_standing(page: str, text: str) -> str:
-    """A feedback page that tells this in its head, instead of what it told there before; "" takes it away."""
-    line = Markup('<p class="standing">{}</p>').format(text) if text else Markup()
-    return _with_section(page, STANDING, line, "</header>\n")
 
 
 def tells_of_class(out: Path) -> bool:
@@ -404,7 +396,8 @@ def write_standings(out: Path, reports: Iterable[Report], *, tell: bool = True) 
         path = out / "feedback" / f"{file_stem(student)}.html"
         page = path.read_bytes().decode()
         text = standing(earned, graded) if tell and earned is not None else ""
-        if (changed := with_standing(page, text)) != page:
+        line = Markup('<p class="standing">{}</p>').format(text) if text else Markup()
+        if (changed := with_section(page, STANDING, line)) != page:
             write_atomically(path, changed)
         written += bool(text)
     return written

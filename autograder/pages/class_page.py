@@ -16,10 +16,10 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.gradebook.class_statistics import (
+    BINS,
     MOST_NAMED,
     SMALLEST_CLASS,
-    MistakeSummary,
-    SharedAnswer,
+    Group,
     Summary,
     Tally,
     ran,
@@ -219,11 +219,11 @@ class ClassPage:
 # What to teach next
 
 
-def _costliest_first(figures: Summary) -> list[MistakeSummary]:
-    return sorted(figures.mistakes, key=lambda mistake: (-mistake.cost, -mistake.count, mistake.mistake))
+def _costliest_first(figures: Summary) -> list[Group]:
+    return sorted(figures.mistakes, key=lambda mistake: (-mistake.cost, -mistake.count, mistake.name))
 
 
-def _anchored(figures: Summary) -> dict[str, MistakeSummary | SharedAnswer]:
+def _anchored(figures: Summary) -> dict[str, Group]:
     """Return known mistakes, the costliest first, and answers without a name, by their places on the page."""
     mistakes = {f"mistake-{place}": mistake for place, mistake in enumerate(_costliest_first(figures), start=1)}
     return {**mistakes, **{f"shared-{place}": shared for place, shared in enumerate(figures.shared, start=1)}}
@@ -233,7 +233,7 @@ def _lessons(figures: Summary, background: Background) -> list[dict[str, Any]]:
     """Choose the misunderstandings that cost most; of names that fit the same answers, the first stands for all."""
     lessons: dict[tuple[object, ...], dict[str, Any]] = {}
     for anchor, answer in _anchored(figures).items():
-        name = answer.mistake if isinstance(answer, MistakeSummary) else ""
+        name = answer.name
         lesson = {
             "name": name or "an answer without a name",
             "anchor": anchor,
@@ -243,7 +243,8 @@ def _lessons(figures: Summary, background: Background) -> list[dict[str, Any]]:
             "sentence": background.clauses.get(name, ""),
             "section": background.sections.get(answer.function, ""),
         }
-        lessons.setdefault((answer.function, answer.items, answer.count, answer.who, answer.cost), lesson)
+        key = answer.function, *answer.items, answer.count, *answer.who, answer.cost
+        lessons.setdefault(key, lesson)
     ordered = sorted(lessons.values(), key=lambda lesson: (-lesson["cost"], -lesson["count"], lesson["anchor"]))
     return [lesson for lesson in ordered if lesson["cost"] > 0][:MAX_LESSONS]
 
@@ -309,11 +310,11 @@ def _rows(
     reports: Iterable[Report],
     finals: Mapping[str, Final] | None,
     columns: Sequence[Column],
-    mistakes: Sequence[MistakeSummary],
+    mistakes: Sequence[Group],
     lowest: Collection[str],
 ) -> Iterator[Row]:
     """Make the rows, in the order of the reports; `finals` are the grades under a course's rules, where it has some."""
-    places = {mistake.mistake: str(place) for place, mistake in enumerate(mistakes)}
+    places = {mistake.name: str(place) for place, mistake in enumerate(mistakes)}
     for report in reports:
         final = None if finals is None else finals.get(report.student)
         made = dict.fromkeys(name for item in report.items for name in item.mistakes if name in places)
@@ -389,20 +390,21 @@ def _histogram(figures: Summary) -> dict[str, Any] | None:
     if figures.median is None:
         return None
     left, right, ceiling, floor = 2.0, 98.0, 17.0, 80.0
-    highest = max(share.count for share in figures.distribution) or 1
+    highest = max(figures.distribution) or 1
 
     def across(percent: float) -> float:
         return round(left + (right - left) * percent / 100, 2)
 
-    bars = []
-    for share in figures.distribution:
-        height = round((floor - ceiling - 9) * share.count / highest, 2)
-        x, end = across(share.low) + 0.3, across(share.high) - 0.3
+    bars, ranges = [], []
+    for place, count in enumerate(figures.distribution):
+        low, high = 100 * place / BINS, 100 * (place + 1) / BINS
+        ranges.append(f"{low:.0f} to {high:.0f} per cent: {count}")
+        height = round((floor - ceiling - 9) * count / highest, 2)
+        x, end = across(low) + 0.3, across(high) - 0.3
         bars.append({
             "x": round(x, 2), "width": round(end - x, 2), "middle": round((x + end) / 2, 2),
-            "y": round(floor - height, 2), "height": height, "count": share.count,
+            "y": round(floor - height, 2), "height": height, "count": count,
         })  # fmt: skip
-    ranges = [f"{share.low:.0f} to {share.high:.0f} per cent: {share.count}" for share in figures.distribution]
     return {
         "left": left, "right": right, "ceiling": ceiling, "floor": floor, "bars": bars,
         "ticks": [{"x": across(percent), "label": percent} for percent in range(0, 101, 10)],

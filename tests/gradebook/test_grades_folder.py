@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 from sample_reports import item, not_graded, report, write_grades
 
 from autograder.gradebook.decisions import Override
@@ -24,7 +25,7 @@ from autograder.gradebook.grades_folder import (
     standing,
     stored_grades,
     to_csv,
-    with_standing,
+    with_section,
     write_standings,
 )
 from autograder.gradebook.rules import Policy, Rules
@@ -274,10 +275,10 @@ def test_standing_is_on_every_graded_page_and_names_nobody(tmp_path: Path) -> No
 
 def test_standing_leaves_no_trace_when_taken_away(tmp_path: Path) -> None:
     before = feedback_page(report("</header>\n" + BEGIN))
-    once = with_standing(before, "So many.")
+    once = with_section(before, STANDING, Markup("So many."))
     assert once.count(BEGIN) == 1
-    assert with_standing(once, "So many.") == once
-    assert with_standing(once, "") == before
+    assert with_section(once, STANDING, Markup("So many.")) == once
+    assert with_section(once, STANDING) == before
     folder = a_class(tmp_path, 9)  # too few to tell of one of them
     assert write_standings(folder, read_grades(folder)) == 0
     assert BEGIN not in page(folder, "student 3")
