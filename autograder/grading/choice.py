@@ -7,6 +7,7 @@ is run, no symbolic link is followed, and only so much is read.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import stat
@@ -126,7 +127,7 @@ def read_for(candidate: Candidate, assignment: Assignment) -> Submission:
 
     It is where it defines nearly all functions of the other, and of this one none but those of that name there.
     """
-    course = find_assignments(assignment.folder.parents[1])
+    course = _course_of(assignment)
     of_course = sorted({function for other in course for function in other.functions})
     submission = read_limited(candidate, assignment.module, assignment.untouched_source(), of_course)
     own, defines = set(assignment.functions), set(submission.defines)
@@ -141,6 +142,11 @@ def read_for(candidate: Candidate, assignment: Assignment) -> Submission:
             problem = f"This is {other.name}, not {assignment.name}: {what}."
             return Submission(candidate.student, submission.path, submission.sha256, "", problem, notes=candidate.notes)
     return submission
+
+
+@functools.lru_cache(maxsize=4)  # it is asked for each submission of a class, and takes 30 ms to read
+def _course_of(assignment: Assignment) -> list[Assignment]:
+    return find_assignments(assignment.folder.parents[1])
 
 
 def _names(assignments: Iterable[Assignment]) -> str:
