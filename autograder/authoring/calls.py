@@ -98,6 +98,7 @@ class Calls:
         square: str = "",
         zero: str = "",
         infinite: str = "",
+        sampled: str = "",
         example: bool = False,
         rtol: float | None = None,
         atol: float | None = None,
@@ -107,7 +108,8 @@ class Calls:
         arguments   in order: an array or a list of numbers (an input that must stay as it is), a Formula, else what
                     JSON knows
         returns     names of its axes, "" of a number; {name: axes} of a tuple or dictionary; None where what comes back
-                    is compared as it is (text, truth values, lists of them)
+                    is compared as it is (text, truth values, lists of them). The part "<argument> afterwards" is what
+                    an argument that is changed in place holds after the call
         leaves      inputs that require a gradient, or {input: its axes}; the result must then carry a graph
         gradients_of   the parts of what is returned whose sum the gradients are of; the first alone if nothing is said
         constants   inputs that require a gradient, of which none may reach them: they are constants of the function
@@ -122,6 +124,7 @@ class Calls:
         square      why two axes may be of one size here
         zero        why what is expected may be 0 throughout
         infinite    why some of what is expected may be infinite: equal infinities are equal
+        sampled     how often a right answer is refused, where values are statistics of random draws; with `atol`
         """
         raises, formulas = raises or {}, {name: a for name, a in arguments.items() if isinstance(a, Formula)}
         if dtype not in DTYPES:
@@ -183,17 +186,24 @@ class Calls:
             "function": function,
             "arguments": list(arguments),
             "values": self.values,
-            "returns": [] if returns is None or raises else list(call.parts),
+            "returns": [] if returns is None or raises else [name for name in call.parts if name not in call.changed],
         }
         more = {
             "given": {name: a for name, a in arguments.items() if name not in inputs and name not in formulas},
             "plain": returns is None and not raises,
+            "changes": list(call.changed.values()),
             **{option: list(names) for option, names in listed.items()},
             "formulas": {name: formula.stated for name, formula in formulas.items()},
             "raises": instead,
         }
         params |= {name: entry for name, entry in more.items() if entry}
-        why: dict[str, Any] = {"square": square, "zero": zero, "infinite": infinite, "example": example}
+        why: dict[str, Any] = {
+            "square": square,
+            "zero": zero,
+            "infinite": infinite,
+            "sampled": sampled,
+            "example": example,
+        }
         free = (*free, *(arguments if raises else ()))
         return Draft(case, title, "call", inputs, call.expectations, params, free=free, **why)
 
@@ -230,7 +240,15 @@ class _Call:
         for name, (instead, mentions) in self.raises.items():
             shown = ", ".join(f"{key}={entry!r}" for key, entry in instead.items())
             expected.append(error(name, f"{self.function} with {shown}", "ValueError", *mentions))
-        return expected + [unchanged(f"{name} {AFTERWARDS}", array, name) for name, array in inputs.items()]
+        kept = {f"{name} {AFTERWARDS}": name for name in inputs}
+        return expected + [
+            unchanged(part, inputs[name], name) for part, name in kept.items() if part not in self.changed
+        ]
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """The parts that are arguments after the call → these arguments."""
+        return {part: part.removesuffix(f" {AFTERWARDS}") for part in self.parts if part.endswith(f" {AFTERWARDS}")}
 
     def _answers(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> list[Expectation]:
         answer = self._of_solution(inputs, params) if self._is_open else self._of_oracle(inputs, params)
@@ -240,7 +258,7 @@ class _Call:
             return [fact("result", "what is returned", answer["result"], message), *kinds]
         floats = [array.dtype.name for array in inputs.values() if array.dtype.kind == "f"]
         dtype = "float64" if self.calls.values == "python" else next(iter(floats), self.dtype)
-        expected = [*self._values(answer, dtype), *kinds]
+        expected = [*self._values(answer, dtype, inputs), *kinds]
         for name in self.counted:
             message = f"{self.function} should call {name} {{expected}} times, but called it {{observed}} times."
             if name not in self.formulas:
@@ -258,15 +276,20 @@ class _Call:
             expected.append(gradient(f"gradient {name}", what, array, axes, dtype, **self.allowed))
         return expected
 
-    def _values(self, answer: Mapping[str, Any], dtype: str) -> list[Expectation]:
-        """Expect the parts that are returned."""
+    def _values(self, answer: Mapping[str, Any], dtype: str, inputs: Mapping[str, Array]) -> list[Expectation]:
+        """Expect the parts that are returned, and what arguments hold that are changed in place."""
         expected = []
-        differentiable = self.gradients_of or [*self.parts][:1]
+        differentiable = self.gradients_of or [name for name in self.parts if name not in self.changed][:1]
         values = self.calls.values
         for name, axes in self.parts.items():
             if name not in answer:
                 parts = likely(name, answer)
                 raise CaseFault(f"{name!r} is not among the parts that {self.function} returns", parts)
+            argument = self.changed.get(name)
+            if argument is not None and argument not in inputs:  # texts, a dictionary
+                message = f"{argument} should be {{expected}} after the call, but is {{observed}}."
+                expected.append(fact(name, f"{argument} after the call", answer[name], message))
+                continue
             array = self._numbers(answer[name], self.function)
             own = dtype
             if array.dtype.kind == "b" and values == "torch":
@@ -276,6 +299,7 @@ class _Call:
             elif array.dtype.kind in "iub" and values != "python" and array.ndim:
                 own = "int64"
             what = f"the {name}" if len(self.parts) > 1 else f"the result of {self.function}"
+            what = what if argument is None else f"{argument} after the call"
             attached = False if self.constant else bool(self.leaves) or None
             graph = attached if name in differentiable else None
             expected.append(value(name, what, array, axes, own, attached=graph, **self.allowed))

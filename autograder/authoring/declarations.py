@@ -49,6 +49,7 @@ class Draft:
     square   axes that may have equal sizes here, and why; "" where all must differ
     zero     why an expected value may be 0 throughout; "" where none may
     infinite why some of what is expected may be infinite; "" where nothing may
+    sampled  how often a right answer is refused, where values are statistics of random draws; "" where they are exact
     example  a named example: the same numbers whatever the secret
     hint     what to think about where it fails, if a law knows better than the item
     """
@@ -63,6 +64,7 @@ class Draft:
     square: str = ""
     zero: str = ""
     infinite: str = ""
+    sampled: str = ""
     example: bool = False
     hint: str = ""
 

@@ -151,7 +151,7 @@ def _defined(path: Path) -> tuple[str, ...]:
     tree = _parsed(path) if path.is_file() else None
     if not isinstance(tree, ast.Module):
         return ()
-    return tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    return tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
 
 
 # TOML
@@ -329,7 +329,7 @@ def _module_faults(path: Path, graded: Sequence[str], packages: object) -> Itera
     if isinstance(tree, Fault):
         yield tree
         return
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     marked: set[str] = set()  # by either marker: of one without the other that is told
     opened = 0
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

@@ -22,14 +22,13 @@ from autograder.authoring.fixtures.regenerate import load_expanded
 from autograder.authoring.fixtures.verify import regenerate_into
 from autograder.authoring.handout.release import not_independent
 from autograder.authoring.new import (
-    EXAMPLE,
     EXAMPLE_NAME,
     EXAMPLE_TITLE,
-    GUIDE,
     check_name,
     new_assignment,
     parse_solution,
     read_solution,
+    written,
 )
 from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import rename as rename_in_files
@@ -60,6 +59,9 @@ def new(
         Path | None, typer.Option("--from", readable=False, help="Your solution: a Python file with its functions.")
     ] = None,
     show: Annotated[bool, typer.Option("--example", help="The three-function example of the authors' guide.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Start again: one of that name is moved into the folder replaced/ first.")
+    ] = False,
 ) -> None:
     """Make an assignment from a solution file: declarations, items, oracle, mistakes, text, a draft of a handout."""
     try:
@@ -71,22 +73,24 @@ def new(
             "Give a name and a solution: autograder new NAME --from solution.py; or autograder new --example."
         )
     name = name or EXAMPLE_NAME
-    check_name(root, name)
-    found = parse_solution(EXAMPLE, Path("example")) if solution is None else read_solution(solution)
+    check_name(root, name, replacing=replace)
+    found = (
+        parse_solution(written(f"{EXAMPLE_NAME}.py"), Path("example")) if solution is None else read_solution(solution)
+    )
     title = EXAMPLE_TITLE if show else name.replace("_", " ").capitalize()
     try:
         with writing(root, ""), status("trying the solution, drawing cases"):
-            made = new_assignment(root, name, title, found)
+            made = new_assignment(root, name, title, found, replacing=replace)
     except KeyboardInterrupt:
         print(f"\nNothing of {name} was written.", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     print(f"fixtures/{name}, solution/{name}: {counted(made.items, 'item')}, {counted(made.cases, 'case')}.")
-    if found.left_out:
-        print(f"Not graded: {', '.join(found.left_out)}; see {GUIDE}.")
+    for what in found.left_out:
+        print(f"Not graded: {what}.")
     for function, why in made.not_graded.items():
         print(f"Not graded yet: {function} ({why}). See fixtures/{name}/functions.py.")
     if made.cases:
-        functions = ", ".join(function.name for function in found.functions)
+        functions = ", ".join(function.name for function in found.functions if function.name not in made.not_graded)
         print(f"handout/{name} is A DRAFT: the oracle of {functions} is the solution itself.")
     print(f"{made.todos} lines say TODO: `autograder selfcheck --assignment {name}` lists them.")
 

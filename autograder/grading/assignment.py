@@ -24,6 +24,8 @@ LOAD_TIMEOUT, TIMEOUT = 20.0, 5.0  # seconds, where items.toml says nothing
 LEAST_BUDGET, MOST_BUDGET = 60.0, 240.0  # seconds of a whole submission; else four times the longest limit of a call
 PACKAGES = ("torch", "einops", "numpy", "matplotlib", "tqdm")  # what an answer may use, where nothing else is said
 
+OTHER_PACKAGES = ("pandas", "scipy")  # what it may use where `packages` names it
+
 # What may stand in items.toml: table → key → kind of value. Proofreading tells every fault, loading the first.
 TEXT, POSITIVE, TEXTS, TEXT_TABLE, TABLES = "text", "a number above 0", "a list of text", "a table of texts", "tables"
 LISTS = ("public", "hidden", "laws", "draws", "parts", "examples", "calls")
@@ -383,8 +385,8 @@ def _faults_of(table: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]
 def _wrong_in(table: str, key: str, value: Any) -> Iterator[tuple[str, str]]:
     """What is wrong with a value that is of the right kind."""
     names = value if isinstance(value, list) else [value]
-    if key == "packages" and (unknown := [name for name in value if name not in PACKAGES]):
-        yield repr(key), f"names {unknown[0]!r}, but should be of {', '.join(PACKAGES)}"
+    if key == "packages" and (unknown := [name for name in value if name not in (*PACKAGES, *OTHER_PACKAGES)]):
+        yield repr(key), f"names {unknown[0]!r}, but should be of {', '.join((*PACKAGES, *OTHER_PACKAGES))}"
     if key in ("module", "function", "given"):
         for name in names:
             if not (name.isascii() and name.isidentifier() and not keyword.iskeyword(name)):

@@ -33,9 +33,10 @@ DOCTOR = "Where the whole kit is installed, `autograder doctor` shows what is mi
 
 
 COMPILER = "torch._inductor.config"  # the compiler with all its parts
-WARMED_ON_DEMAND = {  # a word in a submission → a module that is then imported before the worker is forked
+WARMED_ON_DEMAND = {  # a word in a submission or in probes → a module to be imported before the worker is forked
     "matplotlib": "matplotlib.pyplot",
     "tqdm": "tqdm.auto",
+    "pandas": "pandas",
     **dict.fromkeys(("torch.func", "checkpoint", "deterministic", "compile", "dynamo"), COMPILER),
 }
 
@@ -83,7 +84,8 @@ class Server:
         modules = {
             module
             for word, module in WARMED_ON_DEMAND.items()
-            if word in program.source and (program.packages is None or module.partition(".")[0] in program.packages)
+            if word in f"{program.source}{program.probes}"
+            and (program.packages is None or module.partition(".")[0] in program.packages)
         }
         question = {"fork": {"megabytes": megabytes, "seconds": seconds}, "warm": sorted(modules - self._warmed)}
         prepared = {"given": dict(program.given), "probes": program.probes}

@@ -17,6 +17,7 @@ from in_process import autograder_in_process as run
 from places import KIT
 from toy_kit import toy_kit
 
+from autograder.authoring import new
 from autograder.authoring.exam.selfcheck import todos
 from autograder.authoring.handout.release import not_independent
 from autograder.authoring.new import (
@@ -124,6 +125,21 @@ def test_items_prints_a_row_for_each_item(course: Path) -> None:
     assert ["softmax-values", "softmax", "what", "softmax", "returns", "28"] in [row[:6] for row in rows]
 
 
+def test_replace_starts_again_and_loses_nothing(course: Path) -> None:
+    solution = course / "solution" / NAME / f"{NAME}.py"
+    (course / "solution" / NAME / "notes.txt").write_text("of the author's own")
+    edited = solution.read_text().replace("logits / temperature", "(1 / temperature) * logits")
+    solution.write_text(edited)
+    assert "--replace, which moves it" in run(course, "new", NAME, "--from", str(solution)).stderr
+    assert run(course, "new", NAME, "--from", str(solution), "--replace").returncode == 0
+    assert solution.read_text() == edited
+    assert sorted(path.name for path in (course / "replaced" / f"{NAME}-1").iterdir()) == [
+        "fixtures", "handout", "solution",
+    ]  # fmt: skip
+    assert (course / "replaced" / f"{NAME}-1" / "solution" / "notes.txt").exists()
+    assert not (course / "solution" / NAME / "notes.txt").exists()
+
+
 # Renaming
 
 
@@ -176,8 +192,8 @@ def test_a_renaming_is_noted_for_whoever_has_the_old_name(
     path = kit / "fixtures/toy/items.toml"
 
     def renamed(*names: str) -> dict[str, str]:
-        for old, new in itertools.pairwise(names):
-            for changed, text in renaming(find_assignment(kit), old, new, None).files.items():
+        for old, to in itertools.pairwise(names):
+            for changed, text in renaming(find_assignment(kit), old, to, None).files.items():
                 changed.write_text(text)
         assert reading_faults(kit / "fixtures/toy") == []
         return {old: new for old, (new, _) in find_assignment(kit).renamed.items()}
@@ -286,7 +302,11 @@ def test_bodies_without_markers_are_marked_below_their_docstring(margin: str) ->
         ("s.py", b"x = 1\n", "defines no function"),
         ("s.py", b"def f(:\n", "s.py:1: not Python"),
         ("s.py", "def größe(x):\n    return x\n".encode(), "s.py:1: größe cannot be graded: its name is one of ids"),
-        ("s.py", b"async def f(x):\n    return x\n\n\nclass C: ...\n", "nothing to grade in f (async), C (a class)"),
+        (
+            "s.py",
+            b"async def f(x):\n    return x\n\n\nclass C: ...\n",
+            'by itself; C (a class): fixtures/README.md, "Classes"; f (async): fixtures/README.md, "Other objects"',
+        ),
         ("s.py", b"def f(*x):\n    return x\n", "f takes any number of arguments, and a declaration names each"),
         ("s.py", b'def f(x):\n    """Nothing."""\n', "s.py:1: f has no body to mark"),
         ("s.py", b'def f(x):\n    "caf\xe9"\n', "s.py is not UTF-8"),
@@ -317,7 +337,7 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("a", "a   float[n]", "return a > 0"): {"returns": "int[n]"},
     ("a, scale=2.0, clip=None, *, by=1", "a   float[n]", "return a * scale * by"): {"returns": "float[n]"},
     ("a, how", TWO_WORDS, "return getattr(a, how)()"): {
-        "returns": "float", "word_draws": {"how_max": ("how", "max")},
+        "returns": "float", "further_draws": {"how_max": ("how", '"max"')},
     },
     ("a: str, how='up'", "", "return a.upper() if how == 'up' else a"): {"returns": None},
     ("a: list[str]", "", "return {word: a.count(word) for word in a}"): {"returns": None},
@@ -325,7 +345,9 @@ TRIED = {  # signature, docstring, body → what a trial shows of the function
     ("f: 'Callable[[float, float], float]', a: float", "", "return f(a, 2 * a)"): {
         "returns": "float", "kind": "a number",
     },
-    ("a", "a   float[n]", "a.sort()"): {"problem": 'it returns nothing; fixtures/README.md, "What can be graded"'},
+    ("a", "a   float[n]", "a.sort()"): {"returns": {"a afterwards": "float[n]"}, "kind": "nothing"},
+    ("a: list[str]", "", "a.sort()"): {"returns": {"a afterwards": "other"}, "kind": "nothing"},
+    ("a", "a   float[n]", "print(a)"): {"problem": 'it returns nothing; fixtures/README.md, "Plots and printed text"'},
     ("a", "a   float[n]", "return object()"): {"problem": "it returns a object"},
     ("a", "a   float[n]", "return np.sqrt(a)"): {"problem": "it returns nan"},
     ("a", "a   float[n]", "return np.log(a * 0)"): {"problem": "it returns nan, which no answer equals, or what"},
@@ -360,6 +382,20 @@ def test_trial_shows_what_comes_back(source: tuple[str, str, str], fields: dict[
 def test_tensors_that_a_gradient_reaches_are_leaves(sandbox: Sandbox) -> None:
     source = source_of("a, b, c", "a   float[n]\n    b   float[n]\n    c   int[n]", "return a * b.detach() + c")
     assert tried(source.replace("numpy as np", "torch"), sandbox).leaves == ["a"]
+
+
+def test_refusals_name_sections_that_the_guide_has() -> None:
+    for section in (new.CLASSES, new.OBJECTS, new.OUTPUT, new.GRADABLE):
+        assert re.search(rf"^##+ {re.escape(section)}$", GUIDE, re.MULTILINE)
+
+
+def test_draw_that_the_solution_refuses_is_left_out_with_a_todo(tmp_path: Path) -> None:
+    text = "def first(words: list[str]):\n    return words[0]\n"
+    new.new_assignment(tmp_path, "firsts", "Firsts", parse_solution(text, Path("s.py")))
+    declared = (tmp_path / "fixtures" / "firsts" / "functions.py").read_text()
+    assert "# TODO: no draw empty, for" in declared
+    assert "IndexError: list index out of range" in declared
+    assert find_assignment(tmp_path).items[0].draws == ("usual", "repeated", "anagrams")
 
 
 def test_file_that_cannot_be_loaded_is_told_as_that(sandbox: Sandbox) -> None:
@@ -415,8 +451,8 @@ def test_mixed_file_is_graded_as_far_as_it_answers(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(MIXED)
     done = run(tmp_path, "new", "made", "--from", "s.py")
     assert done.returncode == 0, done.stderr
-    assert "Not graded: Stack (a class); see fixtures/README.md" in done.stdout
-    assert "Not graded yet: planted (tree: no draw is known of Tree). See" in done.stdout
+    assert 'Not graded: Stack (a class): fixtures/README.md, "Classes".' in done.stdout
+    assert "Not graded yet: planted (tree: no draw is known of Tree; fixtures/README.md" in done.stdout
     assert [item.id for item in find_assignment(tmp_path).items] == [
         "energy-values", "energy-gradient", "energy-form", "masked-values", "masked-gradient", "masked-form",
         "moved-values", "moved-form",
@@ -424,7 +460,7 @@ def test_mixed_file_is_graded_as_far_as_it_answers(tmp_path: Path) -> None:
     text = (tmp_path / "fixtures" / "made" / "functions.py").read_text()
     assert re.search(r'"unmodified": "[^"]*x afterwards', text)
     listed = todos(tmp_path / "fixtures" / "made")
-    assert any("planted is not graded (tree: no draw is known of Tree)" in told for told in listed)
+    assert any("planted is not graded (tree: no draw is known of Tree; " in told for told in listed)
     assert any("which calls must raise ValueError? Your file raises at line 11." in told for told in listed)
     assert run(tmp_path, "fixtures", "regenerate").returncode == 0
     (tmp_path / "class" / "ada").mkdir(parents=True)
@@ -441,7 +477,7 @@ def test_file_that_answers_nothing_is_written_with_its_todos(tmp_path: Path) -> 
     done = run(tmp_path, "new", "made", "--from", "s.py")
     assert done.returncode == 0, done.stderr
     assert "1 item, 0 cases." in done.stdout
-    assert "Not graded yet: planted (tree: no draw is known of Tree). See" in done.stdout
+    assert "Not graded yet: planted (tree: no draw is known of Tree; " in done.stdout
     assert run(tmp_path, "fixtures", "regenerate").returncode == 3
 
 
@@ -468,7 +504,6 @@ def test_what_new_cannot_begin_is_refused_in_a_sentence(made: Path, words: tuple
 def test_walk_through_of_the_guide_is_followed_to_the_letter(tmp_path: Path) -> None:
     kinds = [kind for kind, _ in BLOCKS]
     assert " ".join(kinds) == "sh text python sh python python toml python python python python toml python sh"
-    assert "\n### What can be graded\n" in GUIDE  # which refusals name
     texts = [text for kind, text in BLOCKS if kind != "text"]
     first, oracle, second, far, lines, items, mistake, function, draw, declaration, one_more, its_oracle, last = texts
     fixtures = tmp_path / "fixtures" / NAME

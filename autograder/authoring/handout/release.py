@@ -421,14 +421,18 @@ def student_requirements(packages: Iterable[str] = PACKAGES) -> str:
 def needed_with(packages: Iterable[str]) -> tuple[str, ...]:
     """What checking and grading need for an assignment in these packages: the engine's own are always among them."""
     left_out = {*PACKAGES} - {*packages} - ENGINE_NEEDS
-    return tuple(name for name in STUDENT_REQUIREMENTS if name not in left_out)
+    others = [name for name in packages if name not in PACKAGES]
+    return (*(name for name in STUDENT_REQUIREMENTS if name not in left_out), *others)
 
 
 def requirements(names: Iterable[str] = STUDENT_REQUIREMENTS) -> str:
-    """The packages of these names, with the versions that the installed kit asks for."""
+    """The packages of these names, with the versions that the installed kit asks for; of others, those installed."""
     entries = (entry.partition(";")[0].strip() for entry in installed_requirements())
     by_name = {_name_of(entry): entry for entry in entries}
-    return "".join(f"{by_name[name]}\n" for name in names)
+    try:
+        return "".join(f"{by_name.get(name) or f'{name}=={importlib.metadata.version(name)}'}\n" for name in names)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ReleaseError(f"{error.name} is not installed here: python -m pip install {error.name}.") from None
 
 
 def _name_of(entry: str) -> str:

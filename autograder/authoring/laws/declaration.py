@@ -95,6 +95,8 @@ class Function:
     options     more that `Calls.case` takes
     by_name     arguments that have no place in the signature
     probe       of probes.py that calls it; params: more parameters of that probe
+    driver      of probes.py, which uses what students write and returns what is judged, as for a class: the arguments
+                are the driver's
     written     (arguments that are no arrays) → how a call is typed, where that is not its arguments in order
     off         law → why it does not hold
     """
@@ -124,6 +126,7 @@ class Function:
     options: Mapping[str, Any] = field(default_factory=dict)
     by_name: Sequence[str] = ()
     probe: str = "call"
+    driver: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     written: Callable[[Mapping[str, Any]], Written] | None = None
     off: Mapping[str, str] = field(default_factory=dict)

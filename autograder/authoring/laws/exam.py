@@ -165,7 +165,9 @@ class Exam:
             way |= {
                 key: [name for name in way[key] if name in arrays] for key in ("transposed", "sliced") if key in way
             }
-        return replace(draft, probe=function.probe, answer=answer, params=params, hint=planned.law.hint)
+        return replace(
+            draft, probe=function.driver or function.probe, answer=answer, params=params, hint=planned.law.hint
+        )
 
     def _function(self, item: Item) -> Function:
         if item.function not in self.functions:
@@ -298,7 +300,12 @@ def _judged(
         expected = [replace(one, attached=None) for one in expected if one.kind != "gradient"]
     if "unmodified" in aspects:
         expected = [*expected, *_unmodified(params)]
-    found = [kept for one in expected if (kept := _kept(one, aspects, parts)) is not None]
+    changed = [f"{name} {AFTERWARDS}" for name in params.get("changes", ())]
+    found = [
+        kept
+        for one in expected
+        if (kept := one if one.kind == "fact" and one.name in changed else _kept(one, aspects, parts)) is not None
+    ]
     if "alike" in aspects:
         alike = [one for one in expected if one.kind in ("value", "gradient") or one.name == "result"]
         alike = [one for one in alike if not parts or one.kind != "value" or one.name in parts]
@@ -314,7 +321,7 @@ def _unmodified(params: Mapping[str, Any]) -> Iterator[Expectation]:
     """What holds of arguments that are no arrays, and of gradients that the caller wants recorded."""
     function, held = params["function"], params.get("given", {})
     for name, one in held.items():
-        if isinstance(one, list | dict):
+        if isinstance(one, list | dict) and name not in params.get("changes", ()):
             message = f"{function} should leave {name} as it is, {{expected}}, but afterwards it is {{observed}}."
             yield fact(f"{name} {AFTERWARDS}", name, one, message)
     if params.get("values", "torch") == "torch":

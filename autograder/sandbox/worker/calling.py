@@ -6,9 +6,10 @@ An assignment's `probes.py` takes it over in one line, and adds what is its own:
 
     probe(student, inputs, params) -> (returned, facts)
 
-Beside it: `again` calls several times, `call_by_name` asks for the names of parameters alone, and `standing_in` puts
-other functions in the place of the student's. torch and NumPy are looked up, never imported: arrays, lists and numbers
-need no torch. This runs beside student code and judges nothing.
+Beside it: `again` calls several times, `driver` makes a probe of a function that uses objects, `call_by_name` asks for
+the names of parameters alone, and `standing_in` puts other functions in the place of the student's. torch and
+NumPy are looked up, never imported: arrays, lists and numbers need no torch. This runs beside student code and judges
+nothing.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def call(
     params["values"]      "torch", "numpy" or "python": what the inputs are, and what is to come back. They travel as
                           tensors for the first, as arrays for the others
     params["returns"]     names for what it returns: one, or one for each part of a tuple or key of a dictionary
+    params["changes"]     arguments that it changes in place: "<name> afterwards" is then a part of what comes back
     params["exact"]       whether tensors alone will do: a number is none then, and of more than one number there are no
                           gradients unless it is weighted
     params["plain"]       whether it is compared as it is (text, truth values, lists of them): fact "result"
@@ -142,7 +144,8 @@ def again(student: ModuleType, inputs: Named, params: Named) -> Probed:
     before = _random_states()
     function, values = getattr(student, params["function"]), params.get("values", TORCH)
     first = {**params.get("given", {}), **inputs}
-    rounds = [first]
+    changed = [name for name in params.get("changes", ()) if name in inputs]
+    rounds, afterwards = [first], []
     for entry in params["calls"]:
         others = {name: inputs[value["input"]] if isinstance(value, dict) else value for name, value in entry.items()}
         rounds.append(first | others)
@@ -150,6 +153,7 @@ def again(student: ModuleType, inputs: Named, params: Named) -> Probed:
     for named in rounds:
         given = {name: _copied(named[name]) for name in params["arguments"]}
         given |= {name: _given(value, values) for name, value in given.items() if name in inputs}
+        afterwards.append(given)
         answers.append(called(function, given, params, in_place=True))
     returned: dict[str, Any] = {}
     facts: dict[str, Any] = {"random": [name for name, state in _random_states().items() if state != before.get(name)]}
@@ -158,8 +162,29 @@ def again(student: ModuleType, inputs: Named, params: Named) -> Probed:
             facts[f"result {number}"] = _plain(answer)
         exact = params.get("exact", False)
         parts = parts_of(answer, params["returns"], values, exact=exact, beside=named.values())
+        parts |= {f"{name} afterwards": _part(afterwards[number - 1][name], values) for name in changed}
         returned |= {f"{name} {number}": part for name, part in parts.items()}
     return returned, facts
+
+
+def driver(drive: Callable[..., Any]) -> Callable[[ModuleType, Named, Named], Probed]:
+    """Make a probe of a function that uses what the student wrote, and returns what is to be judged of it.
+
+        @driver
+        def Queue(student, items):
+            queue = student.Queue()
+            …
+
+    It is called as the student's function would be: `drive(student, <arguments of the case>)`.
+    """
+
+    @functools.wraps(drive)
+    def probe(student: ModuleType, inputs: Named, params: Named) -> Probed:
+        driven = ModuleType(student.__name__)
+        setattr(driven, params["function"], functools.partial(drive, student))
+        return (again if "calls" in params else call)(driven, inputs, params)
+
+    return probe
 
 
 def _call_in_several_ways(student: ModuleType, inputs: Named, params: Named, own: Named | None) -> Probed:
@@ -169,6 +194,7 @@ def _call_in_several_ways(student: ModuleType, inputs: Named, params: Named, own
     fault then.
     """
     names = [*params["returns"], *(f"gradient {name}" for name in params.get("leaves", ()))]
+    names += [f"{name} afterwards" for name in params.get("changes", ()) if name in inputs]
 
     def answer(way: Named) -> dict[str, Any]:
         left = [name for name in params["arguments"] if name not in way.get("without", ())]
@@ -213,7 +239,10 @@ def _seen(
         facts[f"calls of {name}"] = len(formula.calls)
         returned[f"calls of {name}"] = _numbers(formula.calls[:MAX_TRACE], values)
     for name, array in inputs.items():
-        returned[f"{name} afterwards"] = _afterwards(named[name], array, values)
+        is_changed = name in params.get("changes", ())
+        returned[f"{name} afterwards"] = (
+            _part(named[name], values) if is_changed else _afterwards(named[name], array, values)
+        )
     return returned, facts
 
 
@@ -382,8 +411,8 @@ def parts_of(
         made = value if exact else _part(value, values)
         return made if made is value or dtype is None else made.to(dtype)
 
-    if len(names) == 1:
-        return {names[0]: part(answer)}
+    if len(names) <= 1:
+        return {name: part(answer) for name in names}
     if isinstance(answer, dict):
         return {name: part(answer.get(name)) for name in names}
     if not isinstance(answer, tuple | list) or len(answer) != len(names):

@@ -1,0 +1,117 @@
+"""Every kind of answer in the authors' guide: its example is built; a right answer earns all, a wrong one does not."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from places import KIT
+
+from autograder.authoring.fixtures.regenerate import regenerate
+from autograder.authoring.proofreading import reading_faults
+from autograder.grading.assignment import load_assignment
+from autograder.grading.fixtures import read_fixtures
+from autograder.grading.grader import Grader
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+
+CHAPTER = (KIT / "fixtures" / "README.md").read_text(encoding="utf-8").partition("\n## What can be graded\n")[2]
+SECTIONS = {text.partition("\n")[0]: text for text in CHAPTER.partition("\n## ")[0].split("\n### ")[1:]}
+WRONG = {  # section → a part of the solution, and what a wrong answer has there
+    "Changes in place": ("np.clip(values, -bound, bound, out=values)", "values = np.clip(values, -bound, bound)"),
+    "Functions as arguments": ("function(start) +", "function(start) + 0 * function(start) +"),
+    "Callbacks": ("    visit(name)", ""),
+    "Functions as results": ("second(first(x))", "first(second(x))"),
+    "Truth values, masks, None": ("if bound is None", "if not bound"),
+    "Text, dictionaries, nested containers": ("setdefault(word[0], [])", "setdefault(word[0].upper(), [])"),
+    "Exceptions": ("LookupError", "ValueError"),
+    "Other objects": ("points = {start}", "points = {Point(0, 0)}"),
+    "Classes": ("self.kept = []", "self.kept = ['']"),
+    "Modules of torch": ("self.weight.T", "self.weight.detach().T"),
+    "Seeded generators": ("rng.permutation(values)", "np.random.permutation(values)"),
+    "Distributions": ("rng.random() < epsilon", "rng.random() < epsilon / 2"),
+    "Plots and printed text": ("range(1, len(rewards) + 1)", "range(len(rewards))"),
+    "Data frames": (".sum()", ".max()"),
+}
+IMPORTS = {  # of each file, besides those that the chapter leaves out
+    "solution": "from dataclasses import dataclass\n",
+    "probes.py": "import contextlib\nimport io\n\nfrom autograder.sandbox.worker.calling import again, call, driver\n",
+    "functions.py": "from autograder.authoring.calls import Formula\n"
+    "from autograder.authoring.laws import Error, Exam, Function, texts\n\nfrom . import oracle\n",
+    "oracle.py": "import math\nimport re\n",
+}
+PACKAGES = {"np": "import numpy as np", "torch": "import torch", "pandas": "import pandas",
+            "Figure": "from matplotlib.figure import Figure"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as running:
+        yield running
+
+
+def files_of(section: str) -> dict[str, str]:
+    """The files that the code block of a section holds, with their imports."""
+    block = re.findall(r"^```python\n(.*?)^```\n", section, re.DOTALL | re.MULTILINE)[0]
+    parts = re.split(r"^# (solution|\w+\.py)\n", block, flags=re.MULTILINE)[1:]
+    files = dict(zip(parts[::2], parts[1::2], strict=True))
+    for name, text in files.items():
+        used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        files[name] = "\n".join([IMPORTS[name], *(line for word, line in PACKAGES.items() if word in used), text])
+    return {"probes.py": IMPORTS["probes.py"], **files}
+
+
+def named(section: str, what: str) -> list[str]:
+    line = re.search(rf"\*{what}:\*((?: `\w+`[,.])+)", section)
+    return re.findall(r"`(\w+)`", line[1]) if line else []
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_example_of_a_kind_tells_right_from_wrong(kind: str, tmp_path: Path, sandbox: Sandbox) -> None:
+    section = SECTIONS[kind]
+    files = files_of(section)
+    packages = [name for name in ("torch", "numpy", "matplotlib", "pandas") if f"import {name}" in str(files)
+                or f"from {name}" in str(files)]  # fmt: skip
+    if not all(map(importlib.util.find_spec, packages)):
+        pytest.skip(f"{', '.join(packages)} are not all installed")
+    declaration = files["functions.py"].partition("\nFunction(")
+    function = ast.literal_eval(declaration[2].strip().partition(",")[0])
+    folder, solution = tmp_path / "fixtures" / "kind", tmp_path / "solution" / "kind" / "kind.py"
+    folder.mkdir(parents=True)
+    solution.parent.mkdir(parents=True)
+    solution.write_text(files["solution"])
+    item = {"id": "all", "function": function, "title": kind, "points": 10, "hint": "Read it again.",
+            "laws": named(section, "Laws"), "draws": named(section, "Draws")}  # fmt: skip
+    (folder / "items.toml").write_text(
+        f'assignment = "kind"\ntitle = "Kind"\nmodule = "kind"\npackages = {packages}\n[[item]]\n'
+        + "".join(f"{key} = {value!r}\n" for key, value in item.items())
+    )
+    (folder / "mistakes.py").write_text("MISTAKES = ()\n")
+    (folder / "functions.py").write_text(f"{declaration[0]}\nEXAM = Exam.of(oracle, Function({declaration[2]})\n")
+    for name in ("oracle.py", "probes.py"):
+        (folder / name).write_text(files[name])
+    assignment = load_assignment(folder)
+    assert [
+        fault.text for fault in reading_faults(folder) if "README" not in fault.text and "marked" not in fault.text
+    ] == []
+    regenerate(assignment, folder, sandbox=sandbox)
+    assignment = load_assignment(folder)
+    grader = Grader.of(assignment, read_fixtures(assignment))
+    right, wrong = WRONG[kind]
+    assert files["solution"].count(right) == 1
+    reports = [
+        grader.grade(Submission("ada", "ada/kind.py", "", text), sandbox)
+        for text in (files["solution"], files["solution"].replace(right, wrong))
+    ]
+    assert reports[0].points == 10, reports[0].items[0].message
+    assert reports[1].points is not None
+    assert reports[1].points < 10
+    assert reports[1].items[0].message
+
+
+def test_each_kind_of_the_chapter_is_tried() -> None:
+    assert SECTIONS.keys() == WRONG.keys()
