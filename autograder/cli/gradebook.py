@@ -19,7 +19,7 @@ from autograder.cli.options import (
     RosterOption,
     course,
 )
-from autograder.course.live_decisions import LiveFolder, answers_of
+from autograder.course.live_decisions import LiveFolder, answers_of, requests_of
 from autograder.course.overview import course_lines, folders_of, is_course, read_course, students_of, write_course
 from autograder.course.results import settle
 from autograder.course.similarity import LEAST, compare_class, similarity_page
@@ -183,7 +183,9 @@ def serve(
             asked = (submissions, chosen.module, _roster(roster), deadline)
             functions = chosen.functions
             with gathered(*asked, out=grades, class_zip=class_zip, layout=layout, functions=functions) as class_:
-                folder.answers = answers_of(chosen, class_.candidates, [question.id for question in folder.questions])
+                questions = [question.id for question in folder.questions]
+                folder.answers = answers_of(chosen, class_.candidates, questions)
+                folder.requests = requests_of(class_.candidates, [*(item.id for item in chosen.items), *questions])
     try:
         server = LiveServer(grades, folders, port)
     except OSError as error:

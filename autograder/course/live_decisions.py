@@ -2,21 +2,27 @@
 
 The journal in that folder is the truth. A decision is a row at its end, then what `autograder gradebook` does is done.
 While a run is writing into the folder the row alone is written: the run applies it at its end, and if not, this does.
+
+Of the submissions, where they are given, it shows the answers in words and what students ask about their grades:
+
+    regrade.txt     a line `ITEM: reason` for each item or question, as the student's page calls it
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.authoring.handout.notebook import is_answer, read_extras, released, words_in
 from autograder.authoring.handout.release import notebook_of
 from autograder.course.results import settle
-from autograder.gradebook.decisions import JOURNAL, LIVE, decisions_of, line_of
+from autograder.gradebook.decisions import JOURNAL, LINE, LIVE, decisions_of, is_line_of, line_of
 from autograder.gradebook.final_grades import final_of
 from autograder.gradebook.grades_folder import stored_reports
 from autograder.gradebook.rules import Rules, read_rules
@@ -24,11 +30,15 @@ from autograder.grading.assignment import Assignment
 from autograder.submissions.reading import read_limited, written_cells_limited
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
-from autograder.vocabulary.files import Row, alone, file_stem, writing
+from autograder.vocabulary.files import Row, alone, beginning, file_stem, open_regular, write_atomically, writing
 from autograder.vocabulary.report import Report, read_report
 from autograder.vocabulary.text import number, visible
 
 MAX_COMMENT = 2000
+REQUESTS, MAX_REQUESTS, MAX_REASON = "regrade.txt", 16 * 1024, 1000  # the file; bytes of it; characters of a reason
+PRESENCE, PRESENT_SECONDS, MOST_PRESENT = ".live", 15.0, 50  # a page asks every other second
+RUBRIC = re.compile(r"^- (\d+(?:\.\d+)?) points?\b:?(.+?)(?=\n- |\n\n|\Z)", re.MULTILINE | re.DOTALL)
+MAX_RUBRIC = 110  # characters of a line of the guide beside its box
 IN_A_PARAGRAPH = re.compile(r"(?<=\S)\n(?![ ]*(?:[-*] |\||\d+\. )|\n| {4})[ ]*")
 CLASS_FILES = ("index.html", "run.json", "grades.csv", JOURNAL)
 History = dict[tuple[str, str], tuple[Row, ...]]  # report and item → the journal's rows, the oldest first
@@ -47,6 +57,13 @@ class Question:
     guide: str
     points: float
 
+    @property
+    def rubric(self) -> list[tuple[float, str]]:
+        """What a guide gives points for, line by line; nothing where these are not the question's points together."""
+        lines = [(float(points), " ".join(text.split())) for points, text in RUBRIC.findall(self.guide)]
+        is_whole = sum(points for points, _ in lines) == self.points
+        return [(points, visible(text, MAX_RUBRIC)) for points, text in lines] if is_whole else []
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -63,14 +80,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """What points can be given for: an item, a question, or "" for the whole grade.
+    """What can be decided or commented on: an item, a question, a line of code, or "" for the whole grade.
 
     history   the rows of the journal about it, the oldest first
+    request   what its student asks about it
     """
 
     item: str
     most: float
     history: tuple[Row, ...] = ()
+    question: Question | None = None
+    answer: Answer | None = None
+    request: str = ""
 
     @property
     def decided(self) -> Row | None:
@@ -82,6 +103,28 @@ class Choice:
     def seen(self) -> str:
         """The line of the last row."""
         return line_of(self.history[-1]) if self.history else ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits for staff: an answer without points, a request that nobody has decided on."""
+        unmarked = self.answer is not None and not (self.decided and self.decided["points"])
+        return unmarked or bool(self.request and not self.history)
+
+    @property
+    def anchor(self) -> str:
+        """The id of its form on the student's page."""
+        return f"decide-{self.item}" if self.item else "the-whole-grade"
+
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence."""
+        line = LINE.fullmatch(self.item)
+        return f"{line[1]}, line {line[2]}" if line else self.item or "the whole grade"
+
+    @property
+    def buttons(self) -> list[float]:
+        """Points to choose from: none, half, all."""
+        return sorted({0.0, self.most / 2, self.most}) if self.item and self.most else []
 
 
 def answers_of(
@@ -106,25 +149,48 @@ def answers_of(
     return answers
 
 
+def requests_of(candidates: Iterable[Candidate], items: Collection[str]) -> dict[str, dict[str, str]]:
+    """Student → item → why they ask for another look; "" holds what names no item of these.
+
+    Only a hand-in that is a folder can hold the file. A line that begins with no name goes on with the one before.
+    """
+    requests: dict[str, dict[str, str]] = {}
+    for candidate in candidates:
+        try:
+            with open_regular(candidate.path / REQUESTS) as stream:
+                text = stream.read(MAX_REQUESTS).decode("utf-8-sig", "replace")
+        except OSError:
+            continue
+        asked, item = dict[str, str](), ""
+        for line in filter(None, map(str.strip, text.splitlines())):
+            name, colon, rest = line.partition(":")
+            item, line = (name.strip(), rest) if colon and name.strip() in items else (item if asked else "", line)
+            asked[item] = visible(f"{asked.get(item, '')} {line.strip()}".strip(), MAX_REASON)
+        requests[candidate.student] = asked
+    return requests
+
+
 @dataclass
 class LiveFolder:
     """One folder of grades, as it is now.
 
-    who       who decides
-    answers   student → question → what was answered, where submissions were given
+    who        who decides
+    answers    student → question → what was answered, where submissions were given
+    requests   student → item → why they ask for another look
     """
 
     folder: Path
     assignment: Assignment
     who: str
     answers: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
+    requests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the questions of the assignment's notebook."""
         self._is_pending = False  # a row is written, and what it does to the grades is not
         self.questions = [
-            Question(str(one["id"]), unwrapped(one["question"]), unwrapped(one["guide"]), float(one["points"]))
-            for one in read_extras(self.assignment).questions
+            Question(str(entry["id"]), unwrapped(entry["question"]), unwrapped(entry["guide"]), float(entry["points"]))
+            for entry in read_extras(self.assignment).questions
         ]
 
     def reports(self) -> list[Report]:
@@ -149,13 +215,57 @@ class LiveFolder:
             history[key] = (*history.get(key, ()), row)
         return history
 
-    def choices(self, report: Report) -> list[Choice]:
-        """What points can be given for in this report: its items, the questions, the whole."""
-        stem, history = file_stem(report.student), self.history()
+    def choices(self, report: Report, history: History | None = None) -> list[Choice]:
+        """What can be decided in this report: its items, the questions, the whole, and lines with comments."""
+        stem, history = file_stem(report.student), self.history() if history is None else history
+        rows = {item: rows for (student, item), rows in history.items() if student == stem}
+        questions = {question.id: question for question in self.questions}
         most = {item.item: item.max_points for item in report.items}
         most |= {question.id: question.points for question in self.questions}
         most |= {"": final_of(report, self._rules()).most}
-        return [Choice(item, points, history.get((stem, item), ())) for item, points in most.items()]
+        most |= {item: 0.0 for item in rows if is_line_of(item, report)}
+        answers, asked = self.answers.get(report.student, {}), self.requests.get(report.student, {})
+        return [
+            Choice(item, points, rows.get(item, ()), questions.get(item), answers.get(item), asked.get(item, ""))
+            for item, points in most.items()
+        ]
+
+    def around(self, stem: str) -> dict[str, str]:
+        """The student before this one and the one after, and the next who waits for staff; "" where there is none."""
+        stems = sorted(path.stem for path in (self.folder / "reports").glob("*.json"))
+        place = stems.index(stem) if stem in stems else 0
+        decided = {key: rows[-1] for key, rows in self.history().items()}
+        waiting = set()
+        for student, answers in self.answers.items():
+            marked = (decided.get((file_stem(student), question)) for question in answers)
+            waiting |= {file_stem(student)} if any(not (row and row["points"]) for row in marked) else set()
+        for student, asked in self.requests.items():
+            waiting |= (
+                {file_stem(student)} if any((file_stem(student), item) not in decided for item in asked) else set()
+            )
+        later = [other for other in (*stems[place + 1 :], *stems[:place]) if other in waiting]
+        return {
+            "previous": stems[place - 1] if place else "",
+            "next": stems[place + 1] if place + 1 < len(stems) else "",
+            "open": later[0] if later else "",
+        }
+
+    def others_at(self, place: str) -> list[str]:
+        """Note that this place is looked at, and name the others who look at it now.
+
+        Every member of staff runs a server of their own on the folder, so this goes through files in it.
+        """
+        folder, names = self.folder / PRESENCE, []
+        with contextlib.suppress(OSError):
+            folder.mkdir(exist_ok=True)
+            note = json.dumps({"who": self.who, "at": place, "when": time.time()})
+            write_atomically(folder / f"{file_stem(self.who)}.json", note, lasting=False)
+            for path in sorted(folder.glob("*.json"))[:MOST_PRESENT]:
+                with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+                    seen = json.loads(beginning(path))
+                    if seen["at"] == place and 0 <= time.time() - seen["when"] < PRESENT_SECONDS:
+                        names.append(visible(str(seen["who"]), 40))
+        return [name for name in names if name != visible(self.who, 40)]
 
     def is_grading(self) -> bool:
         """Whether a run is writing into the folder."""
@@ -166,7 +276,7 @@ class LiveFolder:
             return True
 
     def version(self, stem: str = "") -> str:
-        """Another text whenever what a page shows may have changed: one student's, or everybody's."""
+        """Another text whenever what a page shows may have changed: a student's, a question's, or everybody's."""
         if self._is_pending:
             with contextlib.suppress(UsageError, OSError):
                 self._is_pending = not self._apply()
@@ -192,20 +302,22 @@ class LiveFolder:
         points, comment = fields["points"].strip(), visible(" ".join(fields["comment"].split()))
         if fields["remove"]:
             points = comment = ""
-        elif not comment:
-            raise UsageError("This is a change without a reason: say why, the student reads it.")
+        elif not (points or comment):
+            raise UsageError("There is nothing to save: choose points, or write a comment.")
         if len(comment) > MAX_COMMENT:
             raise UsageError(f"The comment is longer than {MAX_COMMENT:,} characters: shorten it.")
         report = self.report_of(fields["report"])
         if report is None:
             raise UsageError(f"{visible(fields['report'], 80)} has no report here.")
+        if LINE.fullmatch(fields["item"]) and not is_line_of(fields["item"], report):
+            raise UsageError("This is another hand-in by now: load the page again.")
         cells = {"student": fields["report"], "points": points, "comment": comment, "who": self.who}
         before = self._rules()
         known = before.decisions or decisions_of(self.folder, self.assignment)
         decisions = replace(known, new=[*known.new, Row(LIVE, fields | cells)])
         after = replace(before, overrides=decisions.merged()[1])
         after.check_students((), self.folder)
-        question = _question(report, fields["item"], before, after)
+        question = "" if LINE.fullmatch(fields["item"]) else _question(report, fields["item"], before, after)
         if question and fields["sure"] != question:
             raise LargeChange(question)
         with writing(decisions.path, ""):

@@ -38,9 +38,10 @@ from tornado.web import Application, HTTPError, RequestHandler
 
 import autograder.pages
 from autograder.course.live_decisions import Choice, LargeChange, LiveFolder
+from autograder.gradebook.grades_folder import span_of_line
 from autograder.pages.class_page import Background, ClassPage
 from autograder.pages.html import page_template, render_page
-from autograder.vocabulary.errors import KitError
+from autograder.vocabulary.errors import KitError, UsageError
 from autograder.vocabulary.files import file_stem, open_regular
 from autograder.vocabulary.text import visible
 
@@ -57,9 +58,9 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 NO_PAGE = "There is no such page."
-WHOLE = "the-whole-grade"  # the anchor of its form
 TEMPLATES = Path(autograder.pages.__file__).parent / "templates"
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+AT_LINE = "at-line"  # the anchor of the form for comments at lines
 NO_REFERRER = '<meta name="referrer" content="no-referrer">'
 # A link that skips to the main matter stays the first thing there is.
 BODY = re.compile(r'<body[^>]*>\n?(?:<a class="skip"[^>]*>[^<]*</a>\n?)?')
@@ -222,11 +223,16 @@ class Page(RequestHandler):
         self.allow(policy)
         self.finish(f"{before}<script>{script}</script>\n{end}{after}")
 
-    def bar(self, version: str = "", stem: str = "", said: str = "") -> Markup:
+    def bar(self, version: str = "", status: str = "", *, stem: str = "", question: str = "") -> Markup:
         """What stands above a page; one with a version asks whether there is another."""
-        poll = f"{self.root}version" + (f"?student={_quoted(stem)}" if stem else "")
-        known = {"title": self.grades.assignment.title, "questions": self.grades.questions} if self.root else {}
-        return _rendered("live.html", root=self.root, version=version, poll=poll, said=said, **known)
+        place = f"?student={_quoted(stem)}" if stem else f"?question={_quoted(question)}" if question else ""
+        known: dict[str, Any] = {}
+        if self.root:
+            known = {"title": self.grades.assignment.title, "questions": self.grades.questions}
+            around = self.grades.around(stem) if stem else {}
+            known["around"] = {way: f"{_quoted(other)}.html" for way, other in around.items() if other}
+        poll = f"{self.root}version{place}"
+        return _rendered("live.html", root=self.root, version=version, poll=poll, status=status, **known)
 
 
 # Screens
@@ -249,7 +255,7 @@ def show_class(page: Page) -> None:
             class_page.add(report)
         run, background = {"assignment": grades.assignment.name}, Background(title=grades.assignment.title)
         text = "".join(class_page.html(reports, run, background=background))
-    page.show(text, page.bar(version, "", "Grading goes on: this is what there is so far." if grading else ""))
+    page.show(text, page.bar(version, "Grading goes on: this is what there is so far." if grading else ""))
 
 
 def send_gradebook(page: Page) -> None:
@@ -259,83 +265,102 @@ def send_gradebook(page: Page) -> None:
 
 
 def tell_version(page: Page) -> None:
-    """Say whether an open page has changed, and whether a run is going on; it asks every other second."""
-    stem = _stem(page.get_query_argument("student", ""))
-    page.finish({"version": page.grades.version(stem), "grading": page.grades.is_grading()})
+    """Say whether an open page has changed, who else has it open, and whether a run is going on; it asks all along."""
+    stem, question = _stem(page.get_query_argument("student", "")), page.get_query_argument("question", "")
+    others = page.grades.others_at(f"student {stem}" if stem else f"question {question}") if stem or question else []
+    # On the page of a question all marks stand together: it changes with each of them.
+    version = page.grades.version(stem or question)
+    page.finish({"version": version, "grading": page.grades.is_grading(), "others": others})
 
 
 def show_student(page: Page, stem: str, notice: Notice | None = None) -> None:
-    """Show a student's page with a form at each item; those on the whole grade and the questions stand above.
+    """Show a student's page with a form at each item; those on the whole grade, questions and lines stand above.
 
     The query says at which form something was saved.
     """
-    said, grades = notice or Notice("Saved.", page.get_query_argument("saved", "")), page.grades
+    notice, grades = notice or Notice("Saved.", page.get_query_argument("saved", "")), page.grades
     report = grades.report_of(_stem(stem))
     if report is None:
         raise HTTPError(404, NO_PAGE)
-    version = "" if said.fields else grades.version(stem)
+    version = "" if notice.fields else grades.version(stem)
     text = _file(grades.folder / "feedback" / f"{stem}.html").decode()
     choices = grades.choices(report)
-    anchors = {f"decide-{choice.item}" if choice.item else WHOLE: choice for choice in choices}
-    trouble = said.text if said.wrong and said.at not in anchors else ""
     above, action = [], f"{page.root}decide"
-    for anchor, choice in anchors.items():
-        form = _rendered("override.html", one=choice, anchor=anchor, action=action, report=stem, said=said)
-        with_form = _with_form(text, choice.item, form)
-        text = with_form or text
-        if with_form is None:
+    for choice in choices:
+        form = _rendered("override.html", choice=choice, action=action, report=stem, notice=notice)
+        # The form stands where the item ends: its card, its line in a list, the cell that names it.
+        place = rf'<(article|li|span)\b[^>]* id="item-{re.escape(choice.item)}">' if choice.item else "$^"
+        if begin := re.search(place, text):  # no text of a student holds a tag
+            end = text.index("</td>" if begin[1] == "span" else f"</{begin[1]}>", begin.end())
+            text = f"{text[:end]}{form}{text[end:]}"
+        else:
             above.append(form)
-    decided = [choice for choice in choices if choice.item and choice.decided]
-    panel = _rendered("marking.html", forms=above, decided=decided, trouble=trouble)
-    page.show(text, page.bar(version, stem), panel, 400 if said.wrong else 200)
+    functions = [name for name in grades.assignment.functions if f'id="code-{name}"' in text]
+    panel = _rendered(
+        "marking.html",
+        forms=above,
+        waiting=[choice for choice in choices if choice.is_open],
+        decided=[choice for choice in choices if choice.item and choice.decided],
+        notice=notice,
+        trouble=notice.wrong and notice.at not in {AT_LINE, *(choice.anchor for choice in choices)},
+        functions=functions,
+        hand_in=report.submission.sha256[:8],
+        action=action,
+        report=stem,
+    )
+    page.show(text, page.bar(version, stem=stem), panel, 400 if notice.wrong else 200)
 
 
 def show_question(page: Page, name: str, notice: Notice | None = None) -> None:
     """Show the answers of the class to a question in words, beside the guide, each with a form."""
-    said, grades = notice or Notice(), page.grades
+    notice, grades = notice or Notice(), page.grades
     question = next((question for question in grades.questions if question.id == name), None)
     if question is None:
         raise HTTPError(404, NO_PAGE)
     history, rows = grades.history(), []
     for report in grades.reports():
         stem = file_stem(report.student)
-        choice = Choice(question.id, question.points, history.get((stem, question.id), ()))
         answer = grades.answers.get(report.student, {}).get(question.id)
-        rows.append(
-            {
-                "student": report.student,
-                "report": stem,
-                "choice": choice,
-                "page": f"{_quoted(stem)}.html",
-                "anchor": f"answer-{_quoted(stem)}",
-                "answer": answer,
-                "other": answer is not None and answer.sha256 != report.submission.sha256,
-                "points": choice.decided["points"] if choice.decided else "",
-            }
-        )
+        choice = Choice(question.id, question.points, history.get((stem, question.id), ()), question, answer)
+        row = {"student": report.student, "report": stem, "choice": choice, "answer": answer}
+        row |= {"page": f"{_quoted(stem)}.html", "anchor": f"answer-{_quoted(stem)}"}
+        row |= {"other": answer is not None and answer.sha256 != report.submission.sha256}
+        rows.append(row | {"points": choice.decided["points"] if choice.decided else ""})
     text = render_page(
         "questions.html",
         title=grades.assignment.title,
         module=grades.assignment.name,
         question=question,
         rows=rows,
-        marked=sum(row["points"] != "" for row in rows),
-        first_open=next((row["anchor"] for row in rows if row["points"] == ""), ""),
         has_answers=bool(grades.answers),
         action=f"{page.root}decide",
         feedback=f"{page.root}feedback/",
-        said=said,
+        notice=notice,
     )
-    page.show(text, page.bar(), status=400 if said.wrong else 200)
+    version = "" if notice.fields else grades.version(question.id)
+    page.show(text, page.bar(version, question=question.id), status=400 if notice.wrong else 200)
 
 
 def take_decision(page: Page) -> None:
-    """Take a form; back to the page that it stands on. `report` is the name of the report's file."""
+    """Take a form; back to the page that it stands on.
+
+    report           the name of the report's file
+    function, line   of the student's code, in place of an item
+    """
     fields = {name: page.get_body_argument(name, strip=False) for name in page.request.body_arguments}
     stem, item = _stem(fields.get("report", "")), fields.get("item", "")
+    anchor = f"decide-{item}" if item else "the-whole-grade"
     on_question = fields.get("back") == "question"
-    anchor = f"answer-{_quoted(stem)}" if on_question else f"decide-{item}" if item else WHOLE
+    if on_question:
+        anchor = f"answer-{_quoted(stem)}"
+    elif fields.get("function"):
+        anchor, item = AT_LINE, ":".join(fields.get(name, "").strip() for name in ("function", "line", "hand_in"))
+        fields["item"] = item
     try:
+        if anchor == AT_LINE:
+            shown = _file(page.grades.folder / "feedback" / f"{stem}.html").decode()
+            if span_of_line(shown, fields["function"], fields.get("line", "").strip()) is None:
+                raise UsageError(f"The page shows no line {fields.get('line', '')} of {fields['function']}.")
         page.grades.decide(fields)
     except KitError as error:
         asks = isinstance(error, LargeChange)
@@ -371,18 +396,6 @@ def _amended(policy: str, script: str, style: str) -> str:
         rules["style-src"] = with_hash("style-src", style)
     rules["connect-src"] = rules["form-action"] = ["'self'"]
     return "; ".join(" ".join([name, *sources]) for name, sources in rules.items())
-
-
-def _with_form(page: str, item: str, form: Markup) -> str | None:
-    """The page with the form where the item ends: its card, its line in a list, the cell that names it; None without.
-
-    No text of a student holds a tag.
-    """
-    begin = re.search(rf'<(article|li|span)\b[^>]* id="item-{re.escape(item)}">', page) if item else None
-    if begin is None:
-        return None
-    end = page.index("</td>" if begin[1] == "span" else f"</{begin[1]}>", begin.end())
-    return f"{page[:end]}{form}{page[end:]}"
 
 
 def _rendered(template: str, **context: object) -> Markup:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -162,7 +163,14 @@ def open_results(
             private_folder(out)
             lock.enter_context(alone(out))
             results = Results(out, grader, fixtures_of or (lambda student: grader.fixtures))
-            _refuse_lookalikes(out, students)
+            upper, seen = out / "REPORTS", dict[str, str]()
+            # Two students would share a file where the file system does not tell case apart.
+            for student in students if upper.exists() and upper.samefile(out / "reports") else ():
+                other = seen.setdefault(file_stem(student).casefold(), student)
+                if other != student:
+                    both = f"{visible(other, 80)} and {visible(student, 80)}"
+                    advice = "rename one of them, or give an --out that does"
+                    raise UsageError(f"{out} does not tell {both} apart, which differ in case alone: {advice}.")
         yield results
 
 
@@ -189,30 +197,22 @@ class Results:
 
         layers   the isolation that a report of this run may have
         """
+        sha256, fixtures = submission.sha256, self._fixtures_of(submission.student).sha256
+        items = [item.id for item in self._grader.assignment.items]
+        same = ("graded", submission.student, submission.identity, sha256, submission.path, fixtures, items)
         for _ in range(2):
             with contextlib.suppress(OSError):
                 data = self._latest("reports", submission.student).read_bytes()
                 report, details = from_bytes(data), read_details(self._latest("details", submission.student))
-                if report is not None and details is not None and self._fits(report, details, submission, layers):
-                    return report, details, hashlib.sha256(data).digest()
+                if report is not None and details is not None:
+                    of, ids = report.submission, [item.item for item in report.items]
+                    its = (report.status, report.student, report.identity, of.sha256, of.path, report.fixtures, ids)
+                    beside = details.submission, details.fixtures, details.engine
+                    if (its, beside) == (same, (sha256, fixtures, self._engine)) and report.isolation in layers:
+                        return report, details, hashlib.sha256(data).digest()
             for name in FOLDERS if self._new != self._out else ():  # staged by a run that graded in another way
                 _file(self._new, name, submission.student).unlink(missing_ok=True)
         return None
-
-    def _fits(
-        self, known: Report, details: Details, submission: Submission, layers: Collection[tuple[str, ...]]
-    ) -> bool:
-        return (
-            known.status == "graded"
-            and (known.student, known.identity) == (submission.student, submission.identity)
-            and known.submission.sha256 == submission.sha256
-            and known.submission.path == submission.path
-            and known.fixtures == self._fixtures_of(submission.student).sha256
-            and known.isolation in layers
-            and (details.submission, details.fixtures, details.engine)
-            == (submission.sha256, known.fixtures, self._engine)
-            and [item.item for item in known.items] == [item.id for item in self._grader.assignment.items]
-        )
 
     def keep(self, submission: Submission, report: Report, details: Details, digest: bytes | None = None) -> Kept:
         """Write report and details, unless they are there and the report has that digest, and the student's page.
@@ -246,9 +246,13 @@ class Results:
         graded again. The gradebook takes its place after the page and before the reports, so that the next run finishes
         what one that was killed in between has begun.
         """
-        graded = {one.student for one in kept}
+        graded, everybody = {one.student for one in kept}, [*kept]
         with writing(self._out):
-            kept = sorted([*kept, *self._kept_before(graded)], key=lambda one: one.student)
+            for path in (self._out / "reports").glob("*.json"):  # of an earlier run
+                report = from_bytes(data := path.read_bytes())
+                if report is not None and report.student not in graded:
+                    everybody.append(Kept(report.student, hashlib.sha256(data).digest(), reused=True))
+            kept = sorted(everybody, key=lambda one: one.student)
             reports = Reports(lambda student: self._latest("reports", student), kept)
             finals = agree(reports)
             before = {name: _score(grade.points) for name, grade in stored_grades(self._out).items()}
@@ -287,8 +291,12 @@ class Results:
                 known = background(assignment, self._out)
                 with replacing(self._out / "index.html") as index:
                     index.writelines(page.html(reports, described, shown, background=known))
-            for student in [one.student for one in kept] if self._new != self._out else ():
-                self._put_in_place(student)
+            for name, one in itertools.product(FOLDERS, kept if self._new != self._out else ()):
+                staged, there = (_file(root, name, one.student) for root in (self._new, self._out))
+                if staged.is_file():
+                    if there.is_file():
+                        shutil.copymode(there, staged)
+                    staged.replace(there)
             write_atomically(self._out / "run.json", json.dumps(described, indent=1) + "\n")
             shutil.rmtree(self._out / STAGED, ignore_errors=True)
         return Run(
@@ -300,22 +308,6 @@ class Results:
             reused=reused,
             seconds=run["seconds"],
         )
-
-    def _kept_before(self, graded: Collection[str]) -> Iterator[Kept]:
-        """Who has a report in the folder, and is none of those."""
-        for path in (self._out / "reports").glob("*.json"):
-            report = from_bytes(data := path.read_bytes())
-            if report is not None and report.student not in graded:
-                yield Kept(report.student, hashlib.sha256(data).digest(), reused=True)
-
-    def _put_in_place(self, student: str) -> None:
-        """Let what was staged take the place of what is there."""
-        for name in FOLDERS:
-            staged, there = (_file(root, name, student) for root in (self._new, self._out))
-            if staged.is_file():
-                if there.is_file():
-                    shutil.copymode(there, staged)
-                staged.replace(there)
 
     def _latest(self, folder: str, student: str) -> Path:
         """The file of a student that is to stand in the folder: the staged one where there is one."""
@@ -371,20 +363,6 @@ def with_history(details: Details, report: Report, before: Report | None, kept: 
         entry = Earlier(began if isinstance(began, str) else "", *told(before))
         earlier = earlier if earlier[-1:] == (entry,) else (*earlier, entry)
     return replace(details, earlier=earlier[-MOST_EARLIER:])
-
-
-def _refuse_lookalikes(out: Path, students: Sequence[str]) -> None:
-    """Refuse two students who would share a file, where the file system does not tell case apart."""
-    upper = out / "REPORTS"
-    if not upper.exists() or not upper.samefile(out / "reports"):
-        return
-    seen: dict[str, str] = {}
-    for student in students:
-        other = seen.setdefault(file_stem(student).casefold(), student)
-        if other != student:
-            both = f"{visible(other, 80)} and {visible(student, 80)}"
-            advice = "rename one of them, or give an --out that does"
-            raise UsageError(f"{out} does not tell {both} apart, which differ in case alone: {advice}.")
 
 
 def _score(points: str) -> float | str:
@@ -458,16 +436,12 @@ def background(assignment: Assignment, out: Path) -> Background:
             columns = re.sub(r"(?<=\S) {3,}(?=\S)", ", ", clause.sentence.replace("`", ""))
             for mistake in clause.mistakes:
                 clauses.setdefault(mistake, " ".join(columns.split()).rstrip(":; "))
-    return Background(clauses, _sections(assignment), code_of, assignment.title)
-
-
-def _sections(assignment: Assignment) -> dict[str, str]:
-    """Function → the heading in the assignment's text that names it."""
+    sections: dict[str, str] = {}  # function → the heading in the assignment's text that names it
     for folder in (assignment.solution, assignment.handout):
         with contextlib.suppress(OSError, UnicodeDecodeError):
             headings = HEADING.findall((folder / "README.md").read_text(encoding="utf-8"))
-            named = {
-                name: next((heading for heading in headings if name in heading), "") for name in assignment.functions
-            }
-            return {name: heading.replace("`", "") for name, heading in named.items() if heading}
-    return {}
+            for name in assignment.functions:
+                heading = next((heading for heading in headings if name in heading), "").replace("`", "")
+                sections |= {name: heading} if heading else {}
+            break
+    return Background(clauses, sections, code_of, assignment.title)

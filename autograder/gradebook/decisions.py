@@ -3,9 +3,10 @@
     decisions.csv    when,who,student,item,points,comment
 
 The last row for a student and an item counts; one without points and comment withdraws. `student` is the name of the
-report's file, which tells apart what looks alike. An item is one of the assignment's, nothing for the whole grade, or a
-question in words of its notebook, whose points come on top. What cannot be read is refused with its line, and nothing
-is written: a grade by half a file would be worse than none.
+report's file, which tells apart what looks alike. An item is one of the assignment's, nothing for the whole grade, a
+question in words of its notebook, whose points come on top, or a line of code, which has a comment alone:
+`function:line:hand-in`, the line as the student's page counts it, the hand-in as the first 8 digits of its SHA-256.
+What cannot be read is refused with its line, and nothing is written: a grade by half a file would be worse than none.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from autograder.authoring.handout.notebook import read_extras
 from autograder.grading.assignment import Assignment
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Row, alone, file_stem, read_rows, rows_in, table_of, write_atomically
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import as_written, harmless, visible
 
 JOURNAL, EARLIER = "decisions.csv", "overrides.csv"  # the second as version 0.1.0 kept them
 COLUMNS = ("student", "item", "points", "comment")
+LINE = re.compile(r"([^\W\d]\w*):(\d{1,6}):([0-9a-f]{8})")
 LIVE = "Not saved"  # the place of a row that no file has: the form of the live view
 
 
@@ -123,6 +126,12 @@ def decisions_of(
     return Decisions(folder, assignment, [row for path in (*earlier, *files) for row in _new_rows(path)], replace)
 
 
+def is_line_of(item: str, report: Report) -> bool:
+    """Whether an item of the journal is a line of just this hand-in: another one has other lines."""
+    line = LINE.fullmatch(item)
+    return line is not None and report.submission.sha256.startswith(line[3])
+
+
 def login_name() -> str:
     """Who runs this, as the system knows them."""
     try:
@@ -146,6 +155,8 @@ def _new_rows(path: Path) -> list[Row]:
         if key in rows:
             raise row.wrong(f"{visible(name, 80)} has another row for {key[1] or 'the whole'}: keep one of them.")
         who = f"{login_name()} ({visible(path.name, 80)})"
+        if row["points"] and not row["comment"]:
+            raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
         cells = {"student": key[0], "comment": as_written(row["comment"]), "when": "", "who": who, "seen": ""}
         rows[key] = Row(row.place, row.cells | cells)
     return list(rows.values())
@@ -154,8 +165,11 @@ def _new_rows(path: Path) -> list[Row]:
 def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
     """What the rows say, all of which count; raises UsageError naming the line of what cannot be."""
     most = {item.id: item.points for item in assignment.items}
+    lines = [row["item"] for row in rows if (line := LINE.fullmatch(row["item"])) and line[1] in assignment.functions]
+    most |= dict.fromkeys(lines, 0.0)
     asked = any(row["item"] not in {*most, ""} for row in rows)
-    questions = {str(one["id"]): float(one["points"]) for one in read_extras(assignment).questions} if asked else {}
+    extras = read_extras(assignment).questions if asked else ()
+    questions = {str(entry["id"]): float(entry["points"]) for entry in extras}
     marked = {row["item"] for row in rows if row["points"]} & set(questions)
     most = questions | most | {"": assignment.max_points + sum(questions[name] for name in marked)}
     overrides = []
@@ -166,8 +180,6 @@ def _overrides(rows: Sequence[Row], assignment: Assignment) -> list[Override]:
         if item not in most:
             shown = visible(item, 80)
             raise row.wrong(f"there is no item {shown!r} in {assignment.name}; leave it empty for the whole grade.")
-        if not row["comment"]:
-            raise row.wrong("a change without a reason: say in `comment` why, the student reads it.")
         if points is not None and points > most[item]:
             raise row.wrong(f"{points:g} points, but {item or 'the assignment'} has {most[item]:g}.")
         overrides.append(Override(row["student"], item, points, row["comment"], row.place, questions.get(item)))
@@ -182,6 +194,7 @@ def _described(row: Row) -> str:
     """A row of the journal as the end of a sentence: `has 3 points by anna on 2026-11-20`."""
     points = f"{visible(row['points'], 40)} point{'s' * (row['points'] != '1')}"
     what = f"has {points if row['points'] else 'a comment'}"
+    what += f' ("{visible(row["comment"], 200)}")' if row["comment"] else ""
     when = f" on {visible(row['when'][:10], 40)}" if row["when"] else ""
     return f"{'was withdrawn' if _withdraws(row) else what} by {visible(row['who'], 80) or 'somebody'}{when}"
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.gradebook.decisions import Override
+from autograder.gradebook.decisions import LINE, Override, is_line_of
 from autograder.gradebook.rules import DAY, EVERYBODY, LEAVES, ChangedItem, Late, Policy, Rules
 from autograder.vocabulary.files import file_stem
 from autograder.vocabulary.report import Report
@@ -77,7 +77,10 @@ def final_of(report: Report, rules: Rules) -> Final:
     grade = _Grade(report, policy)
     most = round(sum(grade.most.values()) + sum(questions.values()), 2)
     for override in overrides:
-        if override.item:
+        if line := LINE.fullmatch(override.item):
+            if is_line_of(override.item, report):
+                grade.adjust("comment", override.item, None, None, f"{line[1]}, line {line[2]}: {override.comment}")
+        elif override.item:
             grade.override_item(override)
     if report.student in policy.excused.students:  # no other rule has anything to say of them
         points = grade.override_whole(overrides, grade.total())
@@ -133,14 +136,15 @@ class _Grade:
         elif given is not None:
             rule, change = "override", f" {_shown(before)} → {number(given)}"
             self.points[item] = given
-        self.adjust(rule, item, before, before if given is None else given, f"{item}{change}: {override.comment}")
+        why = f": {override.comment}" if override.comment else ""
+        self.adjust(rule, item, before, before if given is None else given, f"{item}{change}{why}")
 
     def override_whole(self, overrides: Iterable[Override], points: float | None) -> float | None:
         """What decisions on a student's whole grade make of it."""
         for override in overrides:
             if not override.item:
                 rule, after = ("comment", points) if override.points is None else ("override", override.points)
-                self.adjust(rule, "", points, after, override.comment)
+                self.adjust(rule, "", points, after, override.comment or "the whole grade, as the course staff decided")
                 points = after
         return points
 

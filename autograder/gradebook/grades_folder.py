@@ -21,6 +21,7 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field, ValidationError
 
 from autograder.gradebook.class_statistics import SMALLEST_CLASS
+from autograder.gradebook.decisions import LINE
 from autograder.gradebook.final_grades import Adjustment, Final, final_of
 from autograder.gradebook.roster import named
 from autograder.gradebook.rules import Rules
@@ -322,7 +323,8 @@ def write_finals(out: Path, reports: Sequence[Report], assignment: Assignment, r
         with contextlib.suppress(FileNotFoundError):
             page = (out / "feedback" / f"{stem}.html").read_bytes().decode()
             page = with_section(page, STANDING)  # it was of other grades
-            _write_if_new(out / "feedback" / f"{stem}.html", with_final(page, finals.get(report.student)))
+            final = finals.get(report.student)
+            _write_if_new(out / "feedback" / f"{stem}.html", with_line_comments(with_final(page, final), final))
     items = [item.id for item in assignment.items]
     _write_if_new(out / "grades.csv", to_csv(reports, items, finals if rules else None))
     if rules:
@@ -355,6 +357,25 @@ def with_final(page: str, final: Final | None) -> str:
     rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(change.reason)) for change in final.adjustments)
     section = Markup('<div class="final">\n<p><strong>{}</strong> {}</p>\n<ul>\n{}</ul>\n</div>')
     return with_section(page, FINAL_GRADE, section.format(points, most, rows))
+
+
+def with_line_comments(page: str, final: Final | None) -> str:
+    """A feedback page with the comments of staff at the lines of the code that it shows; None takes them away."""
+    page = re.sub("<!-- line -->.*?<!-- end of line -->", "", page, flags=re.DOTALL)
+    for change in final.adjustments if final else ():
+        line = LINE.fullmatch(change.item)
+        if line and (span := span_of_line(page, line[1], line[2])):
+            comment = visible(change.reason.partition(": ")[2])
+            note = Markup('<span class="note staff">{}\n</span>').format(comment)
+            page = f"{page[: span[1]]}<!-- line -->{note}<!-- end of line -->{page[span[1] :]}"
+    return page
+
+
+def span_of_line(page: str, function: str, line: str) -> tuple[int, int] | None:
+    """Where a feedback page shows this line of a function; no text of a student holds a tag."""
+    begin = page.find(f'<details class="listing" id="code-{function}">')
+    begin = page.find(f' data-n="{line}">', begin, page.find("</pre>", begin)) if begin >= 0 else -1
+    return (begin, page.index("\n</span>", begin) + len("\n</span>")) if begin >= 0 else None
 
 
 def with_section(page: str, name: str, content: str = "") -> str:

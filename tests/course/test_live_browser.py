@@ -120,16 +120,37 @@ def test_points_are_overridden_and_taken_back(opened: Callable[..., Any], served
     page.click(f"#decide-{ITEM} summary")
     page.fill(f"#decide-{ITEM} input[name=points]", str(WORTH))
     page.fill(f"#decide-{ITEM} textarea", HOSTILE)
-    page.click(f"#decide-{ITEM} button")
+    page.press(f"#decide-{ITEM} input[name=points]", "Enter")
     assert page.inner_text(".said").startswith(f"This is a large change: {ITEM} 0 →")
     assert page.evaluate("window.scrollY") > 0  # the page stands at the item
-    page.click(f"#decide-{ITEM} button")
+    page.click(f"#decide-{ITEM} .main")
     assert page.inner_text(".said") == "Saved."
     assert rows(folder) == [["ada", ITEM, str(WORTH), HOSTILE]]
     for _ in range(2):
         page.click("text=Take back")
     assert rows(folder)[1:] == [["ada", ITEM, "", ""]]
     assert HOSTILE in page.inner_text(f"#decide-{ITEM} .decided")
+
+
+def test_answers_are_marked_by_keys_and_buttons(opened: Callable[..., Any], served: tuple[str, Path]) -> None:
+    address, folder = served
+    page = opened(f"{address}questions/{QUESTION}")
+    page.keyboard.press("u")
+    for key in "12":
+        page.keyboard.press(key)
+    with page.expect_navigation():
+        page.keyboard.press("s")
+    with page.expect_navigation():  # the first marks of all change what every grade is out of
+        page.keyboard.press("s")
+    assert rows(folder) == [["ada", QUESTION, "3", ""]]
+    page.click(".silent summary")
+    with page.expect_navigation():
+        page.click(".silent [data-give='0']")
+    assert rows(folder)[1:] == [["bela", QUESTION, "0", ""]]
+    page.goto(f"{address}feedback/ada.html")
+    with page.expect_navigation():
+        page.keyboard.press("j")
+    assert page.url.endswith("/feedback/bela.html")
 
 
 @pytest.mark.long

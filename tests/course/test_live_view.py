@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import hashlib
 import html
 import http.client
 import json
@@ -12,7 +13,7 @@ import re
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,17 @@ from lengths import in_short
 from places import KIT
 from sample_reports import NASTY_NAMES, item, report, write_report
 
-from autograder.course.live_decisions import Answer, LiveFolder
+from autograder.course.live_decisions import REQUESTS, Answer, LiveFolder, Question, requests_of
 from autograder.course.live_view import MAX_BODY, LiveServer
 from autograder.gradebook.decisions import JOURNAL, Decisions, line_of
 from autograder.gradebook.grades_folder import read_grades
 from autograder.grading.assignment import find_assignment
+from autograder.pages.listing import listing_of
 from autograder.pages.student_page import feedback_page
+from autograder.submissions.submission import Candidate, Submission
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import alone, file_stem, write_atomically
-from autograder.vocabulary.report import Report
+from autograder.vocabulary.report import Report, SubmissionInfo
 from autograder.vocabulary.text import number
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
@@ -222,7 +225,7 @@ def test_decision_made_meanwhile_is_shown_and_not_replaced(serving: Serving) -> 
     browser.decide("ada", "by bela", "2")
     reply = browser.decide("ada", "by cleo", "1.5", seen="")
     assert (reply.status, len(browser.rows)) == (400, 1)
-    assert f"ada, {ITEM} has 2 points by anna on 20" in reply.text
+    assert f'ada, {ITEM} has 2 points ("by bela") by anna on 20' in html.unescape(reply.text)
     assert "by cleo</textarea>" in reply.text
     assert browser.decide("ada", "by bela", "2", seen="").status == 303  # the same form, sent twice
     assert len(browser.rows) == 1
@@ -276,10 +279,11 @@ def test_answer_in_words_is_marked_beside_its_guide(serving: Serving) -> None:
     assert "Both are &lt;b&gt;standard&lt;/b&gt; deviations." in page
     assert 'src="data:image/png;base64,AAAA"' in page
     assert "5.323 and 1.155 are standard deviations" in page
-    assert "0 of 2 marked" in page
+    assert "0 of 1 answers marked" in page
+    assert "1 student without an answer" in page
     reply = browser.decide("ada", "no word of the gradient", "3", QUESTION, back="question")
     assert reply.headers["Location"].endswith(f"/questions/{QUESTION}#answer-ada")
-    assert "1 of 2 marked" in browser.ask(f"questions/{QUESTION}").text
+    assert "1 of 1 answers marked" in browser.ask(f"questions/{QUESTION}").text
     stored, page = browser.stored("ada"), browser.ask("feedback/ada.html").text
     assert stored["final"] == stored["points"] + 3
     assert stored["final_max"] == stored["max_points"] + 5
@@ -292,7 +296,7 @@ def test_answer_in_words_is_marked_beside_its_guide(serving: Serving) -> None:
     [
         ({"points": "7000"}, "7000 points, but"),
         ({"points": "=1"}, "is no number of points"),
-        ({"comment": " "}, "a change without a reason"),
+        ({"comment": " "}, "There is nothing to save"),
         ({"comment": "x" * 2001}, "longer than 2,000 characters"),
         ({"item": "nothing"}, "there is no item"),
     ],
@@ -388,6 +392,128 @@ def test_decision_during_a_run_counts_at_its_end(serving: Serving) -> None:
         assert json.loads(browser.ask("version").text)["grading"]
     browser.ask("version")  # as the open page does every other second
     assert browser.stored("ada")["final"] > 0
+
+
+def test_points_need_no_comment(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    assert browser.decide("ada", "", "2").status == 303
+    assert f"<li>{ITEM} 1 → 2</li>" in (browser.folder / "feedback" / "ada.html").read_text()
+
+
+# Comments at lines, requests, and who else marks
+
+FUNCTION = ASSIGNMENT.functions[0]
+CODE = "\n".join([f"def {FUNCTION}(x):", "    return '<b>' + x", ""])
+
+
+def with_code(browser: Browser, student: str, code: str = CODE) -> str:
+    """Put a page with this code in place, as grading does; the beginning of the hand-in's digest."""
+    sha256 = hashlib.sha256(code.encode()).hexdigest()
+    one = replace(graded(student), submission=SubmissionInfo("x.py", sha256))
+    listing = listing_of(Submission(student, "x.py", sha256, code), one, ASSIGNMENT.functions)
+    write_report(one, browser.folder / "reports" / f"{student}.json")
+    write_atomically(browser.folder / "feedback" / f"{student}.html", feedback_page(one, listing=listing))
+    return sha256[:8]
+
+
+def test_comment_stands_at_its_line_of_just_this_hand_in(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    hand_in = with_code(browser, "ada")
+    page = browser.folder / "feedback" / "ada.html"
+    at = {"item": "", "function": FUNCTION, "line": "2", "hand_in": hand_in}
+    assert browser.decide("ada", "Why <i>text</i>: it is a number.", **at).status == 303
+    note = "Why &lt;i&gt;text&lt;/i&gt;: it is a number.\n</span><!-- end of line -->"
+    assert re.search(f'data-n="2">.*\n</span><!-- line --><span class="note staff">{re.escape(note)}', page.read_text())
+    assert f"{FUNCTION}, line 2: Why" in page.read_text()
+    assert browser.rows[0][1:4] == ["ada", f"{FUNCTION}:2:{hand_in}", ""]
+    live = browser.ask("feedback/ada.html").text
+    assert f"Comment: {FUNCTION}, line 2" in live
+    taken = {"item": f"{FUNCTION}:2:{hand_in}", "remove": "1"}
+    assert browser.decide("ada", **taken).status == 303
+    assert "note staff" not in page.read_text()
+    browser.decide("ada", "Again.", **at, seen="3")
+    with_code(browser, "ada", CODE + "# handed in again\n")
+    browser.decide("ada", "of the item")
+    assert "Again." not in page.read_text()
+    assert "another hand-in by now" in browser.decide("ada", "late", **at).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"line": "9"}, f"shows no line 9 of {FUNCTION}"),
+        ({"line": '2"><b>'}, "shows no line 2&#34;&gt;&lt;b&gt;"),
+        ({"function": "nothing"}, "shows no line 2 of nothing"),
+        ({"hand_in": "zz"}, "there is no item"),
+        ({"comment": ""}, "There is nothing to save"),
+        ({"points": "1"}, "1 points, but"),
+    ],
+)
+def test_comment_at_no_line_is_refused(serving: Serving, fields: dict[str, str], sentence: str) -> None:
+    browser = serving(graded("ada"))
+    at = {"item": "", "comment": "why", "function": FUNCTION, "line": "2", "hand_in": with_code(browser, "ada")}
+    reply = browser.decide("ada", **(at | fields))
+    assert (reply.status, sentence in reply.text, browser.journal.exists()) == (400, True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        (f"{ITEM}: the sign is right\n  as the lecture has it\n", {ITEM: "the sign is right as the lecture has it"}),
+        ("please look again: all of it", {"": "please look again: all of it"}),
+        (
+            f"Hello,\r\n{ITEM}:why\r\n\r\n{QUESTION} : and\u202e this",
+            {"": "Hello,", ITEM: "why", QUESTION: "and\\u202e this"},
+        ),
+        (f"{ITEM}: " + "x" * 20_000, {ITEM: "x" * 999 + "…"}),
+        ("\ufeff\n\n", {}),
+    ],
+)
+def test_request_names_items_line_by_line(tmp_path: Path, text: str, asked: dict[str, str]) -> None:
+    (tmp_path / REQUESTS).write_text(text)
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / REQUESTS).symlink_to(tmp_path / REQUESTS)  # it might lead to any file of staff
+    candidates = [Candidate("ada", tmp_path, "ada"), Candidate("bela", linked, "bela")]
+    assert requests_of(candidates, [ITEM, QUESTION]) == {"ada": asked}
+
+
+def test_request_stands_at_its_item_until_somebody_decides(serving: Serving) -> None:
+    browser = serving(graded("ada"), graded("bela"), graded("cleo"))
+    browser.grades.requests = {"ada": {ITEM: "<b>mine</b> is right"}, "bela": {}}
+    page = browser.ask("feedback/cleo.html").text
+    assert 'feedback/ada.html" data-key="u"' in page
+    assert 'feedback/bela.html" data-key="k"' in page
+    assert 'data-key="j"' not in page
+    asked = browser.ask("feedback/ada.html").text
+    assert asked.index('id="item-') < asked.index("&lt;b&gt;mine&lt;/b&gt; is right")
+    assert "asks for a regrade" in asked
+    browser.decide("ada", "the case of one response is not", "")
+    assert "asks for a regrade" not in browser.ask("feedback/ada.html").text
+    assert 'data-key="u"' not in browser.ask("feedback/cleo.html").text
+
+
+def test_guide_gives_the_points_of_its_lines() -> None:
+    def rubric(guide: str) -> list[tuple[float, str]]:
+        return Question("q", "", guide, 3.0).rubric
+
+    assert rubric("- 2 points: both\n  of them.\n- 1 point for one of: a, b\n\nNo more.") == [
+        (2, "both of them."),
+        (1, "for one of: a, b"),
+    ]
+    assert rubric("- 2 points: both") == []  # not the whole question
+    assert rubric("3 points for anything") == []
+
+
+def test_others_on_the_same_page_are_named(serving: Serving) -> None:
+    browser = serving(graded("ada"))
+    bela = LiveFolder(browser.folder, ASSIGNMENT, "bela\u202e")
+    assert json.loads(browser.ask("version?student=ada").text)["others"] == []
+    assert bela.others_at("student ada") == ["anna"]
+    (browser.folder / ".live" / "damaged.json").write_text('{"at": "student ada", "when": "x", "who": []}')
+    assert json.loads(browser.ask("version?student=ada").text)["others"] == ["bela\\u202e"]
+    assert bela.others_at(f"question {QUESTION}") == []
+    assert json.loads(browser.ask("version?student=ada").text)["others"] == []
 
 
 # Who is not let in
