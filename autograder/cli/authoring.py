@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -33,7 +32,16 @@ from autograder.authoring.new import (
 from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.authoring.renaming import rename as rename_in_files
 from autograder.authoring.renaming import renaming
-from autograder.cli.options import CORES, AssignmentOption, JobsOption, JsonOption, QuietOption, course
+from autograder.cli.options import (
+    CACHE,
+    CORES,
+    AssignmentOption,
+    FreshOption,
+    JobsOption,
+    JsonOption,
+    QuietOption,
+    course,
+)
 from autograder.cli.terminal import empty_table, print_json, progress_bar, short_name, standard_output, status, table_of
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments
 from autograder.grading.fixtures import read_fixtures
@@ -44,9 +52,6 @@ from autograder.vocabulary.text import counted, number, visible
 
 INTERRUPTED = 130  # as Ctrl-C ends a command
 SAMPLED = 40  # --quick: one in so many mistakes and mutants, and the first of each function
-HOME = os.environ.get("HOME") or os.environ.get("USERPROFILE")  # there may be none, as in some containers
-CACHES = os.environ.get("XDG_CACHE_HOME") or (f"{HOME}/.cache" if HOME else "")
-CACHE = Path(CACHES) / "autograder" / "selfcheck" if CACHES else None
 FAMILIES = {"parameter": "changed parameters", "habit": "habits of students", "operator": "mutants"}
 
 
@@ -152,7 +157,7 @@ def rename(
 def selfcheck(
     jobs: JobsOption = CORES,
     quick: Annotated[bool, typer.Option("--quick", help="A sample; all of functions that you edited.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Take over no result of an earlier exam.")] = False,
+    fresh: FreshOption = False,
     costs: Annotated[bool, typer.Option("--costs", help="Say of each mistake what it costs.")] = False,
     function: Annotated[str, typer.Option("--function", metavar="NAME", help="Only mistakes and mutants of it.")] = "",
     quiet: QuietOption = False,

@@ -18,6 +18,9 @@ from autograder.vocabulary.text import visible
 
 COURSE = "--course"
 CORES = max(1, os.cpu_count() or 1)
+HOME = os.environ.get("HOME") or os.environ.get("USERPROFILE")  # there may be none, as in some containers
+CACHES = os.environ.get("XDG_CACHE_HOME") or (f"{HOME}/.cache" if HOME else "")
+CACHE = Path(CACHES) / "autograder" if CACHES else None  # of `selfcheck` and `regenerate`
 
 AssignmentOption = Annotated[
     str | None,
@@ -35,6 +38,7 @@ RosterOption = Annotated[
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but what is wrong: for scripts.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables: for scripts.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Take over no result of an earlier run.")]
 ReplaceFileOption = Annotated[bool, typer.Option("--replace", help="Replace what is there, whoever wrote it.")]
 
 

@@ -41,9 +41,11 @@ from autograder.authoring.proofreading import authored, refuse_faults
 from autograder.checking.handout import write_handout
 from autograder.checking.terminal import width
 from autograder.cli.options import (
+    CACHE,
     CORES,
     AssignmentOption,
     FixturesOption,
+    FreshOption,
     JobsOption,
     JsonOption,
     ReplaceFileOption,
@@ -224,6 +226,7 @@ def fixtures_regenerate(
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of another set in that folder; says what goes.")
     ] = False,
+    fresh: FreshOption = False,
     assignment: AssignmentOption = None,
 ) -> None:
     """Make public/, hidden/ and manifest.json anew from cases.py, oracle.py and mistakes.py."""
@@ -244,12 +247,12 @@ def fixtures_regenerate(
                 refuse_target(chosen, target, drawn_from, variants)
             elif objection(chosen, target, drawn_from, variants) and (gone := what_goes(target)):
                 print(f"autograder: this goes from {target}: {visible(gone)}.", file=sys.stderr)
-        _regenerate(chosen, target, drawn_from, variants)
+        _regenerate(chosen, target, drawn_from, variants, None if fresh else CACHE)
 
 
-def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int) -> None:
+def _regenerate(assignment: Assignment, target: Path, term: Term | None, variants: int, cache: Path | None) -> None:
     with writing(target), status("oracle, solution and every mistake are run on every case"):
-        made = regenerate_into(assignment.folder, target, term, variants, look_for_fixed=True)
+        made = regenerate_into(assignment.folder, target, term, variants, look_for_fixed=True, cache=cache)
     print(f"{made.cases} cases stored in {target}. Oracle and solution agree; every known mistake is separated.")
     if names := not_independent(assignment):
         print(f"NOT INDEPENDENT: the oracle of {', '.join(names)} is the solution itself, which proves nothing.")

@@ -246,7 +246,7 @@ def test_cached_results_are_taken_over_until_something_changes(kit: Path, tmp_pa
     assert graded() == 2  # solution and handout
     change(kit / "fixtures" / "toy" / "mistakes.py", "return x - factor", "return -factor + x")
     assert graded() == 3
-    (tmp_path / "toy.json").write_text("[")
+    (tmp_path / "toy.sqlite").write_bytes(b"damaged" * 1000)
     assert graded() == first
 
 

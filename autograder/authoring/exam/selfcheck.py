@@ -12,8 +12,6 @@ Collect variants of the solution, grade each, judge what became of it, report:
 from __future__ import annotations
 
 import ast
-import contextlib
-import functools
 import hashlib
 import json
 import re
@@ -26,6 +24,7 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
+from autograder.authoring.cache import ResultCache, digest, engine_digest, used_text
 from autograder.authoring.catalogue import marks
 from autograder.authoring.exam.contract import (
     CONTRACT,
@@ -44,8 +43,7 @@ from autograder.authoring.exam.habits import names_in
 from autograder.authoring.exam.mutants import Mutant, can_mutate, mutants_of
 from autograder.authoring.faults import likely
 from autograder.authoring.fixtures.regenerate import import_generator, solution_source
-from autograder.authoring.fixtures.stored_set import versions
-from autograder.authoring.handout.release import handout_files, not_independent, student_engine
+from autograder.authoring.handout.release import handout_files, not_independent
 from autograder.checking.handout import COPIES
 from autograder.grading.assignment import Assignment, Item, load_assignment
 from autograder.grading.fixtures import MANIFEST, Case, Fixtures
@@ -54,7 +52,7 @@ from autograder.sandbox.interpreter import run_in_subprocess
 from autograder.sandbox.sandbox import Sandbox, in_sandboxes
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import GraderFault, ReleaseError
-from autograder.vocabulary.files import RECORD, is_ignored, write_atomically
+from autograder.vocabulary.files import RECORD, is_ignored
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import number
 
@@ -64,7 +62,6 @@ DECLARED = "call"  # the probe of declared cases, of which an exception is alway
 REMEDY = "Let it be called with what nothing refuses where nothing is checked"
 HALF = 0.5  # of a function's points: what a mistake may cost
 TODO = re.compile(r"# TODO: (.*)")
-MOST_RESULTS = 20_000  # of earlier exams, kept for each name of an assignment
 
 Progress = Callable[[int, int], None]
 Variant = TypeVar("Variant")
@@ -407,22 +404,21 @@ class _Run:
             items.append([item for item in self.grader.assignment.items if item.function in felt])
         keys = [self.results.key(variant, own) for variant, own in zip(variants, items, strict=True)]
         tasks: list[str | tuple[Known | Mutant, list[Item]]] = [*texts]
-        unknown = [place for place, key in enumerate(keys) if key not in self.results.known]
+        known = self.results.known(keys)
+        unknown = [place for place, key in enumerate(keys) if key not in known]
         tasks += [(variants[place], items[place]) for place in unknown]
         done = count(1)
         reports = in_sandboxes(self._grade, tasks, jobs, lambda task, report: progress(next(done), len(tasks)))
         if lost := next((report for report in reports if report.status == "not_graded"), None):
             raise GraderFault(f"The exam could not be held: {lost.items[0].message}")
         fresh = dict(zip(unknown, reports[len(texts) :], strict=True))
-        results = [
-            Result.of(fresh[place]) if place in fresh else self.results.known[key] for place, key in enumerate(keys)
-        ]
+        results = [Result.of(fresh[place]) if place in fresh else known[key] for place, key in enumerate(keys)]
         lasting = {  # what a busy machine may have cost is graded again
             keys[place]: results[place]
             for place, report in fresh.items()
             if all(item.verdict != "timed_out" for item in report.items)
         }
-        self.results.store(lasting, keys)
+        self.results.keep(lasting)
         return reports[: len(texts)], results
 
     def _grade(self, task: str | tuple[Known | Mutant, list[Item]], sandbox: Sandbox) -> Report:
@@ -459,77 +455,47 @@ def felt_by(mistake: str, uses: Mapping[str, set[str]]) -> set[str]:
 
 
 class Results:
-    """Results of earlier exams, each under a digest of all that it depends on.
+    """Results of earlier exams.
 
-    These are the engine and its packages, probes and given modules, the items and their stored cases, what the graded
-    functions use of the solution, and the text of the mistake or the mutant.
+    They depend on the engine and the machine, the items and their stored cases, what the graded functions use of the
+    solution, and the text of the mistake or the mutant.
     """
 
     def __init__(self, folder: Path | None, assignment: Assignment, fixtures: Fixtures, solution: str) -> None:
-        """Read those of the assignment from that folder; none where it is None, or holds none that can be read."""
-        self.path = None if folder is None else folder / f"{assignment.name}.json"
-        self.known: dict[str, Result] = {}
-        self._solution = solution
-        if self.path is None:
-            return
+        """Use those in that folder; none where it is None."""
         try:
-            packages = versions()
+            self._engine = engine_digest(assignment)
         except PackageNotFoundError:  # the exam itself says what is missing
-            self.path = None
-            return
-        manifest = (assignment.folder / MANIFEST).read_bytes()
-        self._files: dict[str, str] = json.loads(manifest)["files"]
-        engine = [assignment.probes_source(), assignment.given_sources(), assignment.only_packages, student_engine()]
-        self._engine = _digest(*engine, packages, hashlib.sha256(manifest).hexdigest() == fixtures.sha256)
-        try:
-            stored = json.loads(self.path.read_bytes())
-            self.known = {key: Result(lost_on, frozenset(named)) for key, (lost_on, named) in stored.items()}
-        except (OSError, ValueError, TypeError, AttributeError):  # there is none, or it was cut
-            self.known = {}
+            folder = None
+        self.cache = ResultCache.of(folder, assignment)
+        self._solution = solution
+        if folder is not None:
+            manifest = (assignment.folder / MANIFEST).read_bytes()
+            self._files: dict[str, str] = json.loads(manifest)["files"]
+            self._is_own = hashlib.sha256(manifest).hexdigest() == fixtures.sha256
 
     def key(self, variant: Known | Mutant, items: Sequence[Item]) -> str:
         """Digest all that the result of a variant on these items depends on; "" where none is kept."""
-        if self.path is None:
+        if self.cache.path is None:
             return ""
         functions = {item.function for item in items}
         if isinstance(variant, Known):
             own, names = variant.source, functions | names_in(ast.parse(variant.source))
         else:
             own, names = _function_text(self._solution, variant), functions
-        used = used_text(self._solution, frozenset(names))
+        used = used_text(self._solution, names)
         cases = [self._files.get(f"{kind}/{item.id}.safetensors") for item in items for kind in ("public", "hidden")]
         is_operator = isinstance(variant, Mutant) and not variant.slug
-        return _digest(self._engine, used, own, is_operator, items, cases)
+        return digest("exam", self._engine, self._is_own, used, own, is_operator, items, cases)
 
-    def store(self, fresh: Mapping[str, Result], used: Collection[str]) -> None:
-        """Keep these too, those that were asked for last."""
-        if self.path is not None:
-            known, last = {**self.known, **fresh}, {*used}
-            order = [*(key for key in known if key not in last), *(key for key in known if key in last)]
-            data = {key: [known[key].lost_on, sorted(known[key].named)] for key in order[-MOST_RESULTS:]}
-            with contextlib.suppress(OSError):  # an exam that cannot be remembered was held all the same
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(self.path, json.dumps(data), lasting=False)
+    def known(self, keys: Collection[str]) -> dict[str, Result]:
+        """Return the results that are known under these keys."""
+        stored = {key: json.loads(result) for key, result in self.cache.known(keys).items()}
+        return {key: Result(lost_on, frozenset(named)) for key, (lost_on, named) in stored.items()}
 
-
-def _digest(*parts: object) -> str:
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-@functools.lru_cache(maxsize=256)
-def used_text(solution: str, names: frozenset[str]) -> str:
-    """The solution's text without the functions and classes that neither these nor its other statements use."""
-    lines, nodes = solution.splitlines(), ast.parse(solution).body
-    definitions = {node.name: node for node in nodes if isinstance(node, DEFINITION)}
-    needed = {*names, *(name for node in nodes if not isinstance(node, DEFINITION) for name in names_in(node))}
-    while more := {used for name in needed & definitions.keys() for used in names_in(definitions[name])} - needed:
-        needed |= more
-    kept = [node for node in nodes if not isinstance(node, DEFINITION) or node.name in needed]
-    parts = []
-    for node in kept:
-        start = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
-        parts += lines[start - 1 : node.end_lineno]
-    return "\n".join(parts)
+    def keep(self, fresh: Mapping[str, Result]) -> None:
+        """Keep these too."""
+        self.cache.keep({key: json.dumps([one.lost_on, sorted(one.named)]).encode() for key, one in fresh.items()})
 
 
 def _function_text(solution: str, mutant: Mutant) -> str:

@@ -1,0 +1,141 @@
+"""Results of earlier runs of `selfcheck` and `regenerate`, each under a digest of all that it depends on.
+
+What a text does in a case depends on the engine, the packages and the machine, on probes and given modules, on the
+functions that the text uses, and on the case: a digest of these is the key. So nothing has to say that a result is out
+of date, and one function, case or mistake that is changed costs its own runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import hashlib
+import platform
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeVar
+
+from autograder.authoring.exam.habits import names_in
+from autograder.grading.assignment import Assignment
+from autograder.vocabulary.files import ENGINE, PRIVATE
+
+T = TypeVar("T")
+MOST_RESULTS = 100_000  # of an assignment; those that were not asked for longest go
+DECIDING = ("authoring", "grading", "sandbox", "submissions", "vocabulary")  # packages that a result depends on
+
+
+@dataclass(frozen=True)
+class ResultCache:
+    """A table of results in a file; without one, or where it cannot be used, no result is known and none is kept."""
+
+    path: Path | None = None
+
+    @classmethod
+    def of(cls, folder: Path | None, assignment: Assignment) -> ResultCache:
+        """Return the assignment's own in that folder."""
+        return cls(folder and folder / f"{assignment.name}.sqlite")
+
+    def known(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return the results that are known under these keys."""
+
+        def read(table: sqlite3.Connection) -> dict[str, bytes]:
+            rows = (table.execute("SELECT * FROM results WHERE key = ?", (key,)).fetchone() for key in keys)
+            results = {key: result for key, result, _ in filter(None, rows)}
+            table.executemany("UPDATE results SET used = ? WHERE key = ?", [(time.time(), key) for key in results])
+            return results
+
+        return self._in_table(read) or {}
+
+    def keep(self, results: Mapping[str, bytes]) -> None:
+        """Keep these results for later runs."""
+
+        def write(table: sqlite3.Connection) -> None:
+            rows = [(key, result, time.time()) for key, result in results.items()]
+            table.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
+            kept = "SELECT key FROM results ORDER BY used DESC LIMIT ?"
+            table.execute(f"DELETE FROM results WHERE key NOT IN ({kept})", (MOST_RESULTS,))
+
+        if results:
+            self._in_table(write)
+
+    def _in_table(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Do this in the table; None where that fails, for every result can be worked out again."""
+        if self.path is None:
+            return None
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=PRIVATE)  # it holds what hidden cases return
+            with contextlib.closing(sqlite3.connect(self.path)) as table, table:
+                table.execute("CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, result BLOB, used REAL)")
+                return work(table)
+        except (OSError, sqlite3.OperationalError):  # another process writes, or nobody may
+            return None
+        except sqlite3.DatabaseError:  # the file is damaged, or is none of SQLite's
+            self.path.unlink(missing_ok=True)
+            return None
+
+
+NO_CACHE = ResultCache()
+
+
+def digest(*parts: object) -> str:
+    """Return one name for all these parts together."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def engine_digest(assignment: Assignment) -> str:
+    """Digest what every result of the assignment depends on beside the text that is run, and the case."""
+    files = (path for name in DECIDING for path in (ENGINE / name).rglob("*.py"))
+    engine = {path.relative_to(ENGINE).as_posix(): path.read_bytes() for path in sorted(files)}
+    packages = [(name, version(name)) for name in ("torch", "numpy", "safetensors", "einops")]
+    machine = platform.python_version(), platform.node()  # another processor may round otherwise
+    given = assignment.given_sources(), assignment.probes_source(), assignment.needs_torch, assignment.only_packages
+    return digest(engine, packages, machine, given)
+
+
+def used_text(solution: str, names: Iterable[str]) -> str:
+    """Return the solution's text without the functions and classes that neither these names nor its statements use."""
+    statements = _statements(solution)
+    needed = {*names, *(used for name, uses, _ in statements if not name for used in uses)}
+    while more := {used for name, uses, _ in statements if name in needed for used in uses} - needed:
+        needed |= more
+    return "\n".join(text for name, _, text in statements if not name or name in needed)
+
+
+@functools.lru_cache(maxsize=4)
+def _statements(solution: str) -> list[tuple[str, set[str], str]]:
+    """Split a text into its statements: the name of a function or class, else ""; the names that it uses; its text."""
+    lines = solution.splitlines()
+    statements = []
+    for node in ast.parse(solution).body:
+        name = node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else ""
+        start = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+        text = "\n".join(lines[start - 1 : node.end_lineno])
+        statements.append((name, names_in(node), text))
+    return statements
+
+
+def may_keep_something(tree: ast.Module) -> bool:
+    """Tell whether a call of these functions may leave something behind that a later call finds.
+
+    So do `f.last = answer`, `global`, a default that is made once, a decorator, and what stands beside the functions.
+    """
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    names = {function.name for function in functions}
+    defaults = [default for function in functions for default in (*function.args.defaults, *function.args.kw_defaults)]
+    return (
+        not all(isinstance(node, ast.FunctionDef | ast.Import | ast.ImportFrom) for node in tree.body)
+        or any(function.decorator_list for function in functions)
+        or any(isinstance(default, ast.Call | ast.List | ast.Dict | ast.Set) for default in defaults)
+        or any(isinstance(node, ast.Global) for node in nodes)
+        or any(
+            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names
+            for node in nodes
+        )
+    )
