@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -40,8 +40,7 @@ from autograder.gradebook.roster import Roster, named, read_roster
 from autograder.gradebook.rules import Rules, Times, read_rules
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
-from autograder.platforms import blackboard, brightspace, canvas, moodle
-from autograder.platforms.exports import Upload, json_lines, plain_csv
+from autograder.platforms.gradebooks import canvas_csv, column_csv, feedback_zip, json_lines, moodle_csv, plain_csv
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
@@ -360,7 +359,7 @@ def export_canvas(
     replace: ReplaceFileOption = False,
 ) -> None:
     """A gradebook for Canvas to import, made from its own: no cell without a grade of ours is changed."""
-    made = canvas.canvas_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+    made = canvas_csv(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
     _write(out, made.text, replace)
     print(f"{out}: {counted(made.graded, 'grade')}; {counted(len(made.kept), 'cell')} unchanged.")
     _say_unknown(made.unknown, gradebook)
@@ -377,20 +376,14 @@ def export_moodle(
         Path | None, typer.Option("--feedback-zip", readable=False, help="Write the feedback pages for Moodle, too.")
     ] = None,
     roster: RosterOption = None,
-    grade_column: Annotated[str, typer.Option("--grade-column", help="Its heading in your language.")] = "Grade",
-    identifier_column: Annotated[
-        str, typer.Option("--identifier-column", help="Its heading in your language.")
-    ] = "Identifier",
     replace: ReplaceFileOption = False,
 ) -> None:
     """A grading worksheet for Moodle to import, and a zip of feedback files for it to hand out."""
-    reports, table, people = _grades(grades), read_table(worksheet), _roster(roster)
-    columns = {"grade_column": grade_column, "identifier_column": identifier_column}
-    made = moodle.moodle_csv(reports, table, people, **columns)
+    made = moodle_csv(_grades(grades), read_table(worksheet), _roster(roster))
     _write(out, made.text, replace)
     print(f"{out}: {counted(made.graded, 'grade')}.")
     if feedback is not None:
-        _write(feedback, moodle.feedback_zip(made.folders, grades / "feedback"), replace, "--feedback-zip")
+        _write(feedback, feedback_zip(made.folders, grades / "feedback"), replace, "--feedback-zip")
         print(f"{feedback}: {counted(len(made.folders), 'feedback page')}.")
     if made.locked:
         why = "since Moodle has locked it or would drop it as too high"
@@ -398,11 +391,11 @@ def export_moodle(
     _say_unknown(made.unknown, worksheet)
 
 
-def _upload_verb(platform: str, what: str, upload: Callable[..., Upload]) -> None:
+def _column_verb(platform: str, what: str) -> None:
     """Make the verb that writes one column of a platform's own gradebook."""
 
-    @export_app.command(platform, help=f"{what}; students without a grade of ours are left out.")
-    def export_upload(
+    @export_app.command(platform.lower(), help=f"{what}; students without a grade of ours are left out.")
+    def export_column(
         grades: GradesArgument,
         gradebook: Annotated[
             Path,
@@ -414,14 +407,14 @@ def _upload_verb(platform: str, what: str, upload: Callable[..., Upload]) -> Non
         scale: Annotated[bool, typer.Option("--scale", help="Convert to what the assignment is worth there.")] = False,
         replace: ReplaceFileOption = False,
     ) -> None:
-        made = upload(_grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
+        made = column_csv(platform, _grades(grades), read_table(gradebook), column, _roster(roster), scale=scale)
         _write(out, made.text, replace)
         print(f"{out}: {counted(made.graded, 'grade')}.")
         _say_unknown(made.unknown, gradebook)
 
 
-_upload_verb("blackboard", "One column of Blackboard's own gradebook for it to upload", blackboard.blackboard_csv)
-_upload_verb("brightspace", "One grade item of Brightspace's own export for it to import", brightspace.brightspace_csv)
+_column_verb("Blackboard", "One column of Blackboard's own gradebook for it to upload")
+_column_verb("Brightspace", "One grade item of Brightspace's own export for it to import")
 
 
 @export_app.command("nbgrader")

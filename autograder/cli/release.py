@@ -191,7 +191,6 @@ def bundle_prairielearn(
     _write_zip(zip_file, bundles.prairielearn_files(chosen, image, fixtures), chosen.name, PRIVATE, replace=replace)
 
 
-@bundle_app.command("classroom", hidden=True)
 @bundle_app.command("github")
 def bundle_github(zip_file: ZipOption, replace: ReplaceFileOption = False, assignment: AssignmentOption = None) -> None:
     """A template repository on GitHub: the handout and a workflow. No hidden case is in it."""

@@ -1,8 +1,8 @@
-"""Reading what other platforms hand over of a class, and writing what they take back; one module for each platform.
+"""Reading what other platforms hand over of a class, and writing what they take back.
 
-Read `layouts.py` first: it tells all platforms' downloads apart. `hand_in.py` decides which of a student's several
-submissions counts, `times.py` reads when each was made, `bundles.py` and `containers.py` are for platforms that grade
-by themselves.
+Read `layouts.py` first: it tells the platforms' downloads apart, which `downloads.py` reads. `hand_in.py` decides which
+of a student's several submissions counts, `times.py` reads when each was made, `gradebooks.py` writes grades.
+`bundles.py` and `containers.py` are for platforms that grade by themselves, `nbgrader.py` for its gradebook.
 """
 
 LAYOUTS = (

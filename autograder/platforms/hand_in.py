@@ -28,7 +28,7 @@ from autograder.submissions.names import (
     suffix_of,
     taken_for,
 )
-from autograder.submissions.submission import CAPS, Candidate, shown_name, student_name
+from autograder.submissions.submission import CAPS, Candidate, quoted, shown_name, student_name
 from autograder.vocabulary.files import beginning
 from autograder.vocabulary.text import visible
 
@@ -53,6 +53,7 @@ class HandIn:
     """One thing handed in, before it is known who the student is and whether it counts.
 
     owners      the student, or each member of a group
+    shown       its name in reports
     submitted   when, where the platform says so; without a zone where the platform names none
     order       which of two is later, where the platform says no more than that
     fault       why it cannot be read, as the end of a sentence
@@ -101,8 +102,20 @@ class Wanted:
     roster: Roster | None = None
 
 
-@dataclass(frozen=True)
-class _Claim:
+def hand_in_of(path: Path, *owners: Owner, **more: Any) -> HandIn:
+    """Make the hand-in of a file or folder, which reports call by its own name."""
+    return HandIn(owners, path, shown_name(path.name), **more)
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a folder, and no link to one."""
+    return entry.is_dir(follow_symlinks=False)
+
+
+# All hand-ins → one candidate for each student
+
+
+class _Claim(NamedTuple):
     """That a hand-in of an account or group belongs to a student; `by_id` where the roster knows the account's id."""
 
     account: str
@@ -120,10 +133,10 @@ def gather(hand_ins: Iterable[HandIn], roster: Roster | None = None, deadline: d
         if hand_in.refused:
             refused.append(hand_in.refused)
             continue
-        late = hand_in.submitted and deadline and hand_in.submitted.timestamp() > deadline.timestamp()
-        marked = replace(hand_in, late=hand_in.late or bool(late))
+        if hand_in.submitted and deadline and hand_in.submitted.timestamp() > deadline.timestamp():
+            hand_in = replace(hand_in, late=True)
         for owner in hand_in.owners:
-            claim, students, is_known = _claim(owner, marked, roster)
+            claim, students, is_known = _claim(owner, hand_in, roster)
             unknown |= set() if is_known else set(students)
             for student in students:
                 claims.setdefault(student, []).append(claim)
@@ -169,7 +182,7 @@ def _chosen(student: str, claims: Sequence[_Claim]) -> Candidate | str:
     by_name = any(hand_in.by_name for hand_in in unique)
     by_time = not by_name and _all_differ([hand_in.submitted for hand_in in unique])
     if len(unique) > 1 and not (by_time or _all_differ([hand_in.order for hand_in in unique])):
-        both = f"{quoted_path(unique[0].path)} and {quoted_path(unique[1].path)}"
+        both = f"{quoted(str(unique[0].path))} and {quoted(str(unique[1].path))}"
         namesakes = ", or two of that name did" if by_name else ""
         return f"{visible(student, 300)} handed in twice{namesakes}: {both}. Keep one of them."
 
@@ -191,14 +204,8 @@ def _chosen(student: str, claims: Sequence[_Claim]) -> Candidate | str:
 
 
 def _all_differ(values: Sequence[object]) -> bool:
-    """Whether every value says something, and no two the same."""
+    """Tell whether every value says something, and no two the same."""
     return all(values) and len(set(values)) == len(values)
-
-
-def claimed_by_two(names: Iterable[str], identity: str, platform: str) -> str:
-    """Say why nothing of an id is graded that two accounts claim."""
-    both = " and ".join(visible(name, 60) for name in sorted(set(names))[:2])
-    return f"{both} both claim the id {visible(identity, 40)} of {platform}: say in a roster who is who, or rename one."
 
 
 # One student's loose files: which of them is the work
@@ -214,7 +221,7 @@ class _Rank(NamedTuple):
     again: int
 
 
-def of_loose_files(owners: tuple[Owner, ...], files: Sequence[tuple[str, Path]], wanted: Wanted, **more: Any) -> HandIn:
+def of_loose_files(owner: Owner, files: Sequence[tuple[str, Path]], wanted: Wanted, **more: Any) -> HandIn:
     """Make one hand-in of somebody's loose files, the oldest first, each with its name as the student gave it."""
     chosen, beside = module_and_notebook(files, wanted)
     notes = []
@@ -223,14 +230,22 @@ def of_loose_files(owners: tuple[Owner, ...], files: Sequence[tuple[str, Path]],
         as_meant = module and module[1] == wanted.module and Path(name).suffix.lower() in SOURCES
         if path in (chosen, beside) and kind_of(name) in SOURCES and not as_meant:
             notes.append(taken_for(shown_name(name), name, wanted.module))
-    return HandIn(owners, chosen, shown_name(chosen.name), beside, notes=tuple(filter(None, notes)), **more)
+    return hand_in_of(chosen, owner, beside=beside, notes=tuple(filter(None, notes)), **more)
 
 
 def module_and_notebook(files: Sequence[tuple[str, Path]], wanted: Wanted) -> tuple[Path, Path | None]:
     """Choose of one student's loose files, the oldest first: module and notebook, else the zip, else any file."""
     best: dict[str, tuple[_Rank, Path]] = {}
     for position, (name, path) in enumerate(files):
-        rank, suffix = _rank(name, path, position, wanted), suffix_of(name)
+        match, suffix = RESUBMITTED.fullmatch(stem_of(name)), suffix_of(name)
+        stem, again = (match[1], int(match[2] or 0)) if match else (name, 0)
+        contract, kind = stem == wanted.module, kind_of(path.name)
+        if kind == ".zip":
+            holds = zip_holds_work(path, wanted.module)
+        else:  # some of what is graded, and not its stubs alone
+            holds = kind in CAPS and bool(wanted.functions) and is_begun(beginning(path), wanted.functions)
+        alike = EXACT if contract else likeness(name, wanted.module)
+        rank = _Rank(contract and (holds or not wanted.functions), holds, alike, position, again)
         if suffix not in best or rank > best[suffix][0]:
             best[suffix] = (rank, path)
     known = [suffix for suffix in (".py", ".ipynb", ".zip") if suffix in best]
@@ -239,26 +254,3 @@ def module_and_notebook(files: Sequence[tuple[str, Path]], wanted: Wanted) -> tu
     if likely[:2] == [".py", ".ipynb"]:
         return best[".py"][1], best[".ipynb"][1]
     return best[likely[0] if likely else max(ranks, key=lambda suffix: ranks[suffix])][1], None
-
-
-def _rank(name: str, path: Path, position: int, wanted: Wanted) -> _Rank:
-    match = RESUBMITTED.fullmatch(stem_of(name))
-    stem, again = (match[1], int(match[2] or 0)) if match else (name, 0)
-    contract = stem == wanted.module
-    kind = kind_of(path.name)
-    if kind == ".zip":
-        holds = zip_holds_work(path, wanted.module)
-    else:  # some of what is graded, and not its stubs alone
-        holds = kind in CAPS and bool(wanted.functions) and is_begun(beginning(path), wanted.functions)
-    alike = EXACT if contract else likeness(name, wanted.module)
-    return _Rank(contract and (holds or not wanted.functions), holds, alike, position, again)
-
-
-def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a folder, and no link to one."""
-    return entry.is_dir(follow_symlinks=False)
-
-
-def quoted_path(path: Path) -> str:
-    """A path as a sentence shows it."""
-    return visible(shown_name(str(path)), 300)

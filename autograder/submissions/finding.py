@@ -275,7 +275,6 @@ class Unpacked:
     refused   a sentence for each entry at the top that no file system would take
     """
 
-    folder: Path
     lost: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
@@ -303,7 +302,7 @@ def unpack(path: Path, target: Path) -> Unpacked:
 
     Raises UsageError where an entry would lie outside, is damaged, or where all is more than MAX_TOTAL.
     """
-    unpacked, room = Unpacked(target), MAX_TOTAL
+    unpacked, room = Unpacked(), MAX_TOTAL
     listed = members(path)
     all_parts = parts_of(listed)
     top = depth_of_students(all_parts)

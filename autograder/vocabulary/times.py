@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 import signal
 import threading
 import time
+import unicodedata
 import zoneinfo
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +25,7 @@ _MOMENT = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,12}))?)?\s*([^\s]{1,65})?",
     re.ASCII,
 )
+_DAYS, _CLOCKS = ("%b %d", "%d %b", "%B %d", "%d %B"), ("%I:%M %p", "%H:%M")
 
 
 def moment(text: str, zone: tzinfo | None = None) -> datetime:
@@ -63,12 +67,21 @@ def moment_or_none(text: str, zone: tzinfo | None = UTC) -> datetime | None:
         return None
 
 
-def moment_in(text: str, form: str) -> datetime | None:
-    """Read a moment in that form of `strptime`; None where `text` says none."""
-    try:
-        return within_bounds(datetime.strptime(text, form))
-    except ValueError:
+def moment_in_words(text: str) -> datetime | None:
+    """Read a moment whose month is an English word, without a zone; None where `text` says none.
+
+    Moodle writes `Friday, 12 March 2027, 11:59 PM`, Brightspace `Mar 2, 2027 1158 PM` or `2 Mar 2027 2358`.
+    """
+    if len(text) > MOST_READ:
         return None
+    plain = unicodedata.normalize("NFKC", text).replace(",", " ")
+    plain = re.sub(r"\bSept\b", "Sep", re.sub(r"^\s*[A-Z][a-z]+day\b", "", plain))
+    plain = re.sub(r"(\d):?(\d\d)(\s+[AP]M)?\s*$", r"\1:\2\3", plain.upper())
+    plain = " ".join(plain.split())
+    for day, clock in itertools.product(_DAYS, _CLOCKS):
+        with contextlib.suppress(ValueError):
+            return within_bounds(datetime.strptime(plain, f"{day} %Y {clock}"))
+    return None
 
 
 class OutOfTimeError(BaseException):

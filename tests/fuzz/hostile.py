@@ -34,11 +34,8 @@ from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.grading.fixtures import decode
-from autograder.platforms.blackboard import blackboard_csv
-from autograder.platforms.brightspace import brightspace_csv
-from autograder.platforms.canvas import canvas_csv
+from autograder.platforms.gradebooks import canvas_csv, column_csv, moodle_csv
 from autograder.platforms.layouts import gathered
-from autograder.platforms.moodle import moodle_csv
 from autograder.platforms.times import read_times
 from autograder.sandbox.calls import from_frame, raised_from_header
 from autograder.sandbox.worker import frames
@@ -243,8 +240,11 @@ def a_platform_file(source: random.Random, folder: Path) -> object:
         "policy": (POLICY, lambda: read_policy(path, assignment())),
         "canvas": (CANVAS, lambda: canvas_csv([report()], read_table(path), "Policy gradient (123)", scale=True)),
         "moodle": (MOODLE, lambda: moodle_csv([report()], read_table(path))),
-        "blackboard": (BLACKBOARD, lambda: blackboard_csv([report()], read_table(path), "HW5", scale=True)),
-        "brightspace": (BRIGHTSPACE, lambda: brightspace_csv([report()], read_table(path), "HW5", scale=True)),
+        "blackboard": (BLACKBOARD, lambda: column_csv("Blackboard", [report()], read_table(path), "HW5", scale=True)),
+        "brightspace": (
+            BRIGHTSPACE,
+            lambda: column_csv("Brightspace", [report()], read_table(path), "HW5", scale=True),
+        ),
     }
     text, reading = given[source.choice(sorted(given))]
     path.write_text(spoilt_text(source, text), encoding="utf-8", errors="replace", newline="")

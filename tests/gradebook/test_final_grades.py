@@ -24,7 +24,7 @@ from autograder.gradebook.grades_folder import (
 )
 from autograder.gradebook.rules import Policy, Rules, read_rules
 from autograder.pages.student_page import feedback_page
-from autograder.platforms.exports import plain_csv
+from autograder.platforms.gradebooks import plain_csv
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import file_stem, write_atomically
 from autograder.vocabulary.report import read_report

@@ -22,7 +22,7 @@ from autograder.gradebook.roster import read_roster
 from autograder.gradebook.rules import read_policy
 from autograder.grading.assignment import Assignment, find_assignment
 from autograder.grading.details import read_details
-from autograder.platforms.exports import json_lines, plain_csv
+from autograder.platforms.gradebooks import json_lines, plain_csv
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import KitError, UsageError
 from autograder.vocabulary.report import from_bytes, to_bytes, to_json

@@ -11,7 +11,7 @@ from canvas_importer import Course, imported
 from sample_reports import item, not_graded, report
 
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms.canvas import canvas_csv
+from autograder.platforms.gradebooks import canvas_csv
 from autograder.vocabulary.errors import GraderFault, UsageError
 from autograder.vocabulary.files import Table, read_table
 from autograder.vocabulary.report import Report

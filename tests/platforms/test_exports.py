@@ -24,8 +24,8 @@ from sample_reports import NASTY_NAMES, item, not_graded, report, write_grades
 from autograder.gradebook.final_grades import Adjustment
 from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms import canvas, containers, moodle
-from autograder.platforms.exports import json_lines, plain_csv
+from autograder.platforms import containers
+from autograder.platforms.gradebooks import canvas_csv, feedback_folder, json_lines, moodle_csv, plain_csv
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import CaseResult
@@ -78,7 +78,7 @@ def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
         (path / f"{student}.json").write_text(json.dumps(data), encoding="utf-8")
     class_ = read_grades(tmp_path)
     assert [one.points for one in class_] == [3.2, None]
-    text = canvas.canvas_csv(class_, canvas_table("ada", "ben"), COLUMN).text
+    text = canvas_csv(class_, canvas_table("ada", "ben"), COLUMN).text
     assert [line.rpartition(",")[2] for line in text.splitlines()[2:]] == ["3.2", ""]
     assert plain_csv(class_).splitlines()[1:] == ["ada,3.2,4,graded,4", "ben,,4,graded,4"]
     assert [json.loads(line)["reasons"] for line in json_lines(class_).splitlines()] == [["2 days late"], ["excused"]]
@@ -200,8 +200,8 @@ def harmless(cell: str) -> bool:
 def test_nasty_name_in_csv_is_harmless_and_keeps_its_grade() -> None:
     class_ = [report(name, item("a", at / 4, 4.0)) for at, name in enumerate(NASTY_NAMES[:17])]
     names = [one.student for one in class_]
-    in_canvas = canvas.canvas_csv(class_, canvas_table(*names), COLUMN)
-    in_moodle = moodle.moodle_csv(class_, moodle_table(*names))
+    in_canvas = canvas_csv(class_, canvas_table(*names), COLUMN)
+    in_moodle = moodle_csv(class_, moodle_table(*names))
     in_plain = plain_csv(class_)
     assert in_canvas.unknown == in_moodle.unknown == ()
     for text, points in ((in_canvas.text, 5), (in_moodle.text, 2), (in_plain, 1)):
@@ -215,8 +215,8 @@ def test_nasty_name_in_csv_is_harmless_and_keeps_its_grade() -> None:
 def test_table_name_changes_only_by_a_quote_before_formulas() -> None:
     class_ = [report(name) for name in NASTY_NAMES]
     for text, column in (
-        (canvas.canvas_csv(class_, canvas_table(*NASTY_NAMES), COLUMN).text, 0),
-        (moodle.moodle_csv(class_, moodle_table(*NASTY_NAMES)).text, 1),
+        (canvas_csv(class_, canvas_table(*NASTY_NAMES), COLUMN).text, 0),
+        (moodle_csv(class_, moodle_table(*NASTY_NAMES)).text, 1),
     ):
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))[-len(NASTY_NAMES) :]
         for row, name in zip(rows, NASTY_NAMES, strict=True):
@@ -237,7 +237,7 @@ def test_nasty_name_survives_json_and_prints_harmlessly(name: str) -> None:
 
 @pytest.mark.parametrize("name", NASTY_NAMES)
 def test_no_name_leaves_the_folder_of_its_feedback(tmp_path: Path, name: str) -> None:
-    folder = moodle.feedback_folder(name, "7000")
+    folder = feedback_folder(name, "7000")
     parts = folder.split("_")
     assert (len(parts), parts[1:]) == (5, ["7000", "assignsubmission", "file", ""])
     assert not {"/", "\\", "\n", "\r", "\t"} & set(folder)
@@ -247,6 +247,6 @@ def test_no_name_leaves_the_folder_of_its_feedback(tmp_path: Path, name: str) ->
 
 def test_names_differing_invisibly_get_no_grade_of_each_other() -> None:
     class_ = [report("ana", item("a", 4.0)), report("an\u200fa", item("a", 1.0))]
-    made = canvas.canvas_csv(class_, canvas_table("ana", "an\u200fa"), COLUMN)
+    made = canvas_csv(class_, canvas_table("ana", "an\u200fa"), COLUMN)
     assert made.unknown == ("ana", "an\u200fa")
     assert made.graded == 0

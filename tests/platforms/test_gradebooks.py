@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sample_reports import NASTY_NAMES, item, report
 
 from autograder.gradebook.roster import Person, Roster, keys_of
-from autograder.platforms.blackboard import blackboard_csv
-from autograder.platforms.brightspace import END_OF_LINE, brightspace_csv
-from autograder.platforms.exports import Upload
+from autograder.platforms.gradebooks import END_OF_LINE, Export, column_csv
 from autograder.platforms.layouts import gathered
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
@@ -131,6 +130,7 @@ def test_the_roster_names_them_by_number_or_name(tmp_path: Path) -> None:
 
 # What they take back
 
+blackboard_csv, brightspace_csv = partial(column_csv, "Blackboard"), partial(column_csv, "Brightspace")
 TITLE = "HW5 GRPO [Total Pts: 4 Score] |123456"
 BOARD = f'"Last Name","First Name","Username","Student ID","Last Access","{TITLE}","Other [Total Pts: 9 Score] |7"\n'
 BOARD += '"Diaz","Ana","adiaz1","S1","","",""\n"O\'Hara","Sean","o_hara","S2","","3",""\n'
@@ -146,7 +146,7 @@ def table(tmp_path: Path, text: str, encoding: str = "utf-8") -> Table:
     return read_table(tmp_path / "g.csv")
 
 
-def rows(made: Upload) -> list[list[str]]:
+def rows(made: Export) -> list[list[str]]:
     return list(csv.reader(io.StringIO(made.text)))
 
 
@@ -174,7 +174,7 @@ def test_brightspace_gets_points_and_end_of_line_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("export", "text", "column", "says"),
+    ("platform", "text", "column", "says"),
     [
         (blackboard_csv, BOARD, "Final", "has no single column 'Final'"),
         (blackboard_csv, BOARD, "Username", "has no single column 'Username'"),
@@ -184,13 +184,15 @@ def test_brightspace_gets_points_and_end_of_line_marks(tmp_path: Path) -> None:
         (brightspace_csv, "a,b\n1,2\n", "", "has no single column ''"),
     ],
 )
-def test_a_gradebook_that_does_not_fit_is_refused(tmp_path: Path, export, text: str, column: str, says: str) -> None:
+def test_a_gradebook_that_does_not_fit_is_refused(tmp_path: Path, platform, text: str, column: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        export(REPORTS, table(tmp_path, text), column)
+        platform(REPORTS, table(tmp_path, text), column)
 
 
 def test_points_are_converted_where_that_is_asked_for(tmp_path: Path) -> None:
-    made = brightspace_csv(REPORTS, table(tmp_path, SPACE.replace("MaxPoints:4", "MaxPoints:40")), "HW5", scale=True)
+    made = column_csv(
+        "Brightspace", REPORTS, table(tmp_path, SPACE.replace("MaxPoints:4", "MaxPoints:40")), "HW5", scale=True
+    )
     assert [row[2] for row in rows(made)[1:]] == ["40", "25"]
 
 
@@ -213,4 +215,8 @@ def test_a_column_worth_nothing_makes_nobodys_grade_a_zero(tmp_path: Path) -> No
 )
 def test_a_mark_before_three_digits_is_one_of_thousands(tmp_path: Path, worth: str, points: str) -> None:
     board = BOARD.replace(f'"{TITLE}"', f'"HW5 [Total Pts: {worth} Score] |123456"')
-    assert rows(blackboard_csv(REPORTS[:1], table(tmp_path, board), "HW5", scale=True))[1] == ["adiaz1", "S1", points]
+    assert rows(blackboard_csv(REPORTS[:1], table(tmp_path, board), "HW5", scale=True))[1] == [
+        "adiaz1",
+        "S1",
+        points,
+    ]

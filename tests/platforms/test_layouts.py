@@ -19,7 +19,7 @@ from places import KIT
 
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import LAYOUTS
-from autograder.platforms.gradescope import MAX_SUBMITTERS, read_metadata
+from autograder.platforms.downloads import MAX_SUBMITTERS, Described, read_metadata
 from autograder.platforms.hand_in import Gathered
 from autograder.platforms.layouts import gathered
 from autograder.submissions import finding as downloads
@@ -222,7 +222,7 @@ def test_metadata_that_is_no_yaml_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_no_object_is_made_of_metadata(tmp_path: Path) -> None:
     text = f"submission_1:\n  :created_at: !!python/object/apply:os.mkdir ['{tmp_path}/made']\n"
-    assert read_metadata(put(tmp_path, "m.yml", text=text) / "m.yml") == {}
+    assert read_metadata(put(tmp_path, "m.yml", text=text) / "m.yml") == {"submission_1": Described("", [])}
     assert not (tmp_path / "made").exists()
 
 
@@ -231,7 +231,7 @@ def test_metadata_that_would_explode_is_read_in_no_time(tmp_path: Path) -> None:
     lines = ["a: &a [1]", *(f"{new}: &{new} [{', '.join(['*' + old] * 9)}]" for old, new in steps)]
     put(tmp_path, "m.yml", text="\n".join([*lines, "submission_1:", "  :submitters: *z", ""]))
     started = time.process_time()
-    assert read_metadata(tmp_path / "m.yml") == {}
+    assert read_metadata(tmp_path / "m.yml") == {"submission_1": Described("", [])}
     assert time.process_time() - started < 20
 
 

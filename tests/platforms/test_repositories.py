@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from autograder.gradebook.roster import Person, Roster, keys_of
+from autograder.platforms.downloads import BY_NAMES
 from autograder.platforms.hand_in import Gathered
-from autograder.platforms.layouts import BY_NAMES, evident, gathered
+from autograder.platforms.layouts import evident, gathered
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Submission
 from autograder.vocabulary.errors import UsageError

@@ -13,50 +13,36 @@ from autograder.gradebook.rules import keep_seen, times_of
 from autograder.gradebook.rules import read_times as kept_times
 from autograder.grading.assignment import find_assignment
 from autograder.platforms.layouts import gathered
-from autograder.platforms.times import moments_in_words, read_times
+from autograder.platforms.times import read_times
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.times import moment_in_words
 
 ASSIGNMENT = find_assignment(KIT, "policy_gradient")
 PY = f"{ASSIGNMENT.module}.py"
 EVENING, MORNING = datetime(2027, 3, 12, 23, 59), datetime(2027, 3, 13, 0, 5)
 ENGLISH = ("Friday, 12 March 2027, 11:59 PM", "Saturday, 13 March 2027, 12:05 AM")
-IN_WORDS = {
-    "English": ENGLISH,
-    "American": ("Friday, March 12, 2027, 11:59 PM", "Saturday, March 13, 2027, 12:05 AM"),
-    "German": ("Freitag, 12. März 2027, 23:59", "Samstag, 13. März 2027, 00:05"),
-    "French": ("vendredi 12 mars 2027, 23:59", "samedi 13 mars 2027, 00:05"),
-    "Spanish": ("viernes, 12 de marzo de 2027, 23:59", "sábado, 13 de marzo de 2027, 00:05"),
-    "Catalan": ("divendres, 12 de març 2027, 23:59", "dissabte, 13 de març 2027, 00:05"),
-    "Portuguese": ("sexta-feira, 12 de março de 2027, 23:59", "sábado, 13 de março de 2027, 00:05"),
-    "Polish": ("piątek, 12 marca 2027, 23:59", "sobota, 13 marca 2027, 00:05"),
-    "Czech": ("pátek, 12. března 2027, 23.59", "sobota, 13. března 2027, 00.05"),
-    "Finnish": ("perjantaina 12. maaliskuuta 2027, 23.59", "lauantaina 13. maaliskuuta 2027, 00.05"),
-    "Hungarian": ("2027. március 12., péntek, 23:59", "2027. március 13., szombat, 00:05"),
-    "Turkish": ("12 Mart 2027, Cuma, 23:59", "13 Mart 2027, Cumartesi, 00:05"),
-    "Russian": ("пятница, 12 марта 2027, 23:59", "суббота, 13 марта 2027, 00:05"),
-    "Hebrew": ("יום שישי, 12 מרץ 2027, 23:59", "שבת, 13 מרץ 2027, 00:05"),
-    "Arabic": ("الجمعة، 12 مارس 2027، 11:59 م", "السبت، 13 مارس 2027، 12:05 ص"),
-    "Vietnamese": ("Thứ Sáu, 12 tháng 3 2027, 11:59 PM", "Thứ Bảy, 13 tháng 3 2027, 12:05 AM"),
-    "Japanese": ("2027年 03月 12日(金曜日) 23:59", "2027年 03月 13日(土曜日) 00:05"),
-    "Chinese": ("2027年03月12日 星期五 23:59", "2027年03月13日 星期六 00:05"),
-    "Korean": ("2027년 3월 12일 금요일 오후 11:59", "2027년 3월 13일 토요일 오전 12:05"),
-}
 
 
-@pytest.mark.parametrize("texts", IN_WORDS.values(), ids=IN_WORDS)
-def test_dates_in_words_are_read_in_their_language(texts: tuple[str, str]) -> None:
-    assert moments_in_words(texts) == [EVENING, MORNING]
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ENGLISH,
+        ("Friday, March 12, 2027, 11:59\u202fPM", "Saturday, March 13, 2027, 12:05\u202fAM"),
+        ("Friday, 12 March 2027, 23:59", "Saturday, 13 March 2027, 00:05"),
+    ],
+)
+def test_dates_in_english_words_are_read(first: str, second: str) -> None:
+    assert [moment_in_words(first), moment_in_words(second)] == [EVENING, MORNING]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "12/03/2027 23:59",
-        "Friday, 11 March 2027, 11:59 PM",  # a Thursday
+        "Freitag, 12. März 2027, 23:59",
         "Friday, 12 March 2027, 23:59 PM",
         "Friday, 12 March 2027, halva 11:59",  # perhaps of the evening
-        "12 March 2027, 11:59 PM",
         "Friday, 12 March 2570, 11:59 PM",
         "Friday, 12 March",
         "٣",
@@ -64,37 +50,22 @@ def test_dates_in_words_are_read_in_their_language(texts: tuple[str, str]) -> No
     ],
 )
 def test_dates_that_are_not_sure_are_none(text: str) -> None:
-    assert moments_in_words([text]) is None
+    assert moment_in_words(text) is None
 
 
-def worksheet(times: tuple[str, str], *, english: bool = True) -> str:
-    header = (
-        "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,Last modified (submission)"
-    )
-    if not english:
-        header = "ID,Nome completo,Indirizzo email,Stato,Valutazione,Valutazione massima,Modificabile,Ultima modifica"
-    yes = "Yes" if english else "Sì"
-    rows = [
-        f'Participant 11,Ana Diaz,ana@x.edu,in,-,100.00,{yes},"{times[0]}",-',
-        f'Participant 12,Bo Li,bo@x.edu,in,-,100.00,{yes},"{times[1]}",-',
-        f"Participant 13,Cy Ash,cy@x.edu,none,-,100.00,{yes},-,-",
-    ]
-    rows = [row.replace(",-,100.00", ",,100.00") for row in rows]
-    return "\N{BYTE ORDER MARK}" + "\n".join([f"{header},Last modified (grade)", *rows]) + "\n"
-
-
+WORKSHEET = "\ufeff" + "\n".join([
+    "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,Last modified (submission)",
+    f'Participant 11,Ana Diaz,ana@x.edu,in,,100.00,Yes,"{ENGLISH[0]}"',
+    f'Participant 12,Bo Li,bo@x.edu,in,,100.00,Yes,"{ENGLISH[1]}"',
+    "Participant 13,Cy Ash,cy@x.edu,none,,100.00,Yes,-",
+])  # fmt: skip
 BERLIN = timezone(timedelta(hours=1))
 PAGE = [
     {"user_id": 11, "submitted_at": "2027-03-12T22:59:00Z", "body": "while(1);"},
     {"user_id": 13, "submitted_at": None},
 ]
 FILES = {
-    "moodle": ("worksheet.csv", worksheet(ENGLISH)),
-    "moodle, German": ("worksheet.csv", worksheet(IN_WORDS["German"])),
-    "moodle, Italian headings": (
-        "w.csv",
-        worksheet(("venerdì, 12 marzo 2027, 23:59", IN_WORDS["English"][1])[:1] * 2, english=False),
-    ),
+    "moodle": ("worksheet.csv", WORKSHEET),
     "gradescope": (
         "scores.csv",
         "First Name,Last Name,SID,Email,Total Score,Max Points,Status,Submission ID,Submission Time,Lateness (H:M:S)\n"
@@ -119,7 +90,7 @@ PREFIX = {"moodle": "moodle:", "canvas": "canvas:", "gradescope": ""}
 def test_a_platforms_file_says_when_students_handed_in(tmp_path: Path, platform: str) -> None:
     name, text = FILES[platform]
     (tmp_path / name).write_text(text, encoding="utf-8")
-    prefix = PREFIX.get(platform.partition(",")[0])
+    prefix = PREFIX.get(platform)
     people = [
         Candidate(student, tmp_path, "", identity="" if prefix is None else f"{prefix}{student[-2:]}")
         for student in ("Ana Diaz_11", "Bo Li_12", "Cy Ash_13", "nobody_99")
@@ -130,7 +101,7 @@ def test_a_platforms_file_says_when_students_handed_in(tmp_path: Path, platform:
         for student, when in found.items()
     }
     assert local["Ana Diaz_11"] == EVENING
-    assert local["Bo Li_12"] == (EVENING if "Ultima" in text else MORNING)
+    assert local["Bo Li_12"] == MORNING
     assert not {"Cy Ash_13", "nobody_99"} & set(found)
 
 

@@ -15,8 +15,8 @@ from places import DOWNLOADS, GOLDEN
 from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.pages.student_page import feedback_page
-from autograder.platforms import canvas, containers, moodle
-from autograder.platforms.exports import json_lines, plain_csv
+from autograder.platforms import containers
+from autograder.platforms.gradebooks import Export, canvas_csv, feedback_zip, json_lines, moodle_csv, plain_csv
 from autograder.vocabulary.files import file_stem, read_table
 from autograder.vocabulary.report import Report
 
@@ -45,15 +45,15 @@ def roster() -> Roster:
     return read_roster(DOWNLOADS / "roster.csv")
 
 
-def moodle_export() -> moodle.MoodleExport:
-    return moodle.moodle_csv(sample_class(), read_table(DOWNLOADS / "moodle-worksheet.csv"), roster())
+def moodle_export() -> Export:
+    return moodle_csv(sample_class(), read_table(DOWNLOADS / "moodle-worksheet.csv"), roster())
 
 
 def feedback_listing(folder: Path) -> str:
     for one in sample_class():
         folder.mkdir(exist_ok=True)
         (folder / f"{file_stem(one.student)}.html").write_text(feedback_page(one), encoding="utf-8")
-    data = moodle.feedback_zip(moodle_export().folders, folder)
+    data = feedback_zip(moodle_export().folders, folder)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return "".join(f"{member.filename}\n" for member in archive.infolist())
 
@@ -64,7 +64,7 @@ def exports(folder: Path) -> dict[str, str]:
     return {
         "plain.csv": plain_csv(sample_class(), roster()),
         "plain.jsonl": json_lines(sample_class()),
-        "canvas.csv": canvas.canvas_csv(sample_class(), gradebook, COLUMN, roster()).text,
+        "canvas.csv": canvas_csv(sample_class(), gradebook, COLUMN, roster()).text,
         "moodle.csv": moodle_export().text,
         "moodle-feedback-zip.txt": feedback_listing(folder),
         "gradescope.jsonl": each(containers.gradescope_results),

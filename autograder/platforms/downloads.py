@@ -1,0 +1,593 @@
+"""Read what each platform gives for download of a class: whose each entry is, when it was made, which of them counts.
+
+    moodle       Ana Diaz_12345_assignsubmission_file/…, or _file_ before the name of a file
+    blackboard   HW5_adiaz_attempt_2027-03-02-23-58-01_policy_gradient.py, with a .txt for each attempt
+    brightspace  123-456 - Ana Diaz - Mar 2, 2027 1158 PM/…, or that before the name of a file
+    gradescope   submission_123/… beside submission_metadata.yml
+    submitty     submissions/username/2/… beside user_assignment_settings.json, which says that version 2 counts
+    codegrade    Ana Diaz - 2027-03-02 23:58:01/…
+    canvas       diazana_LATE_1001_555_policy_gradient-1.py, all in one folder or zip
+    github       assignment-username/…, each a repository
+
+Each platform has a function that makes hand-ins of the entries that bear its names; BY_NAMES says how those are known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from autograder.gradebook.roster import Roster, is_word
+from autograder.platforms.hand_in import HandIn, Owner, Wanted, hand_in_of, is_folder, of_loose_files
+from autograder.submissions.finding import MAX_METADATA, MAX_SETTINGS, METADATA, SETTINGS, SUBMISSIONS, VERSIONED
+from autograder.submissions.names import PART, likeness, suffix_of
+from autograder.submissions.submission import CAPS, shown_name
+from autograder.vocabulary.errors import UsageError
+from autograder.vocabulary.files import entries_of, is_file_at, is_folder_at, is_there, open_regular
+from autograder.vocabulary.text import visible
+from autograder.vocabulary.times import moment_in_words, moment_or_none
+
+Entry = os.DirEntry[str]
+Entries = Sequence[Entry]
+Group = list[tuple[re.Match[str], Path]]  # what belongs together, and how each name reads
+Key = TypeVar("Key", bound=Hashable)
+
+
+def grouped(entries: Entries, name: re.Pattern[str], key: Callable[[re.Match[str]], Key]) -> dict[Key, Group]:
+    """Put entries together whose names have the same key; others are left out."""
+    groups: dict[Key, Group] = {}
+    for entry in entries:
+        if match := name.fullmatch(entry.name):
+            groups.setdefault(key(match), []).append((match, Path(entry.path)))
+    return groups
+
+
+def claimed_by_two(names: Iterable[str], identity: str, platform: str) -> str:
+    """Say why nothing of an id is graded that two accounts claim."""
+    both = " and ".join(visible(name, 60) for name in sorted(set(names))[:2])
+    return f"{both} both claim the id {visible(identity, 40)} of {platform}: say in a roster who is who, or rename one."
+
+
+# Moodle (mod/assign/classes/downloader.php)
+
+MOODLE_NAME = re.compile(r"(?P<name>[^_]+)(_(?P<id>\d+))?_assignsubmission_(?P<kind>[a-z]+)(_(?P<rest>.*))?", re.DOTALL)
+
+
+def moodle(entries: Entries, wanted: Wanted) -> list[HandIn]:
+    """Group files or folders by student; where two names claim a number, both are refused.
+
+    Moodle writes a space for each `_` of a name, so the id is the first number that stands between two. Those in no
+    group hand in together, under a name without one; a site may have more kinds of submissions than files and texts
+    (`get_student_prefix`, `load_submissionplugin_filelist`).
+    """
+    made = []
+    # A name without a number is never another student's number, whatever its letters.
+    groups = grouped(entries, MOODLE_NAME, lambda match: (match["id"] or "", "" if match["id"] else match["name"]))
+    for (number, _), group in groups.items():
+        names = {match["name"] for match, _ in group}
+        if len(names) > 1:
+            reason = claimed_by_two((f"{each}_{number}" for each in names), number, "Moodle")
+            made += [hand_in_of(path, Owner(path.name), refused=reason) for _, path in group]
+            continue
+        name = names.pop()
+        owner = Owner(f"{name}_{number}", f"moodle:{number}", (name,)) if number else Owner(name)
+        group.sort(key=lambda file: (file[0]["kind"] != "file", file[0]["kind"]))
+        if folders := [path for _, path in group if _is_folder(path)]:
+            made.append(hand_in_of(folders[0], owner))
+        else:
+            made.append(of_loose_files(owner, [(match["rest"] or "", path) for match, path in group], wanted))
+    return made
+
+
+# Blackboard Learn: <assignment>_<username>_attempt_<yyyy-mm-dd-hh-mm-ss>_<file's name>, and a text file without the
+# last part whose first line is `Name: <name> (<username>)`.
+
+BLACKBOARD_NAME = re.compile(
+    r"(?P<owner>.+?)_attempt_(?P<when>(?P<day>\d{4}-\d\d-\d\d)-(?P<h>\d\d)-(?P<m>\d\d)-(?P<s>\d\d))"
+    r"(?:_(?P<rest>.+)|\.txt)",
+    re.ASCII | re.DOTALL,
+)
+FIRST_LINE = re.compile(r"Name: (?P<name>[^\n]*?) \((?P<username>[^()\n]+)\)\s*\n")
+MAX_FIRST_LINE = 1_000  # bytes
+
+
+def blackboard(entries: Entries, wanted: Wanted) -> list[HandIn]:
+    """Make one hand-in of the loose files of each attempt."""
+    attempts = grouped(entries, BLACKBOARD_NAME, lambda match: (match["owner"], match["when"]))
+    # All names begin with the assignment's title, which ends at the last `_` that they share; not so for one student.
+    owners = {owner for owner, _ in attempts}
+    shared = os.path.commonprefix(sorted(owners)) if len(owners) > 1 else ""  # noqa: RUF071 (of characters)
+    title = shared[: shared.rfind("_") + 1]
+    made = []
+    for (owner, _), group in attempts.items():
+        who = Owner(owner.removeprefix(title))
+        loose = [(match["rest"], path) for match, path in group if match["rest"]]
+        if about := [path for match, path in group if not match["rest"]]:
+            try:
+                with open_regular(about[0]) as stream:
+                    text = stream.read(MAX_FIRST_LINE).decode("utf-8-sig", "replace").replace("\r\n", "\n")
+            except OSError:
+                text = ""
+            line = FIRST_LINE.match(text)
+            if line and f"_{owner}".endswith(f"_{line['username']}"):
+                who = Owner(line["username"], line["username"], (line["name"],))
+        first = group[0][0]
+        submitted = moment_or_none(f"{first['day']} {first['h']}:{first['m']}:{first['s']}", None)
+        made.append(of_loose_files(who, loose or [("", about[0])], wanted, submitted=submitted))
+    return made
+
+
+# Brightspace (D2L): a folder for each submission, or files whose names begin so and go on with ` - <file's name>`;
+# index.html lies beside them. One of the two numbers is the same for the whole class, the other is the student's.
+
+BRIGHTSPACE_NAME = re.compile(
+    r"(?P<first>\d+)-(?P<second>\d+) - (?P<name>.+?) ?- ?(?P<when>[^-]*\b(?:19|20)\d\d\b[^-]*?)( - (?P<rest>.+))?",
+    re.ASCII | re.DOTALL,
+)
+
+
+def brightspace(entries: Entries, wanted: Wanted) -> list[HandIn]:
+    """Make one hand-in of each folder, or of the loose files of one moment, in the platform's unnamed time zone."""
+    matches = list(filter(None, (BRIGHTSPACE_NAME.fullmatch(entry.name) for entry in entries)))
+    first_is_shared = len({match["first"] for match in matches}) < len({match["second"] for match in matches})
+    own = "second" if first_is_shared else "first"
+    made = []
+    groups = grouped(entries, BRIGHTSPACE_NAME, lambda match: (match[own], match["name"], match["when"]))
+    for (number, name, when), group in groups.items():
+        owner, submitted = Owner(f"{name}_{number}", f"brightspace:{number}", (name,)), moment_in_words(when)
+        made += [hand_in_of(path, owner, submitted=submitted) for match, path in group if not match["rest"]]
+        if loose := [(match["rest"], path) for match, path in group if match["rest"]]:
+            made.append(of_loose_files(owner, loose, wanted, submitted=submitted))
+    return made
+
+
+# Gradescope: what submission_metadata.yml says is public in what others read of it alone (`GradescopeParser` of
+# otter-grader): `:submitters` with `:name`, `:sid` and `:email`, and `:created_at`.
+
+GRADESCOPE_NAME = re.compile(r"submission_(\d+)")
+# The lines that say whose a submission is and when it was made. The rest, such as the output of all tests of all
+# submissions, is most of the file and never parsed.
+DESCRIPTION = re.compile(r"^(?:\S.*\n|  :(?:submitters|created_at):.*\n(?:(?:  (?:- | ).*)?\n)*)", re.MULTILINE)
+MAX_SUBMITTERS = 50  # of one submission
+MAX_LENGTH = 300  # characters of a name
+
+
+def gradescope(entries: Entries, wanted: Wanted) -> list[HandIn]:
+    """Make one hand-in of each folder of an export."""
+    folders = [entry for entry in entries if entry.name != METADATA]
+    path = Path(next(entry.path for entry in entries if entry.name == METADATA))
+    described = read_metadata(path)
+    if not any(entry.name in described for entry in folders):
+        raise UsageError(f"{path} describes no submission beside it: download the export again.")
+    made = []
+    for entry in folders:
+        about = described.get(entry.name, Described())
+        owners = []
+        for name, sid, email in about.submitters:
+            identity = sid or email  # a name alone, which anybody may choose, makes no two submissions one student's
+            student = f"{name}_{identity or entry.name}" if name else identity
+            if student:
+                owners.append(Owner(student, identity, tuple(filter(None, (email, name)))))
+        submitted = moment_or_none(about.created_at)
+        made.append(hand_in_of(Path(entry.path), *(owners or [Owner(entry.name)]), submitted=submitted))
+    return made
+
+
+@dataclass(frozen=True)
+class Described:
+    """When a submission was made, and the name, sid and email of each submitter."""
+
+    created_at: str = ""
+    submitters: Sequence[tuple[str, str, str]] = ()
+
+
+def read_metadata(path: Path) -> dict[str, Described]:
+    """Read what the file says of each folder. Raises UsageError where it is not Gradescope's, or PyYAML is missing."""
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        advice = "python -m pip install pyyaml"
+        raise UsageError(f"Reading what Gradescope exports needs the package pyyaml: {advice}.") from None
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_METADATA + 1)
+        if len(data) > MAX_METADATA:
+            raise UsageError(f"{path} is larger than {MAX_METADATA // 2**20} MiB: is it Gradescope's?")
+        text = "".join(DESCRIPTION.findall(f"{data.decode()}\n".replace("\r\n", "\n")))
+        # The base loader makes texts, lists and dictionaries, whatever a tag asks for, and expands no alias.
+        document = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)) if text.strip() else {}
+        if not isinstance(document, dict):
+            raise ValueError("it is no mapping")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}): check its permissions.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"{path} is not what Gradescope writes ({first}): download the export again.") from None
+
+    def cell(person: Mapping[str, Any], key: str) -> str:
+        value = person.get(key, "")
+        return " ".join(value.split())[:MAX_LENGTH] if isinstance(value, str) else ""
+
+    described = {}
+    for folder, about in document.items():
+        if isinstance(about, dict):
+            listed, created_at = about.get(":submitters"), about.get(":created_at")
+            people = [person for person in listed if isinstance(person, dict)] if isinstance(listed, list) else []
+            described[folder] = Described(
+                created_at if isinstance(created_at, str) else "",
+                [(cell(who, ":name"), cell(who, ":sid"), cell(who, ":email")) for who in people[:MAX_SUBMITTERS]],
+            )
+    return described
+
+
+# CodeGrade
+#
+# `cgfs` shows a course to staff as <course>/<assignment>/<name> - <yyyy-mm-dd hh:mm:ss>/…, in UTC; with *Latest
+# submissions only*, one for each student. A group is `Group "<name>" - …`. Its folder holds `.cg-group-members`, but
+# what students hand in under that name takes its place, so nothing is read there: a roster says who is in a group.
+# (github.com/CodeGra-de/CodeGra.fs: docs/usage.rst, and `load_submissions` and `load_submission_files` in
+# codegra_fs/cgfs.py.) Older versions write the time as 2017-11-14T13:41:26.324712. CodeGrade takes no file of grades.
+
+CODEGRADE_NAME = re.compile(  # copies to other file systems have lost the colons
+    r"(?P<name>.+) - (?P<day>\d{4}-\d\d-\d\d)[T ](?P<h>\d\d)[:._-]?(?P<m>\d\d)[:._-]?(?P<s>\d\d)(?:[.,]\d+)?"
+    r"(?:Z|(?P<east>[+-]\d\d)[:._-]?(?P<past>\d\d))?",
+    re.ASCII | re.DOTALL,
+)
+CODEGRADE_GROUP = re.compile(r'Group ["_](.*)["_]', re.DOTALL)
+
+
+def codegrade(entries: Entries, wanted: Wanted) -> list[HandIn]:
+    """Make one hand-in of each folder."""
+    made = []
+    for [(match, path)] in grouped(entries, CODEGRADE_NAME, lambda match: match.string).values():
+        zone = f"{match['east']}:{match['past']}" if match["east"] else "+00:00"
+        submitted = moment_or_none(f"{match['day']} {match['h']}:{match['m']}:{match['s']}{zone}")
+        group = CODEGRADE_GROUP.fullmatch(match["name"])
+        owner = Owner(match["name"], others=(group[1],) if group else ())
+        made.append(hand_in_of(path, owner, submitted=submitted, by_name=True))
+    return made
+
+
+# Canvas (canvas-lms: lib/content_zipper.rb)
+
+PREFIX = re.compile(r"_(?P<late>LATE_)?(?P<id>[1-9]\d{0,17})_(?P<file>[1-9]\d{0,17})_(?=.)", re.ASCII | re.DOTALL)
+ANONYMOUS = re.compile(
+    r"(?P<late>LATE_)?(?P<id>anon_[A-Za-z0-9]{1,18})_(?P<file>\d{1,18})_(?P<rest>.+)", re.ASCII | re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Named:
+    """What the name of a file in a download says, in one way of reading it."""
+
+    name: str
+    late: bool
+    id: str
+    file: int
+    rest: str
+
+    @property
+    def owner(self) -> Owner:
+        """What the platform calls the student."""
+        if self.id.startswith("anon_"):
+            return Owner(self.id)
+        return Owner(f"{self.name}_{self.id}", f"canvas:{self.id}", (self.name,))
+
+
+def readings(filename: str) -> list[Named]:
+    """Read `<name>[_LATE]_<user>_<file>_<file's name>` in each possible way, the one furthest right first.
+
+    The account's name and the file's are the student's to choose, so there may be several ways. Canvas takes
+    `_<digits>_` out of the first, and then all but word characters (`get_filename`, `sanitize_user_name`,
+    `sanitize_file_name`); a group's is the group's name, with the id of one member. An anonymous assignment gives
+    `[LATE_]anon_<letters>_<file>_<file's name>`. Only the last attempt is in a download.
+    """
+    if match := ANONYMOUS.fullmatch(filename):
+        return [Named("", bool(match["late"]), match["id"], int(match["file"]), match["rest"])]
+    ways = []
+    at = 0
+    while match := PREFIX.search(filename, at):
+        name = unicodedata.normalize("NFC", filename[: match.start()])  # macOS unpacks in another form
+        if not name.endswith("_LATE") and all(map(is_word, name)):  # Canvas writes all names small
+            ways.append(Named(name, bool(match["late"]), match["id"], int(match["file"]), filename[match.end() :]))
+        at = match.start() + 1
+    return ways[::-1]
+
+
+def canvas(files: Entries, wanted: Wanted) -> list[HandIn]:
+    """Group the files of a download by student.
+
+    Where a name can be read in several ways, the id that the roster knows counts; without one, the only reading that
+    is possible. A file that can be read as either of two ids is refused, that file alone; so is one whose reading
+    gives another name to an id that a clear file has. Two clear names for one id are refused, both.
+    """
+    read = [(readings(entry.name), Path(entry.path)) for entry in files]
+    clear = [ways[0] for ways, _ in read if len(ways) == 1]
+    names: dict[str, set[str]] = {}
+    for way in clear:
+        names.setdefault(way.id, set()).add(way.name)
+    # Canvas counts files up, so one of the same assignment is not a tenth of the others, as the parts of a date are.
+    # No id is impossible: `q_ 1007_ 501_z` is a display name that Canvas writes as `q_1007_501_z`.
+    least = min((way.file for way in clear), default=0) / 10
+    by_id: dict[str, list[tuple[Named, Path]]] = {}
+    refused = []
+
+    def refuse_claim(way: Named, path: Path, names: Collection[str]) -> None:
+        reason = claimed_by_two((f"{name}_{way.id}" for name in names), way.id, "Canvas")
+        refused.append(hand_in_of(path, way.owner, refused=reason))
+
+    for ways, path in read:
+        likely = _known(ways, names, wanted.roster) or [way for way in ways if way.file >= least] or ways
+        chosen = likely[0]
+        if len({way.id for way in likely}) > 1:
+            ids = " or ".join(dict.fromkeys(way.id for way in likely))
+            shown = visible(shown_name(path.name), 200)
+            reason = f"{shown} can be read as the id {ids} of Canvas: rename it, with one id in it."
+            refused.append(hand_in_of(path, chosen.owner, refused=reason))
+        elif len(ways) > 1 and chosen.name not in names.get(chosen.id, {chosen.name}):
+            refuse_claim(chosen, path, {*names[chosen.id], chosen.name})
+        else:
+            by_id.setdefault(chosen.id, []).append((chosen, path))
+    made = []
+    for group in by_id.values():
+        claimants = {way.name for way, _ in group}
+        if len(claimants) > 1:
+            for way, path in group:
+                refuse_claim(way, path, claimants)
+            continue
+        by_age = sorted(group, key=lambda file: file[0].file)
+        on_time = [(way, path) for way, path in by_age if not way.late] or by_age
+        newest = on_time[-1][0]
+        hand_in = of_loose_files(newest.owner, [(way.rest, path) for way, path in on_time], wanted, late=newest.late)
+        graded = (hand_in.path, hand_in.beside)
+        order = max(way.file for way, path in on_time if path in graded)
+        others = tuple(shown_name(path.name) for _, path in group if path not in graded)
+        made.append(replace(hand_in, order=order, others=others))
+    return [*made, *refused]
+
+
+def _known(ways: Sequence[Named], clear: Mapping[str, object], roster: Roster | None) -> list[Named]:
+    """The readings whose id the roster knows: one, or those between which nothing decides.
+
+    Of two that share a number the one further right counts, for a file's number is nobody's to choose. Of others, the
+    one whose id no file has that can be read in one way only.
+    """
+    known = [way for way in ways if roster is not None and roster.person(way.id)]
+    names = {way.name for way in known}
+    known = [way for way in known if not {f"{way.name}_{way.id}", f"{way.name}_LATE_{way.id}"} & names]
+    return [way for way in known if way.id not in clear] or known
+
+
+# Submitty
+#
+# *Download Zip > all* gives submissions/<user>/<version>/… with submissions/<user>/user_assignment_settings.json, and
+# where students hand in by git, checkout/<user>/<version>/…, which is what was pulled; *active* gives the chosen
+# version alone, submissions/<user>/… and checkout/<user>/…; a grader's own sections lie in <user>/… at the top.
+# results/ may lie beside them. The settings hold `active_version`, 0 for a submission that was cancelled, and a
+# `history` of versions and times; a team has a folder of its own name.
+# (github.com/Submitty/Submitty: `downloadAssignedZips` in site/app/controllers/MiscController.php;
+# submitty.org/instructor/autograding/directory_structure.)
+#
+# On the server a course's folder holds submissions/<gradeable>/<user>/<version>/… and, of hand-ins by git,
+# checkout/<gradeable>/<user>/<version>/…; then the version in `submissions` holds .submit.VCS_CHECKOUT and no work, and
+# a file failed_to_….txt stands in the checkout where the repository could not be cloned (`checkout_vcs_repo` in
+# submitty_autograding_shipper.py). One gradeable's folder is given, of either kind: the other is found beside it. So is
+# a copy of both with that gradeable alone. Submitty takes no file of grades for what students hand in to.
+
+CHECKOUT = "checkout"
+BY_GIT = ".submit.VCS_CHECKOUT"
+NOT_CLONED = re.compile(r"failed_to_(?:clone_repository|determine_version_on_\w+|construct_valid_repository_url)\.txt")
+MAX_VERSION = 100_000
+
+
+def submitty(entries: Entries, wanted: Wanted) -> list[HandIn]:
+    """Make a hand-in of each student's version that counts in Submitty."""
+    if not _is_whole(entries):
+        return [
+            _version(_on_server(entry, CHECKOUT, SUBMISSIONS), _on_server(entry, SUBMISSIONS, CHECKOUT))
+            for entry in entries
+        ]
+    top = {entry.name: Path(entry.path) for entry in entries}
+    submissions, checkouts = top[SUBMISSIONS], top.get(CHECKOUT)
+    gradeables = [
+        folder
+        for folder in _folders_in(submissions)
+        if not is_there(folder / SETTINGS) and any(is_file_at(student / SETTINGS) for student in _folders_in(folder))
+    ]
+    if len(gradeables) > 1:
+        why = "is one of several gradeables of Submitty's: give the folder of one."
+        return [
+            hand_in_of(path, Owner(path.name), refused=f"{visible(shown_name(path.name), 100)} {why}")
+            for path in gradeables
+        ]
+    if gradeables:
+        submissions, checkouts = gradeables[0], checkouts and checkouts / gradeables[0].name
+    return [_version(folder, checkouts and checkouts / folder.name) for folder in _folders_in(submissions)]
+
+
+def _is_whole(entries: Entries) -> bool:
+    """Tell whether it is a download with its folder `submissions`, and not the students' folders themselves."""
+    folders = {entry.name: entry for entry in entries if is_folder(entry)}
+    if SUBMISSIONS not in folders or not set(folders) <= VERSIONED:
+        return False
+    students = _folders_in(Path(folders[SUBMISSIONS].path))
+    described = [student for student in students if is_file_at(student / SETTINGS)]
+    return bool(students) and (len(folders) > 1 or len(described) * 2 > len(students))
+
+
+def _on_server(entry: Entry, here: str, there: str) -> Path:
+    """`…/<there>/<gradeable>/<student>` for a folder `…/<here>/<gradeable>/<student>`; any other folder is itself."""
+    student = Path(entry.path)
+    gradeable = Path(os.path.normpath(student.absolute())).parent
+    if gradeable.parent.name != here:
+        return student
+    return gradeable.parent.parent / there / gradeable.name / student.name
+
+
+def _version(folder: Path, checkout: Path | None) -> HandIn:
+    """The version of one student that counts.
+
+    checkout   where what was pulled of the student's repository may lie; the same folder where there is no such place
+    """
+    owner, shown = Owner(folder.name), shown_name(folder.name)
+    places = [place for place in (checkout, folder) if place and (place == folder or _is_folder(place))]
+    if not is_there(folder / SETTINGS):  # only the version that counts was downloaded
+        return HandIn((owner,), places[0], shown)
+
+    def refused(reason: str) -> HandIn:
+        return hand_in_of(folder, owner, refused=f"{visible(shown, 100)} {reason}.")
+
+    try:
+        with open_regular(folder / SETTINGS) as stream:
+            settings: Any = json.loads(stream.read(MAX_SETTINGS))
+    except (OSError, ValueError, RecursionError):
+        settings = None
+    version = settings.get("active_version") if isinstance(settings, dict) else None
+    if type(version) is not int or not 0 <= version <= MAX_VERSION:
+        return refused(f"is not graded: Submitty's {SETTINGS} does not say which version counts")
+    if version == 0:
+        return refused("has cancelled the submission in Submitty")
+    work = next((place / str(version) for place in places if _is_folder(place / str(version))), None)
+    if work is None:
+        return refused(f"is not graded: version {version}, which counts in Submitty, is not there")
+    try:
+        names = [entry.name for entry in entries_of(work)]
+    except OSError:  # whoever reads the work says so
+        names = []
+    if failed := next(filter(NOT_CLONED.fullmatch, names), ""):
+        return refused(f"is not graded: Submitty could not pull the repository ({failed})")
+    if is_there(work / BY_GIT):
+        return refused("is not graded: it was handed in by git, and what was pulled is not there")
+    submitted, history = None, settings.get("history")
+    for entry in history if isinstance(history, list) else []:
+        if isinstance(entry, dict) and entry.get("version") == version and isinstance(entry.get("time"), str):
+            # `2027-03-01 22:10:11-0500`, behind which the zone may stand by its name as well
+            submitted = moment_or_none(" ".join(entry["time"][:100].split()[:2])) or submitted
+    numbers = [path.name for path in _folders_in(folder) if re.fullmatch(r"\d{1,6}", path.name, re.ASCII)]
+    last = max(map(int, numbers), default=0)
+    notes = (f"version {version} of {last} was graded, which counts in Submitty",) if last > version else ()
+    return HandIn((owner,), work, f"{shown}/{version}", submitted=submitted, notes=notes)
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return [Path(entry.path) for entry in entries_of(folder) if is_folder(entry)]
+    except OSError:
+        return []
+
+
+def _is_folder(path: Path) -> bool:
+    return is_folder_at(path) and not path.is_symlink()
+
+
+# GitHub
+#
+# Clones are named <assignment>-<username>, as GitHub Classroom did until it closed on 28 August 2026; `gh repo clone`
+# and scripts of courses keep the names. Classroom 50 writes <classroom>-<assignment>-<username>, all of it small, and
+# `gh teacher download` clones a class into <classroom>-<assignment>_submissions_<time>, with `result.json` in each
+# clone and `scores.csv` beside them (github.com/foundation50/classroom50: cli/gh-student/internal/reponame,
+# cli/gh-teacher/internal/download). A group hands in by the repository of one member: a roster with a column `group`
+# gives it to the others.
+
+DOWNLOADED = re.compile(r"-submissions|_submissions_\d{4}_\d\d_\d\d_T_\d\d_\d\d_\d\d")  # behind the assignment's name
+
+
+def clones_among(entries: Entries) -> list[Entry]:
+    """List the repositories among these."""
+    return [entry for entry in entries if is_folder(entry) and is_there(Path(entry.path) / ".git")]
+
+
+def github(clones: Entries, folder: str, wanted: Wanted) -> list[HandIn]:
+    """Make a hand-in of each repository that shares the assignment's name; none where that name is not clear."""
+    start = assignment_of([entry.name for entry in clones], folder, wanted.roster, wanted.module)
+    return [
+        hand_in_of(Path(entry.path), Owner(entry.name.removeprefix(start)))
+        for entry in clones
+        if start and entry.name.startswith(start) and entry.name != start
+    ]
+
+
+def assignment_of(names: Sequence[str], folder: str, roster: Roster | None, module: str = "") -> str:
+    """What stands before the usernames, with its hyphen: what most names share; "" where that is not clear.
+
+    The download's folder says it, then the roster; else it holds the module's name, where names that share more do so.
+    """
+    starts = Counter(name[: at + 1] for name in names for at, letter in enumerate(name[:-1]) if letter == "-")
+    most = max(starts.values(), default=0)
+    shared = sorted(start for start, count in starts.items() if count == most and count * 2 > len(names))
+    if by_folder := next((start for start in shared if DOWNLOADED.fullmatch(folder.removeprefix(start[:-1]))), ""):
+        return by_folder
+    if roster is not None:
+        usernames = {start: [name[len(start) :] for name in names if name.startswith(start)] for start in shared}
+        known = [start for start in shared if all(roster.person(name) for name in usernames[start] if name)]
+        return known[0] if len(known) == 1 else ""
+    shared = [start for start in shared if module and likeness(start, module) >= PART] or shared
+    return shared[0] if len(shared) == 1 and most > 1 else ""
+
+
+# How each platform's names are known
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one platform lays a class out.
+
+    recognised   chooses the entries that bear the platform's names
+    hand_ins     says what was handed in as those
+    is_name      tells whether a file or folder in a zip bears such a name
+    """
+
+    name: str
+    recognised: Callable[[Entries], list[Entry]]
+    hand_ins: Callable[[Entries, Wanted], list[HandIn]]
+    is_name: Callable[[str], object] = lambda name: False
+
+
+def _gradescope_among(entries: Entries) -> list[Entry]:
+    folders = [entry for entry in entries if is_folder(entry) and GRADESCOPE_NAME.fullmatch(entry.name)]
+    metadata = [entry for entry in entries if entry.name == METADATA and entry.is_file(follow_symlinks=False)]
+    return [*folders, *metadata] if folders and metadata else []
+
+
+def _submitty_among(entries: Entries) -> list[Entry]:
+    folders = [entry for entry in entries if is_folder(entry)]
+    if _is_whole(entries):
+        return folders
+    return [entry for entry in folders if is_file_at(_on_server(entry, CHECKOUT, SUBMISSIONS) / SETTINGS)]
+
+
+def _canvas_among(entries: Entries) -> list[Entry]:
+    files = [entry for entry in entries if not is_folder(entry) and readings(entry.name)]
+    return files if any(suffix_of(entry.name) in CAPS for entry in files) else []  # none where nothing can be graded
+
+
+def _named(
+    name: str,
+    pattern: re.Pattern[str],
+    hand_ins: Callable[[Entries, Wanted], list[HandIn]],
+    fits: Callable[[Entry, re.Match[str]], bool] = lambda entry, match: True,
+) -> Layout:
+    """Make the layout of a platform whose entries have names of one pattern, and are such as `fits` says."""
+
+    def recognised(entries: Entries) -> list[Entry]:
+        return [entry for entry in entries if (match := pattern.fullmatch(entry.name)) and fits(entry, match)]
+
+    return Layout(name, recognised, hand_ins, pattern.fullmatch)
+
+
+BY_NAMES = (
+    _named("moodle", MOODLE_NAME, moodle),
+    _named("blackboard", BLACKBOARD_NAME, blackboard, lambda entry, match: not is_folder(entry)),
+    _named("brightspace", BRIGHTSPACE_NAME, brightspace, lambda entry, match: is_folder(entry) != bool(match["rest"])),
+    Layout("gradescope", _gradescope_among, gradescope),
+    Layout("submitty", _submitty_among, submitty),
+    _named("codegrade", CODEGRADE_NAME, codegrade, lambda entry, match: is_folder(entry)),
+    Layout("canvas", _canvas_among, canvas, readings),
+)
