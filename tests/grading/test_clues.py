@@ -1,4 +1,4 @@
-"""What the detectors see in a wrong array, and that they see nothing in noise, in right answers and in hostile ones."""
+"""What can be seen in wrong arrays: one change each, nothing in noise, and what the weights of a run tell."""
 
 from __future__ import annotations
 
@@ -7,27 +7,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from all_assignments import fixtures_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from places import KIT
 
-from autograder.grading.clues import Wrong, describe
-from autograder.grading.fixtures import Expectation
-from autograder.sandbox.calls import Array
+from autograder.authoring.fixtures.regenerate import solution_source
+from autograder.grading.assignment import find_assignment
+from autograder.grading.clues import Wrong, about_updates, describe, explain
+from autograder.grading.fixtures import Case, Expectation
+from autograder.grading.grader import Grader
+from autograder.sandbox.calls import Array, Observation, Returned
+from autograder.sandbox.sandbox import Sandbox
+from autograder.submissions.submission import Submission
+from autograder.vocabulary.report import Visibility
 
 AXES = ("batch", "trial", "pos")
-FEW = settings(max_examples=25, deadline=None)
-
-
-def expected(array: Array, **more: Any) -> Expectation:
-    plain = Expectation("value", "out", "the output", AXES[: array.ndim], "float64", 1e-6, 1e-8, array=array)
-    return replace(plain, **more)
-
-
-def told(wanted: Array, out: Any, **more: Any) -> str:
-    """What one wrong array shows by itself."""
-    sizes = dict(zip(AXES, wanted.shape, strict=False))
-    return describe([Wrong(expected(wanted, **more), np.asarray(out), sizes)])
+FEW = settings(max_examples=15, deadline=None)
 
 
 def drawn(shape: tuple[int, ...], seed: int) -> Array:
@@ -36,164 +33,90 @@ def drawn(shape: tuple[int, ...], seed: int) -> Array:
     return rng.uniform(0.5, 3.0, shape) * rng.permutation(np.resize([1, -1], int(np.prod(shape)))).reshape(shape)
 
 
+def expected(array: Array, **more: Any) -> Expectation:
+    plain = Expectation("value", "out", "the output", AXES[: array.ndim], "float64", 1e-6, 1e-8, array=array)
+    return replace(plain, **more)
+
+
+def wrongs(*pairs: tuple[Array, Any], **more: Any) -> list[Wrong]:
+    return [
+        Wrong(expected(wanted, **more), np.asarray(out), dict(zip(AXES, wanted.shape, strict=False)))
+        for wanted, out in pairs
+    ]
+
+
 SHAPES = st.sampled_from([(7,), (2, 5), (3, 4), (5, 2), (2, 5, 3), (4, 3, 2)])
 ARRAYS = st.builds(drawn, SHAPES, st.integers(0, 10**6))
 TABLES = st.builds(drawn, SHAPES.filter(lambda shape: len(shape) > 1), st.integers(0, 10**6))
-SMALL = drawn((2, 5), 1)
-
-
-# One change each
-
-
-@given(ARRAYS)
-@FEW
-def test_a_wrong_sign_is_seen(wanted: Array) -> None:
-    assert told(wanted, -wanted) == "Each of your values has the right size and the wrong sign."
-
-
-@given(ARRAYS, st.sampled_from([0.1, 0.7, -0.5, 1.9, 11.0, -1e6]))
-@FEW
-def test_a_constant_factor_is_told_by_its_number(wanted: Array, factor: float) -> None:
-    assert told(wanted, factor * wanted).startswith(f"Each of your values is {factor:.4g} times what it should be.")
-
-
-@given(TABLES, st.sampled_from(["batch", "trial"]), st.booleans())
-@FEW
-def test_a_factor_that_is_the_size_of_an_axis_is_named_after_it(wanted: Array, axis: str, divided: bool) -> None:
-    size = wanted.shape[AXES.index(axis)]
-    names = f"{'divided by' if divided else 'times'} the size of {axis}?"
-    sentence = told(wanted, wanted / size if divided else wanted * size)
-    assert sentence.endswith(f"Is it the expected one {names}") or "Is it" not in sentence
-
-
-@given(ARRAYS, st.sampled_from([0.25, -3.0, 1e3]))
-@FEW
-def test_a_constant_that_is_missing_is_seen(wanted: Array, amount: float) -> None:
-    direction = "large" if amount > 0 else "small"
-    assert told(wanted, wanted + amount) == f"Each of your values is {abs(amount):g} too {direction}."
-
-
-@given(TABLES, st.integers(0, 1), st.integers(0, 10**6))
-@FEW
-def test_one_amount_or_one_factor_for_each_row_is_seen(wanted: Array, axis: int, seed: int) -> None:
-    shape = tuple(1 if n == axis else size for n, size in enumerate(wanted.shape))
-    each = np.random.default_rng(seed).uniform(2, 4, shape)
-    if wanted.size - each.size < 3:
-        return
-    start = f"Along {AXES[axis]}, all your values are off by the same"
-    assert told(wanted, wanted + each).startswith(f"{start} amount.")
-    assert told(wanted, wanted * each).startswith(f"{start} factor.")
+EACH = "Each of your values"
+SHAPE_ALONE = "The values are right and in the right order. Only the shape is wrong."
 
 
 @pytest.mark.parametrize(
-    ("function", "name"),
+    ("change", "sentence"),
     [
-        (np.exp, "the exponentials"),
-        (np.square, "the squares"),
-        (np.reciprocal, "the reciprocals"),
-        (lambda x: np.log(np.abs(x)), "the logarithms"),
-        (lambda x: np.sqrt(np.abs(x)), "the square roots"),
+        (lambda x: -x, f"{EACH} has the right size and the wrong sign."),
+        (lambda x: 0.7 * x, f"{EACH} is 0.7 times what it should be."),
+        (lambda x: -1e6 * x, f"{EACH} is -1e+06 times what it should be."),
+        (lambda x: x + 0.25, f"{EACH} is 0.25 too large."),
+        (lambda x: x - 3.0, f"{EACH} is 3 too small."),
+        (np.zeros_like, "All your values are zero."),
+        (lambda x: np.full_like(x, 0.3), "All your values are the same, but they should not be."),
+        (lambda x: x[..., None], SHAPE_ALONE),
+        (lambda x: x[None], SHAPE_ALONE),
+        (np.exp, ""),
     ],
 )
 @given(wanted=ARRAYS)
 @FEW
-def test_elementary_functions_are_seen(function: Any, name: str, wanted: Array) -> None:
-    wanted = np.abs(wanted) if name in ("the logarithms", "the square roots") else wanted
-    assert told(wanted, function(wanted)) == f"Your values are {name} of the expected ones."
-
-
-@given(st.integers(2, 5), st.integers(0, 10**6))
-@FEW
-def test_equal_axes_that_are_interchanged_are_seen(size: int, seed: int) -> None:
-    wanted = drawn((size + 1, size + 1, 2), seed)
-    sentence = "Your values are the expected ones with trial and batch interchanged."
-    assert told(wanted, wanted.transpose(1, 0, 2)) == sentence
-
-
-@given(TABLES)
-@FEW
-def test_a_reshape_where_axes_should_be_interchanged_is_seen(wanted: Array) -> None:
-    out = np.swapaxes(wanted, 0, 1).reshape(wanted.shape)
-    assert "reshaping does not interchange trial and batch" in told(wanted, out)
-    back = np.swapaxes(wanted.reshape(np.swapaxes(wanted, 0, 1).shape), 0, 1)
-    assert "reshaping does not interchange" in told(wanted, back)
-
-
-@given(TABLES)
-@FEW
-def test_axes_in_another_order_are_seen_by_the_shape(wanted: Array) -> None:
-    out = np.swapaxes(wanted, 0, 1)
-    order = " ".join(("trial", "batch", "pos")[: wanted.ndim])
-    assert told(wanted, out) == f"The values are right, but the axes stand in the order [{order}]."
-
-
-@given(TABLES, st.sampled_from([np.ravel, lambda x: x[..., None], lambda x: x[None]]))
-@FEW
-def test_right_values_in_a_wrong_shape_are_called_right(wanted: Array, change: Any) -> None:
-    sentence = "The values are right and in the right order. Only the shape is wrong."
-    assert told(wanted, change(wanted)) == sentence
+def test_one_change_of_all_values_is_seen(change: Any, sentence: str, wanted: Array) -> None:
+    assert describe(wrongs((wanted, change(wanted)))) == sentence
 
 
 @given(TABLES, st.integers(0, 1), st.booleans())
 @FEW
-def test_an_axis_that_was_summed_or_averaged_is_seen(wanted: Array, axis: int, keepdims: bool) -> None:
-    if wanted.size // wanted.shape[axis] < 3:
-        return
-    for reduced, name in (
-        (wanted.sum(axis, keepdims=keepdims), "summed"),
-        (wanted.mean(axis, keepdims=keepdims), "averaged"),
-    ):
-        assert told(wanted, reduced) == f"Your values are the expected ones, {name} over {AXES[axis]}."
+def test_change_of_an_axis_is_seen(wanted: Array, axis: int, keepdims: bool) -> None:
+    swapped = np.swapaxes(wanted, 0, 1)
+    order = " ".join(("trial", "batch", "pos")[: wanted.ndim])
+    assert describe(wrongs((wanted, swapped))) == f"The values are right, but the axes stand in the order [{order}]."
+    for reshaped in (swapped.reshape(wanted.shape), np.swapaxes(wanted.reshape(swapped.shape), 0, 1)):
+        assert "reshaping does not interchange" in describe(wrongs((wanted, reshaped)))
+    if wanted.size // wanted.shape[axis] >= 3:
+        for reduced, name in ((wanted.sum(axis, keepdims=keepdims), "summed"), (wanted.mean(axis), "averaged")):
+            assert (
+                describe(wrongs((wanted, reduced))) == f"Your values are the expected ones, {name} over {AXES[axis]}."
+            )
 
 
-@given(ARRAYS)
-@FEW
-def test_values_that_do_not_change_are_seen(wanted: Array) -> None:
-    assert told(wanted, np.zeros_like(wanted)) == "All your values are zero."
-    assert told(wanted, np.full_like(wanted, 0.3)) == "All your values are the same, but they should not be."
+def test_interchanged_axes_of_one_size_are_seen() -> None:
+    wanted = drawn((3, 3, 2), 0)
+    sentence = "Your values are the expected ones with trial and batch interchanged."
+    assert describe(wrongs((wanted, wanted.transpose(1, 0, 2)))) == sentence
 
 
-def test_an_axis_along_which_nothing_changes_is_named() -> None:
-    out = np.broadcast_to(drawn((2, 1), 5), (2, 5))
-    assert told(SMALL, out) == "Your values do not change along trial, but they should."
-
-
-def test_where_only_values_of_one_kind_are_wrong_the_kind_is_named() -> None:
+def test_kind_of_values_that_alone_are_wrong_is_named() -> None:
     wanted = drawn((4, 6), 2)
     wanted[1, :3] = 0
     noise = np.random.default_rng(0).normal(size=wanted.shape)
     for where, name in ((wanted == 0, "zero"), (wanted < 0, "negative"), (wanted > 0, "positive")):
         out = np.where(where, wanted + noise, wanted)
-        assert told(wanted, out) == f"Only values that should be {name} are wrong."
-    clipped = np.maximum(wanted, 0)
-    assert told(wanted, clipped) == "Only values that should be negative are wrong: yours are zero there."
-
-
-def test_where_values_are_not_finite_is_told_by_what_they_should_be() -> None:
-    wanted = drawn((3, 5), 4)
-    wanted[1] = 0
-    out = np.where(wanted == 0, np.nan, wanted)
-    sentence = "Yours is not a finite number only where the values along trial should all be the same."
-    assert told(wanted, out) == sentence
-    scattered = drawn((3, 5), 4)
-    scattered[[0, 1, 2], [3, 0, 1]] = 0
-    sentence = "Yours is not a finite number only where it should be zero."
-    assert told(scattered, np.where(scattered == 0, np.inf, scattered)) == sentence
-    assert told(wanted, np.full_like(wanted, np.nan)) == "None of your values is finite."
+        assert describe(wrongs((wanted, out))) == f"Only values that should be {name} are wrong."
+    clipped = "Only values that should be negative are wrong: yours are zero there."
+    assert describe(wrongs((wanted, np.maximum(wanted, 0)))) == clipped
+    holes = "Yours is not a finite number only where it should be zero."
+    assert describe(wrongs((wanted, np.where(wanted == 0, np.inf, wanted)))) == holes
+    actions = np.array([0, 2, 1, 0, 0, 1, 3, 0, 0, 2])
+    assert describe(wrongs((actions, np.where(actions == 0, 2, actions)))) == ""  # indices have no kind
 
 
 @pytest.mark.parametrize(("dtype", "name"), [(np.float16, "half"), (np.float32, "single")])
-def test_digits_that_were_lost_are_seen(dtype: Any, name: str) -> None:
+def test_lost_digits_are_seen(dtype: Any, name: str) -> None:
     wanted = drawn((3, 5), 6)
-    out = wanted.astype(dtype).astype(np.float64)
-    text = told(wanted, out, rtol=1e-12, atol=1e-12)
-    assert text == f"Each of your values has lost digits: something was computed in {name} precision."
+    text = describe(wrongs((wanted, wanted.astype(dtype).astype(np.float64)), rtol=1e-12, atol=1e-12))
+    assert text == f"{EACH} has lost digits: something was computed in {name} precision."
 
 
-# Nothing without evidence
-
-
-def test_unrelated_noise_is_never_described() -> None:
+def test_noise_is_never_described() -> None:
     rng = np.random.default_rng(20)
     shapes = [(), (3,), (6,), (2, 5), (3, 4), (1, 5), (2, 2), (4, 4), (2, 5, 3), (3, 3, 3)]
     for trial in range(2_000):
@@ -203,10 +126,7 @@ def test_unrelated_noise_is_never_described() -> None:
             out = np.where(rng.random(shape) < 0.5, wanted, out)
         if trial % 4 == 2:  # rewards are multiples of a quarter
             wanted, out = np.round(wanted * 8) / 4, np.round(out * 8) / 4
-        assert told(wanted, out) == "", (trial, wanted, out)
-
-
-# Hostile answers
+        assert describe(wrongs((wanted, out))) == "", (trial, wanted, out)
 
 
 @given(
@@ -217,48 +137,146 @@ def test_unrelated_noise_is_never_described() -> None:
 )
 @settings(max_examples=150, deadline=None)
 def test_any_answer_to_any_question_is_taken(out: Array, wanted: Array) -> None:
-    assert len(told(wanted, out)) < 300
-    assert len(told(wanted, np.resize(out, wanted.shape))) < 300
+    assert len(describe(wrongs((wanted, out)))) < 300
+    assert len(describe(wrongs((wanted, np.resize(out, wanted.shape))))) < 300
 
 
 # Several cases
 
-
-def wrongs(*pairs: tuple[Array, Array]) -> list[Wrong]:
-    return [Wrong(expected(wanted), out, dict(zip(AXES, wanted.shape, strict=False))) for wanted, out in pairs]
+FIRST, SECOND = drawn((2, 5), 1), drawn((3, 4), 2)
 
 
-def test_a_clue_must_show_in_every_case() -> None:
-    first, second = drawn((2, 5), 1), drawn((3, 4), 2)
-    assert describe(wrongs((first, -first), (second, -second)))
-    assert describe(wrongs((first, -first), (second, second + 1))) == ""
-    assert describe(wrongs((first, first * 5), (second, second + 1))) == ""
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        (-FIRST, SECOND + 1, ""),
+        (FIRST * 5, SECOND * 4, f"{EACH} is the expected one times the size of trial. Is there a sum where a mean"),
+        (FIRST / 2, SECOND / 3, f"{EACH} is the expected one divided by the size of batch. Is something divided by"),
+        (FIRST * 5, SECOND * 5, f"{EACH} is 5 times what it should be."),
+        (FIRST * 5, SECOND * 7.3, "All your values are off by the same factor."),
+        (FIRST + 5, SECOND + 4, f"{EACH} is too large by the size of trial."),
+        (FIRST + 5, SECOND + 7.3, "All your values are off by the same amount."),
+    ],
+)
+def test_clue_must_hold_in_every_case(first: Array, second: Array, sentence: str) -> None:
+    text = describe(wrongs((FIRST, first), (SECOND, second)))
+    assert text.startswith(sentence) if sentence else text == ""
 
 
-def test_cases_of_other_sizes_tell_an_axis_from_a_constant() -> None:
-    first, second = drawn((2, 5), 1), drawn((3, 4), 2)
-    named = describe(wrongs((first, first * 5), (second, second * 4)))
-    assert (
-        named
-        == "Each of your values is the expected one times the size of trial. Is there a sum where a mean should be?"
-    )
-    constant = describe(wrongs((first, first * 5), (second, second * 5)))
-    assert constant == "Each of your values is 5 times what it should be."
-    neither = describe(wrongs((first, first * 5), (second, second * 7.3)))
-    assert neither == "All your values are off by the same factor. What are they divided by?"
+def test_one_scalar_is_no_evidence_two_that_agree_are() -> None:
+    one = Wrong(expected(np.array(1.7001234)), np.array(1.7001234 * 5), {"batch": 2, "trial": 5})
+    other = Wrong(expected(np.array(-0.8301234)), np.array(-0.8301234 * 3), {"batch": 4, "trial": 3})
+    assert describe([one]) == ""
+    assert describe([one, other]).startswith("Your value is the expected one times the size of trial.")
 
 
-def test_scalars_of_two_cases_that_agree_are_evidence_and_one_scalar_is_none() -> None:
-    sizes = ({"batch": 2, "trial": 5}, {"batch": 4, "trial": 3})
-    scalars = [Wrong(expected(np.array(1.7)), np.array(1.7 * 5), sizes[0])]
-    assert describe(scalars) == ""
-    scalars.append(Wrong(expected(np.array(-0.83)), np.array(-0.83 * 3), sizes[1]))
-    sentence = describe(scalars)
-    assert sentence.startswith("Your value is the expected one times the size of trial.")
-
-
-def test_a_gradient_bears_the_factor_of_one_scalar_out() -> None:
+@pytest.mark.parametrize(("factor", "is_told"), [(2, True), (1, False), (3, False)])
+def test_gradient_bears_out_factor_of_one_scalar(factor: float, is_told: bool) -> None:
     slope = drawn((2, 5), 3)
-    for gradient, claimed in ((2 * slope, True), (slope, False), (3 * slope, False)):
-        wrong = Wrong(expected(np.array(1.7)), np.array(3.4), more=((expected(slope, kind="gradient"), gradient),))
-        assert bool(describe([wrong])) == claimed
+    more = ((expected(slope, kind="gradient"), factor * slope),)
+    wrong = Wrong(expected(np.array(1.7001234)), np.array(3.4002468), more=more)
+    assert bool(describe([wrong])) == is_told
+
+
+def case(wanted: Array, visibility: Visibility = "public") -> Case:
+    calls = Expectation("fact", "calls", "the calls", value=1, message="calls")
+    return Case("c", "item", "f", "a case", visibility, "probe", {}, {}, (expected(wanted), calls), {})
+
+
+def seen(out: Array, calls: int = 1) -> Observation:
+    return Observation({"out": Returned("tensor", "Tensor", out.dtype.name, out.shape, False, out)}, {"calls": calls})
+
+
+def test_only_failing_cases_that_show_something_have_a_say() -> None:
+    one, dim = (case(FIRST), seen(-FIRST)), (case(SECOND), seen(drawn(SECOND.shape, 5)))
+    assert explain([one]) == explain([one, dim]) == f"{EACH} has the right size and the wrong sign."
+    assert explain([one, dim, dim]) == ""
+    assert explain([one, (case(SECOND), seen(SECOND, calls=2))]) == ""  # fails for another cause
+    assert explain([one, (case(SECOND), seen(-SECOND, calls=2))]) == explain([one])
+    assert explain([(case(FIRST, "hidden"), seen(-FIRST)), one]) == ""
+
+
+# The weights of a run
+
+DUE = np.array([1.0, -2.0, 3.0, -4.0, 5.0, -6.0, 7.0, -8.0, 9.0])
+PATH = np.array([0 * DUE, DUE, 2 * DUE, 3 * DUE])
+FOLLOWED = expected(PATH, name="weights before and after", axes=("update", "sum"), diagnosis=True)
+LOSSES = expected(np.array([0.5, 0.25, 0.125]), name="losses of updates", axes=("update",), diagnosis=True)
+
+
+def told_of_run(yours: Array, losses: Array | None) -> str:
+    run = replace(case(DUE), expected=(FOLLOWED, LOSSES))
+    arrays = {"weights before and after": yours, **({} if losses is None else {"losses of updates": losses})}
+    tensors = {
+        name: Returned("tensor", "Tensor", "float64", array.shape, False, array) for name, array in arrays.items()
+    }
+    return about_updates(run, Observation(tensors, {}))
+
+
+def off_since(update: int, by: Array) -> Array:
+    return np.array([weights + by * (number >= update) for number, weights in enumerate(PATH)])
+
+
+RIGHT, WRONG = LOSSES.array, np.array([0.5, 9.0, 9.0])
+
+
+@pytest.mark.parametrize(
+    ("yours", "losses", "sentence"),
+    [
+        (off_since(3, DUE), None, "The weights are wrong from update 3 on."),
+        (off_since(0, DUE), RIGHT, "The weights differ before the first update."),
+        (off_since(3, DUE), WRONG, "on. The loss of update 2 is wrong: look at what it is made of."),
+        (off_since(2, -0.75 * DUE), RIGHT, "right, and all weights move 0.25 times as far as they should."),
+        (off_since(2, np.abs(DUE)), RIGHT, "right: look at what becomes of its gradient, and at the optimizer."),
+        (PATH, RIGHT, "The weights that you train are right after every update: is it this model that you return?"),
+        (PATH[:3], RIGHT, ""),
+        (off_since(2, np.nan * DUE), RIGHT, ""),
+    ],
+)
+def test_first_wrong_update_is_told(yours: Array, losses: Array | None, sentence: str) -> None:
+    text = told_of_run(yours, losses)
+    assert text.endswith(sentence) if sentence else text == ""
+
+
+# Wrong functions that no catalogue holds, graded in a real sandbox
+
+UNHEARD = """
+right_reward, right_deltas, right_loss, right_penalty = compute_reward, compute_deltas, compute_loss, compute_kl_penalty
+
+def compute_reward(prompts, responses, reward_fn):
+    return right_reward(prompts, responses, reward_fn) * 10
+
+def compute_deltas(rewards, mode):
+    out = right_deltas(rewards, mode)
+    return out.T.reshape(out.shape)
+
+def compute_loss(log_probs, deltas, mode, old_log_probs=None, epsilon=0.2):
+    out = right_loss(log_probs, deltas, mode, old_log_probs, epsilon)
+    return out * log_probs.shape[0] * log_probs.shape[2] if mode == "clipped" else 3 * out - 2 * out.detach()
+
+def compute_kl_penalty(log_probs, ref_log_probs):
+    return right_penalty(log_probs, ref_log_probs) / (log_probs.shape[1] * log_probs.shape[2])
+"""
+RESHAPED = "Your values are the expected ones in another order: reshaping does not interchange trial and batch."
+OF_ITEMS = {
+    "reward-values": f"{EACH} is 10 times what it should be.",
+    "deltas-rewards": RESHAPED,
+    "deltas-centered": RESHAPED,
+    "loss-naive": "Each entry of your gradient is 3 times what it should be.",
+    "loss-clipped": "Your value is the expected one times the sizes of batch and pos. Is there a sum where a mean",
+    "kl-values": "Your value is the expected one divided by the sizes of trial and pos. Is something divided by",
+}
+
+
+def test_mistake_without_name_gets_its_reason(sandbox: Sandbox) -> None:
+    assignment = find_assignment(KIT, "policy_gradient")
+    source = f"{solution_source(assignment)}\n{UNHEARD}"
+    grader = Grader.of(assignment, fixtures_of(assignment.name), counterexamples=False)
+    items = [item for item in assignment.items if item.id in OF_ITEMS]
+    report = grader.grade(Submission("ada", "ada/policy_gradient.py", "", source), sandbox, items)
+    for item in report.items:
+        assert OF_ITEMS[item.item] in item.message
+        assert item.mistakes == ()
+        failed = [case.message for case in item.cases if case.verdict == "failed"]
+        assert failed[0] == item.message
+        assert not any(OF_ITEMS[item.item] in message for message in failed[1:])
