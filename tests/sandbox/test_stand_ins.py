@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from types import ModuleType
@@ -101,15 +102,46 @@ def module(name: str, source: str, **given: object) -> ModuleType:
     return made
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("how", BOUND)
-def test_stand_in_is_called_however_it_is_bound(how: str, kind: str) -> None:
+BOUND_BY_NAME = ("by its name", "under another name")
+KINDS_AND_WAYS = [(kind, how) for kind in ("a function", "a class") for how in BOUND]
+KINDS_AND_WAYS += [(kind, how) for kind in ("an object", "a cached function") for how in BOUND_BY_NAME]
+
+
+@pytest.mark.parametrize(("kind", "how"), KINDS_AND_WAYS)
+def test_stand_in_is_called_however_it_is_bound(kind: str, how: str) -> None:
     given = module("given", KINDS[kind])
     student = module("student", BOUND[how], sample=given.sample)
     with standing_in([student, given], {"sample": lambda: "stand-in"}):
         assert student.loop() == "stand-in"
     assert student.loop() == "given"
     assert given.sample() == "given"
+
+
+def test_class_is_made_as_before_afterwards() -> None:
+    given = module("given", "class Pair:\n    def __init__(self, left, right=0):\n        self.both = left, right\n")
+    student = module("student", "def make(kind=Pair):\n    return kind(1, right=2).both", Pair=given.Pair)
+    made = []
+
+    class Other(given.Pair):  # type: ignore[name-defined, misc]
+        def __init__(self, *arguments: int, **named: int) -> None:
+            made.append((arguments, named))
+            super().__init__(5)
+
+    for _ in range(2):
+        with standing_in([student, given], {"Pair": Other}):
+            assert student.make() == (5, 0)
+            assert Other().both == (5, 0)
+        assert student.make() == (1, 2)
+    assert made == [((1,), {"right": 2}), ((), {})] * 2
+
+
+def test_signature_of_a_stand_in_is_the_functions_own() -> None:
+    given = module("given", "def sample(count, *, seed=0):\n    return 'given'\n")
+    student = module("student", "def loop():\n    return sample()", sample=given.sample)
+    with standing_in([student, given], {"sample": lambda: "stand-in"}):
+        assert str(inspect.signature(student.sample)) == "(count, *, seed=0)"
+        assert student.loop() == "stand-in"
+    assert not vars(given.sample)
 
 
 def test_function_imported_under_another_name_is_replaced() -> None:

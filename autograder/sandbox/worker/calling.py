@@ -18,28 +18,19 @@ import contextlib
 import copy
 import functools
 import inspect
+import itertools
 import json
 import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import (
-    CellType,
-    FunctionType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodType,
-    ModuleType,
-    SimpleNamespace,
-)
+from types import FunctionType, ModuleType
 from typing import Any
 
 TORCH, NUMPY, PYTHON = "torch", "numpy", "python"  # what the values of a case are; the first two are modules
 CURVES = ("sin", "cos", "tan", "exp", "log", "sqrt")  # what formulas know
 MAX_TRACE = 1_000
 MAX_PARTS = 40
-MAX_ENTRIES = 1_000  # of a table that is searched for functions
-ATOMS = (str, int, float, bool, bytes, type(None))  # which hold nothing
 MAX_RESULT = 20_000  # characters of text, lists and dictionaries that are compared as they are
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 KINDS = {str: "text", bool: "a truth value", list: "a list", dict: "a dictionary", type(None): "nothing"}
@@ -584,43 +575,34 @@ def _of_each(name: str, value: Any) -> Any:
 def standing_in(modules: Sequence[ModuleType], stand_ins: Named) -> Iterator[None]:
     """Put stand-ins where student code looks: into the submission, which comes first, and where others have the name.
 
-    Also those that the submission lacks: it is not to blame for them. Where the submission has bound a function before,
-    as an alias, a default, a part of a functools.partial, in a table or an object: it means the same one. So a function
-    of these modules stays where it is and runs the stand-in. A class, an object that can be called, or a function of a
-    library is replaced wherever the submission holds it.
-    What a stand-in itself calls is the real function.
+    Also those that the submission lacks: it is not to blame for them. A function or class of these modules may have
+    been bound before, as a default, in a table, by another name. So it stays where it is, and its code or its making
+    leads to the stand-in. Anything else (a function of a library, an object that can be called) is replaced under each
+    name that a module has for it. What a stand-in itself calls is the real function.
     """
-    if not stand_ins:
-        yield
-        return
-    student = modules[0]
-    places: dict[int, list[tuple[ModuleType, str]]] = {}  # where each thing stands that is to be replaced
-    values: dict[int, Any] = {}
+    student, homes = modules[0], {module.__name__ for module in modules}
+    running = threading.local()  # in each thread: whether a stand-in runs, whose own calls are not replaced
+    names: dict[int, set[str]] = {}  # what is to be replaced → the names that it stands in for
+    for name, module in itertools.product(stand_ins, modules):
+        if name in vars(module):
+            names.setdefault(id(vars(module)[name]), set()).add(name)
     with contextlib.ExitStack() as undo:
-        for name, stand_in in stand_ins.items():
-            for module in modules:
-                if hasattr(module, name):
-                    value = getattr(module, name)
-                    values[id(value)] = value
-                    places.setdefault(id(value), []).append((module, name))
-                elif module is student:
-                    undo.enter_context(_replaced(module, name, stand_in))
-        running = threading.local()  # in each thread: whether a stand-in runs, whose own calls are not replaced
-        others: dict[int, Any] = {}  # id → stand-in
-        by_name: list[tuple[ModuleType, str]] = []
-        homes = [module.__name__ for module in modules]  # a library's function stays as it is for all others
-        for key, value in values.items():
-            names = {name for _, name in places[key]}
-            is_own = isinstance(value, FunctionType) and value.__module__ in homes
-            if is_own and len(names) == 1 and not value.__code__.co_flags & GENERATOR:
-                undo.enter_context(_redirected(value, stand_ins[min(names)], running))
+        redirected: list[Any] = []
+        for (name, stand_in), module in itertools.product(stand_ins.items(), modules):
+            value = vars(module).get(name)
+            if any(value is function for function in redirected) or (value is None and module is not student):
                 continue
-            by_name += places[key]
-            if callable(value):
-                others[key] = stand_ins[min(names)]
-        undo.enter_context(_exchanged(student, others))
-        for module, name in by_name:
-            undo.enter_context(_replaced(module, name, stand_ins[name]))
+            is_alone = getattr(value, "__module__", "") in homes and names[id(value)] == {name}
+            if is_alone and isinstance(value, FunctionType) and not value.__code__.co_flags & GENERATOR:
+                _redirect_function(value, stand_in, running, undo)
+                redirected.append(value)
+                continue
+            if is_alone and type(value) is type:
+                _redirect_class(value, stand_in, undo)
+            others = [key for key, held in vars(student).items() if held is value and callable(value)]
+            for place, key in ((vars(module), name), *((vars(student), key) for key in others if key not in stand_ins)):
+                undo.callback(*((place.__setitem__, key, place[key]) if key in place else (place.pop, key, None)))
+                place[key] = stand_in
         yield
 
 
@@ -628,12 +610,14 @@ def _forward(*arguments: Any, _instead_: Callable[[Any, Any], Any], **named: Any
     return _instead_(arguments, named)
 
 
-@contextlib.contextmanager
-def _redirected(function: FunctionType, stand_in: Any, running: threading.local) -> Iterator[None]:
+def _redirect_function(
+    function: FunctionType, stand_in: Any, running: threading.local, undo: contextlib.ExitStack
+) -> None:
     """Let whoever holds this function, under whatever name, call the stand-in, by another code object in it."""
-    code, defaults, named_defaults = function.__code__, function.__defaults__, function.__kwdefaults__
-    real = FunctionType(code, function.__globals__, function.__name__, defaults, function.__closure__)
-    real.__kwdefaults__ = named_defaults
+    real = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    real.__kwdefaults__ = function.__kwdefaults__
 
     def instead(arguments: Any, named: Any) -> Any:
         if getattr(running, "stand_in", False):
@@ -644,104 +628,29 @@ def _redirected(function: FunctionType, stand_in: Any, running: threading.local)
         finally:
             running.stand_in = False
 
-    function.__code__ = _forward.__code__.replace(co_freevars=code.co_freevars)  # a closure keeps its cells
+    for attribute in ("__code__", "__defaults__", "__kwdefaults__"):
+        undo.callback(setattr, function, attribute, getattr(function, attribute))
+    function.__code__ = _forward.__code__.replace(co_freevars=real.__code__.co_freevars)  # a closure keeps its cells
     function.__defaults__, function.__kwdefaults__ = None, {"_instead_": instead}
-    try:
-        yield
-    finally:
-        function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, named_defaults
+    if "__wrapped__" not in vars(function):  # where `inspect.signature` looks for the parameters
+        undo.callback(vars(function).pop, "__wrapped__", None)
+        vars(function)["__wrapped__"] = real
 
 
-@contextlib.contextmanager
-def _exchanged(module: ModuleType, stand_ins: Mapping[int, Any]) -> Iterator[None]:
-    """Exchange objects, by id, wherever a submission holds them: in tables, defaults, closures, its own objects."""
-    done: dict[int, tuple[Any, Any]] = {}  # each value, and what stands in its place
-    undo: list[Callable[[], None]] = []
+def _redirect_class(kind: type, stand_in: Any, undo: contextlib.ExitStack) -> None:
+    """Let whoever holds this class make what the stand-in makes."""
+    usual = kind.__new__
 
-    def exchange(value: Any) -> Any:
-        if id(value) in stand_ins:
-            return stand_ins[id(value)]
-        if type(value) not in ATOMS and id(value) not in done:
-            done[id(value)] = value, value  # it may hold itself
-            done[id(value)] = value, _made_anew(value, exchange)
-            for put, held in _places_in(value, module):
-                if (instead := exchange(held)) is not held:
-                    put(instead)
-                    undo.append(functools.partial(put, held))
-        return done[id(value)][1] if id(value) in done else value
+    def make(made: type, *arguments: Any, **named: Any) -> Any:
+        return usual(made) if usual is object.__new__ else usual(made, *arguments, **named)
 
-    try:
-        if stand_ins:
-            exchange(vars(module))
-        yield
-    finally:
-        for put_back in reversed(undo):
-            put_back()
+    def instead(made: type, *arguments: Any, **named: Any) -> Any:
+        if made is not kind:
+            return make(made, *arguments, **named)
+        if isinstance(stand_in, type) and issubclass(stand_in, kind):  # whose `__init__` is called with what is made
+            return make(stand_in, *arguments, **named)
+        return stand_in(*arguments, **named)
 
-
-def _made_anew(value: Any, exchange: Callable[[Any], Any]) -> Any:
-    """What cannot be written into, with its parts exchanged; itself where none of them is another."""
-    if isinstance(value, tuple) and len(value) <= MAX_ENTRIES:
-        parts = [exchange(part) for part in value]
-        changed = any(part is not before for part, before in zip(parts, value, strict=True))
-        return getattr(type(value), "_make", tuple)(parts) if changed else value
-    if type(value) is functools.partial:
-        function, placed, _ = exchange(value.func), exchange(value.args), exchange(value.keywords)
-        changed = function is not value.func or placed is not value.args
-        return functools.partial(function, *placed, **value.keywords) if changed else value
-    if isinstance(value, staticmethod | classmethod):
-        function = exchange(value.__func__)
-        return value if function is value.__func__ else type(value)(function)
-    if isinstance(value, MappingProxyType):
-        table = dict(value)
-        for key, held in table.items():
-            table[key] = exchange(held)
-        return value if all(table[key] is held for key, held in value.items()) else MappingProxyType(table)
-    return value
-
-
-def _places_in(value: Any, module: ModuleType) -> list[tuple[Callable[[Any], None], Any]]:
-    """What a table, function, class or object of a submission holds, each with what puts another into its place."""
-    if value is vars(module) or (isinstance(value, dict | list) and len(value) <= MAX_ENTRIES):
-        entries = list(dict.items(value) if isinstance(value, dict) else enumerate(value))
-        write: Callable[..., None] = dict.__setitem__ if isinstance(value, dict) else list.__setitem__
-        return [(functools.partial(write, value, key), held) for key, held in entries if key != "__builtins__"]
-    if isinstance(value, MethodType):
-        return _places_in(value.__self__, module)
-    if isinstance(value, FunctionType) and value.__module__ == module.__name__:
-        names = ("__defaults__", "__kwdefaults__")
-        filled = [cell for cell in value.__closure__ or () if cell != CellType()]  # not equal to an empty one
-        return [
-            *((functools.partial(setattr, value, name), getattr(value, name)) for name in names),
-            *((functools.partial(setattr, cell, "cell_contents"), cell.cell_contents) for cell in filled),
-        ]
-    if isinstance(value, type) and value.__module__ == module.__name__:
-        return [(functools.partial(type.__setattr__, value, name), part) for name, part in list(vars(value).items())]
-    if type(value) is SimpleNamespace or type(value).__module__ == module.__name__:
-        return [(functools.partial(object.__setattr__, value, name), part) for name, part in _attributes(value).items()]
-    return []
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """What an object holds, in its slots and in its dictionary, without a call of its own methods."""
-    held: dict[str, Any] = {}
-    for slot in [part for kind in type(value).__mro__ for part in vars(kind).values()]:
-        if isinstance(slot, MemberDescriptorType):
-            with contextlib.suppress(AttributeError):  # an empty one
-                held[slot.__name__] = slot.__get__(value)
-    with contextlib.suppress(AttributeError):  # it has slots alone
-        held |= object.__getattribute__(value, "__dict__")
-    return held
-
-
-@contextlib.contextmanager
-def _replaced(module: ModuleType, name: str, stand_in: Any) -> Iterator[None]:
-    was_there, before = name in vars(module), vars(module).get(name)
-    setattr(module, name, stand_in)
-    try:
-        yield
-    finally:
-        if was_there:
-            setattr(module, name, before)
-        else:
-            vars(module).pop(name, None)
+    # Once a class had a `__new__` of its own, it can't do without: object's would then refuse arguments
+    undo.callback(setattr, kind, "__new__", staticmethod(make))
+    kind.__new__ = staticmethod(instead)  # type: ignore[assignment]
