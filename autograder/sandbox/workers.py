@@ -1,7 +1,8 @@
 """The warm server and its workers as processes seen from outside: started, asked, watched, killed.
 
-Nothing that a worker says is trusted. It is killed where a call exceeds one of its budgets: time, processor time and
-memory are read from /proc every 50 ms, output is counted as it comes.
+Nothing that a worker says is trusted, and whatever it does or leaves undone blocks nobody. It is killed where a call
+exceeds one of its budgets: time, processor time and memory are read from /proc every 50 ms, output is counted as it
+comes.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import contextlib
 import json
 import math
 import os
+import queue
+import select
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,17 +25,17 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from autograder.sandbox.calls import OUT_OF_TIME, Outcome, Program, Request, Status, read_answer
 from autograder.sandbox.interpreter import command, environment, packages, readable_paths
-from autograder.sandbox.pipes import Answer, Ended, open_pipes
 from autograder.sandbox.worker import frames
 from autograder.vocabulary.errors import SandboxError
 
 START_SECONDS = 120.0
+CLOSE_SECONDS = 1.0
 MAX_THREADS = 512
 TOUCHED_MEGABYTES = 256  # pages of torch that a worker touches later than others, and need not answer for
 WATCH_SECONDS = 0.05
+OUTPUT_KEPT = 4096
+CHUNK = 2**16
 DOCTOR = "Where the whole kit is installed, `autograder doctor` shows what is missing."
-
-
 COMPILER = "torch._inductor.config"  # the compiler with all its parts
 WARMED_ON_DEMAND = {  # a word in a submission or in probes → a module to be imported before the worker is forked
     "matplotlib": "matplotlib.pyplot",
@@ -42,7 +46,7 @@ WARMED_ON_DEMAND = {  # a word in a submission or in probes → a module to be i
 
 
 class Server:
-    """The warm server (see `worker.server`), seen from outside: one socket, answers in the order of questions."""
+    """The warm server (see `worker.server`): one socket, answers in the order of questions."""
 
     def __init__(self, layers: Sequence[str], *, torch: bool = True) -> None:
         """Start it with these layers, and with torch or without; it gets warm while the caller goes on."""
@@ -50,7 +54,7 @@ class Server:
         self.readable = readable_paths(packages())
         self._warmed: set[str] = set()
         self._prepared: dict[str, Any] = {}
-        self._unheard = 1  # answers of the server that nobody waited for; the first is that it is warm
+        self._unheard = 1  # answers that nobody has read yet; the first says that the server is warm
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             boot = {"layers": list(layers), "readable": self.readable, "control": theirs.fileno()}
@@ -100,17 +104,15 @@ class Server:
         self._prepared, self._warmed = prepared, self._warmed | modules
         return int(answer["pid"]), int(answer["outside"])
 
-    def end(self, pid: int) -> int:
-        """Kill a worker and its process group; return its wait status."""
-        self._send({"end": pid})
-        return int(self._receive()["status"])
+    def end(self, pid: int, *, wait: bool = True) -> int:
+        """Kill a worker and its process group; return its wait status.
 
-    def end_meanwhile(self, pid: int) -> int:
-        """Do the same for a worker of which nobody asks how it ended: what is asked next is answered once it is gone.
-
-        So nobody waits while the kernel takes back its memory, 4 to 8 ms, who has its answers to judge.
+        Who does not `wait` for it, as its memory takes the kernel 4 to 8 ms, can judge meanwhile. What the server is
+        asked next is answered once the worker is gone.
         """
         self._send({"end": pid})
+        if wait:
+            return int(self._receive()["status"])
         self._unheard += 1
         return int(signal.SIGKILL)
 
@@ -118,7 +120,8 @@ class Server:
         """Stop the server. It holds nothing worth the second that torch takes to leave in good order."""
         if self._prepared and self._unheard and self.alive:
             with contextlib.suppress(SandboxError):  # its workers are gone first
-                self._hear_unheard()
+                self._unheard -= 1
+                self._receive()
         self._socket.close()
         self._process.kill()
         self._process.wait()
@@ -132,24 +135,17 @@ class Server:
             raise SandboxError(self._explain()) from error
 
     def _receive(self) -> dict[str, Any]:
-        """The answer to the last question; those that nobody waited for come first."""
-        self._hear_unheard()
-        return self._hear()
-
-    def _hear_unheard(self) -> None:
-        while self._unheard:
-            self._unheard -= 1
-            self._hear()
-
-    def _hear(self) -> dict[str, Any]:
-        try:
-            message = self._socket.recv(4096)
-        except OSError as error:
-            raise SandboxError(self._explain()) from error
-        answer = json.loads(message or b"null")
-        if not isinstance(answer, dict):  # nothing more comes
-            raise SandboxError(self._explain())
-        return answer
+        """Return the answer to the last question; those that nobody has read come first."""
+        answer = None
+        for _ in range(self._unheard + 1):
+            try:
+                answer = json.loads(self._socket.recv(4096) or b"null")
+            except OSError as error:
+                raise SandboxError(self._explain()) from error
+            if not isinstance(answer, dict):  # nothing more comes
+                raise SandboxError(self._explain())
+            self._unheard = max(0, self._unheard - 1)
+        return cast("dict[str, Any]", answer)
 
     def _explain(self) -> str:
         self._process.kill()
@@ -158,12 +154,7 @@ class Server:
         return f"The sandbox's warm server stopped: {_last_line(stderr)}. {DOCTOR}"
 
 
-class _Question(NamedTuple):
-    """A question that was sent: its number, the budget of answering it, the kinds of answer to it."""
-
-    number: int
-    budget: Request
-    answers: Sequence[str]
+# Workers
 
 
 class Worker:
@@ -180,10 +171,11 @@ class Worker:
 
     def await_ready(self) -> None:
         """Return once the worker listens; whatever keeps it from that is no fault of a submission."""
-        answer = self._pipes.receive(START_SECONDS)
-        if isinstance(answer, Answer) and answer.header.get("op") == "ready":
-            self._resident = usage(self._pid).resident
-            return
+        with contextlib.suppress(EOFError):
+            answer = self._pipes.receive(START_SECONDS)
+            if answer is not None and answer.header.get("op") == "ready":
+                self._resident = usage(self._pid).resident
+                return
         self.close()
         raise SandboxError(f"A worker could not be started: {_last_line(self._pipes.tail)}. {DOCTOR}")
 
@@ -192,36 +184,35 @@ class Worker:
         told = {name: getattr(program, name) for name in ("module", "source", "probes", "packages")}
         header = frames.encode_header({"op": "load", "given": dict(program.given), **told})
         self._until = program.until
-        outcome = self._hear(self._ask(header, b"", budget, ("loaded", "raised")))
+        self._ask(header, b"")
+        outcome = self._hear(budget, ("loaded", "raised"))
         return None if outcome.detail == "loaded" else replace(outcome, loading=True)
 
     def calls(self, requests: Sequence[Request]) -> Iterator[Outcome]:
         """Yield the outcome of each request, in order. All are sent at once: the worker need not wait for the next."""
-        kinds = ("observed", "raised", "missing")
-        questions = (self._ask(request.header, request.inputs, request, kinds) for request in requests)
-        for question in list(questions) if self._pipes.in_step else questions:
-            yield self._hear(question)
+        at_once = len(requests) if self._pipes.in_step else 1
+        for place, request in enumerate(requests):
+            if place % at_once == 0:
+                for sent in requests[place : place + at_once]:
+                    self._ask(sent.header, sent.inputs)
+            yield self._hear(request, ("observed", "raised", "missing"))
 
     def close(self) -> None:
         """Kill the worker, and let go of its pipes. A next one starts after its end; whoever closes need not wait."""
         try:
-            self._dismiss()
+            self._kill(wait=False)
         finally:
             self._pipes.close()
 
-    def _dismiss(self) -> None:
+    def _kill(self, *, wait: bool = True) -> None:
         """Have it killed."""
-        self._kill()
-
-    def _kill(self) -> None:
-        """Have it killed, and wait for its end."""
         raise NotImplementedError
 
     def _ending(self) -> str:
-        """How it ended, of which it is known that it does."""
+        """Tell how it ended, of which it is known that it does."""
         raise NotImplementedError
 
-    def _ask(self, header: bytes, blob: bytes, budget: Request, answers: Sequence[str]) -> _Question:
+    def _ask(self, header: bytes, blob: bytes) -> None:
         """Send a numbered question; what comes back counts as its answer only under the same number."""
         if self._asked == self._answered:
             self._since = time.perf_counter()
@@ -230,28 +221,28 @@ class Worker:
             self._pipes.send(frames.encode(header, blob, self._asked))
         except frames.FrameError as error:
             raise SandboxError(f"A request cannot be sent to the worker: {error}.") from error
-        return _Question(self._asked, budget, answers)
 
-    def _hear(self, question: _Question) -> Outcome:
-        """Return what became of the first question that has no answer yet."""
-        heard, began = self._await(question.budget), self._since
+    def _hear(self, budget: Request, kinds: Sequence[str]) -> Outcome:
+        """Return what became of the first question that has no answer yet, which may have one of these kinds."""
+        began = self._since
         self._answered += 1
-        if isinstance(heard, Answer):
-            self._since, self._before = heard.seconds, heard.written
-            seconds = heard.seconds - began
-            if heard.header.get("n") != question.number or type(heard.header["n"]) is not int:
-                return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
-            return read_answer((heard.header, heard.blob), seconds, question.answers, heard.encoded)
-        seconds = time.perf_counter() - began
-        if isinstance(heard, Ended):
-            return Outcome("crashed", detail=self._ending(), seconds=seconds)
-        self._kill()
-        return replace(heard, seconds=seconds)
+        try:
+            heard = self._await(budget)
+        except EOFError:
+            return Outcome("crashed", detail=self._ending(), seconds=time.perf_counter() - began)
+        if isinstance(heard, Outcome):
+            self._kill()
+            return replace(heard, seconds=time.perf_counter() - began)
+        self._since, self._before = heard.seconds, heard.written
+        seconds = heard.seconds - began
+        if heard.header.get("n") != self._answered or type(heard.header["n"]) is not int:
+            return Outcome("crashed", detail="it answered a question that it was not asked", seconds=seconds)
+        return read_answer((heard.header, heard.blob), seconds, kinds, heard.encoded)
 
-    def _await(self, budget: Request) -> Answer | Ended | Outcome:
-        """Return the next answer, or what it is to be stopped for.
+    def _await(self, budget: Request) -> Answer | Outcome:
+        """Return the next answer, or what the worker is to be stopped for; raise EOFError where it ended.
 
-        What the worker has used is first read after 50 ms: of most calls it never is.
+        What it has used is first read after 50 ms: of most calls it never is.
         """
         deadline, before, late = min(self._since + budget.timeout, self._until), None, False
         too_late = Outcome("timed_out", detail=f"no answer in {budget.timeout:g} s")
@@ -259,11 +250,14 @@ class Worker:
         while not late:
             left = deadline - time.perf_counter()
             late = left <= 0
-            heard = self._pipes.receive(min(left, WATCH_SECONDS))
+            try:
+                heard = self._pipes.receive(min(left, WATCH_SECONDS))
+            except EOFError:
+                if excess := self._excess(budget, self._pipes.written):
+                    return excess
+                raise
             if heard is not None:
-                written = heard.written if isinstance(heard, Answer) else self._pipes.written
-                in_time = isinstance(heard, Ended) or heard.seconds <= deadline
-                return self._excess(budget, written) or (heard if in_time else too_late)
+                return self._excess(budget, heard.written) or (heard if heard.seconds <= deadline else too_late)
             used = usage(self._pid)
             before = used.seconds if before is None else before
             if excess := self._excess(budget, self._pipes.written, used, used.seconds - before):
@@ -271,7 +265,7 @@ class Worker:
         return too_late
 
     def _excess(self, budget: Request, written: int, used: Usage | None = None, seconds: float = 0.0) -> Outcome | None:
-        """The budget that it exceeds, as the outcome; None where it keeps to all."""
+        """Return the budget that it exceeds, as the outcome; None where it keeps to all."""
 
         def stopped(status: Status, exceeded: str) -> Outcome:
             return Outcome(status, detail=f"stopped, for it {exceeded}", exceeded=exceeded)
@@ -307,7 +301,7 @@ class FreshWorker(Worker):
         requests, answers, output = (cast("BinaryIO", stream) for stream in streams)
         super().__init__(requests, answers, output)
 
-    def _kill(self) -> None:
+    def _kill(self, *, wait: bool = True) -> None:
         if hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -342,17 +336,11 @@ class ForkedWorker(Worker):
         streams = (os.fdopen(ours[0], "wb", buffering=0), *(os.fdopen(fd, "rb", buffering=0) for fd in ours[1:]))
         super().__init__(*(cast("BinaryIO", stream) for stream in streams))
 
-    def _kill(self) -> None:
-        self._end_by(self._owner.end)
-
-    def _dismiss(self) -> None:
-        self._end_by(self._owner.end_meanwhile)
-
-    def _end_by(self, end: Callable[[int], int]) -> None:
+    def _kill(self, *, wait: bool = True) -> None:
         if self._status is not None:
             return
         try:
-            self._status = end(self._known_as)
+            self._status = self._owner.end(self._known_as, wait=wait)
         except SandboxError:  # the server is gone; its worker must not stay
             self._status = int(signal.SIGKILL)
             if self._pid:  # 0 only in namespaces, which end with the server
@@ -364,6 +352,187 @@ class ForkedWorker(Worker):
         time.sleep(0.02)  # its pipe closes a moment before it is a zombie that can tell why it ended
         self._kill()
         return say_ending(os.waitstatus_to_exitcode(self._status or 0))
+
+
+# A worker's three pipes: requests to it, answers and output from it
+
+
+class Answer(NamedTuple):
+    """A frame from a worker: header, blob and the header as it came; when it came, and what had been printed then."""
+
+    header: dict[str, Any]
+    blob: bytes
+    encoded: bytes
+    seconds: float
+    written: int
+
+
+class Pipes:
+    """The three pipes of one worker, served by the thread that waits for an answer.
+
+    It hands on requests meanwhile, and takes what was printed before it gives an answer out.
+
+    in_step   whether `Answer.written` is what was printed before that answer, so that questions may be sent ahead
+    written   how many bytes have been printed
+    tail      the last of them
+    """
+
+    in_step = True
+
+    def __init__(self, requests: BinaryIO, answers: BinaryIO, output: BinaryIO) -> None:
+        """Take over these streams, which are closed with the pipes."""
+        self.tail, self.written = b"", 0
+        self._streams = requests, answers, output
+        self._begin()
+
+    def _begin(self) -> None:
+        self._requests, self._answers, self._output = (stream.fileno() for stream in self._streams)
+        for stream in self._streams:
+            os.set_blocking(stream.fileno(), False)
+        self._poll = select.poll()
+        self._poll.register(self._answers, select.POLLIN)
+        self._poll.register(self._output, select.POLLIN)
+        self._outbox, self._received, self._ended = bytearray(), bytearray(), False
+
+    def send(self, frame: bytes) -> None:
+        """Send it when there is room."""
+        if not self._outbox:
+            self._poll.register(self._requests, select.POLLOUT)
+        self._outbox += frame
+
+    def receive(self, seconds: float) -> Answer | None:
+        """Return the next answer, None where none came within so many seconds; raise EOFError where none can come."""
+        deadline, late = time.perf_counter() + seconds, False
+        try:
+            while (frame := frames.take(self._received, frames.MAX_ANSWER)) is None and not self._ended:
+                if late:
+                    return None
+                left = deadline - time.perf_counter()
+                late = left <= 0  # what floods us with output ends here as well
+                self._serve(max(0.0, left))
+            self._drain()
+            if frame is None:
+                raise EOFError
+            return self._answer(frame)
+        except frames.FrameError as error:
+            self._drain()
+            raise EOFError from error
+
+    def close(self) -> None:
+        """Let go of the pipes, whose other ends belong to a process that is gone."""
+        for stream in self._streams:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def _answer(self, frame: frames.Frame) -> Answer:
+        return Answer(frame.header, frame.blob, frame.encoded, time.perf_counter(), self.written)
+
+    def _count(self, printed: bytes) -> None:
+        self.tail = (self.tail + printed)[-OUTPUT_KEPT:]
+        self.written += len(printed)
+
+    def _serve(self, seconds: float) -> None:
+        """Do what can be done, within that time."""
+        ready = dict(self._poll.poll(1000 * seconds))
+        if self._output in ready:
+            self._take_output(CHUNK)
+        if self._requests in ready:
+            try:
+                del self._outbox[: os.write(self._requests, self._outbox[:CHUNK])]
+            except BlockingIOError:
+                pass  # there is less room than was said
+            except OSError:  # nobody reads any more
+                self._outbox.clear()
+            if not self._outbox:
+                self._poll.unregister(self._requests)
+        if self._answers in ready:
+            chunk = _read(self._answers, CHUNK)
+            self._ended = chunk == b""
+            self._received += chunk or b""
+
+    def _take_output(self, most: int) -> int:
+        """Take so many bytes or fewer; return how many."""
+        chunk = _read(self._output, most)
+        if chunk == b"":
+            self._poll.unregister(self._output)
+        self._count(chunk or b"")
+        return len(chunk or b"")
+
+    def _drain(self) -> None:
+        """Take what has been printed until now, and not what is printed meanwhile."""
+        import fcntl
+        import termios
+
+        left = int.from_bytes(fcntl.ioctl(self._output, termios.FIONREAD, b"\0" * 4), "little")
+        while left > 0 and (taken := self._take_output(min(left, CHUNK))):
+            left -= taken
+
+
+def _read(descriptor: int, most: int) -> bytes | None:
+    """Return what there is to read, b"" at the end; None where there is nothing now."""
+    try:
+        return os.read(descriptor, most)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
+class ThreadedPipes(Pipes):
+    """The same where pipes cannot be polled, on Windows: a thread for each, which closes it."""
+
+    in_step = False
+
+    def _begin(self) -> None:
+        self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._inbox: queue.Queue[Answer | None] = queue.Queue(maxsize=1)
+        work = zip((self._pass_on, self._collect, self._count_output), self._streams, strict=True)
+        self._threads = [threading.Thread(target=target, args=(stream,), daemon=True) for target, stream in work]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, frame: bytes) -> None:
+        """Send it when there is room."""
+        self._frames.put(frame)
+
+    def receive(self, seconds: float) -> Answer | None:
+        """Return the next answer, None where none came within so many seconds; raise EOFError where none can come."""
+        try:
+            answer = self._inbox.get(timeout=max(0.0, seconds))
+        except queue.Empty:
+            return None
+        if answer is None:
+            raise EOFError
+        return answer
+
+    def close(self) -> None:
+        """Let go of the pipes; a process that left the worker's group may hold them."""
+        self._frames.put(None)
+        deadline = time.monotonic() + CLOSE_SECONDS
+        while self._threads[1].is_alive() and time.monotonic() < deadline:  # it may be waiting for room in the inbox
+            with contextlib.suppress(queue.Empty):
+                self._inbox.get(timeout=0.01)
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _pass_on(self, requests: BinaryIO) -> None:
+        with contextlib.suppress(OSError), requests:
+            while (frame := self._frames.get()) is not None:
+                frames.send(requests, frame)
+
+    def _collect(self, answers: BinaryIO) -> None:
+        with contextlib.suppress(frames.FrameError, OSError), answers:
+            while (frame := frames.read(answers, frames.MAX_ANSWER)) is not None:
+                self._inbox.put(self._answer(frame))
+        self._inbox.put(None)
+
+    def _count_output(self, output: BinaryIO) -> None:
+        with contextlib.suppress(OSError), output:
+            while chunk := output.read(CHUNK):
+                self._count(chunk)
+
+
+open_pipes: Callable[[BinaryIO, BinaryIO, BinaryIO], Pipes] = Pipes if hasattr(select, "poll") else ThreadedPipes
 
 
 # Processes as the kernel shows them
@@ -398,7 +567,7 @@ def usage(pid: int) -> Usage:
 
 
 def say_ending(code: int) -> str:
-    """How a process ended whose exit code this is; negative for a signal."""
+    """Tell how a process ended whose exit code this is; negative for a signal."""
     if code >= 0:
         return f"exited with status {code}"
     known = -code in signal.valid_signals() and -code in set(signal.Signals)
