@@ -39,8 +39,8 @@ boot = json.loads(sys.argv[1])
 sys.path[:] = [boot["root"]] + [path for path in sys.path if path] + boot["packages"]
 sys.orig_argv[:] = [""]
 if "namespaces" in boot.get("server", {}).get("layers", ()):
-    from autograder.sandbox.isolation import namespaces
-    namespaces.enter(boot["server"]["readable"])
+    from autograder.sandbox.isolation import layers
+    layers.enter(boot["server"]["readable"])
 from autograder.sandbox.worker import server, worker
 if boot["torch"]:
     worker.know_torch()

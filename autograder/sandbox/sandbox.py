@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from types import TracebackType
 from typing import Literal, Self, TypeVar
 
 from autograder.sandbox.calls import MEMORY_MEGABYTES, OUT_OF_TIME, OUTPUT_MEGABYTES, Outcome, Program, Request
@@ -63,9 +62,7 @@ class Sandbox:
         """Return the sandbox; the server starts with the first submission."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the server."""
         self.close()
 
@@ -236,34 +233,33 @@ def in_sandboxes(
 
     The first exception ends the run, as does Ctrl-C; what is under way is finished first.
     """
-    waiting = iter(range(len(tasks)))
+    waiting, lock, stop = iter(enumerate(tasks)), threading.Lock(), threading.Event()
     done: dict[int, Result] = {}
-    lock, stop = threading.Lock(), threading.Event()
     faults: list[BaseException] = []
-
-    def take() -> int | None:
-        with lock:
-            return next(waiting, None)
 
     def serve(over: threading.Event) -> None:
         try:
             with Sandbox(isolation=isolation) as sandbox:
-                while not stop.is_set() and (index := take()) is not None:
-                    result = work(tasks[index], sandbox)
+                while not stop.is_set():
+                    with lock:
+                        entry = next(waiting, None)
+                    if entry is None:
+                        return
+                    index, task = entry
+                    result = work(task, sandbox)
                     with lock:
                         done[index] = result
-                        progress(tasks[index], result)
+                        progress(task, result)
         except BaseException as fault:
             faults.append(fault)
             stop.set()
         finally:
             over.set()
 
-    ends: list[threading.Event] = []
+    ends = [threading.Event() for _ in range(max(1, min(jobs, len(tasks))))]
+    for over in ends:
+        threading.Thread(target=serve, args=(over,), daemon=True).start()
     try:
-        for _ in range(max(1, min(jobs, len(tasks)))):
-            ends.append(threading.Event())
-            threading.Thread(target=serve, args=(ends[-1],), daemon=True).start()
         for over in ends:  # not `join`, which takes a thread for ended when Ctrl-C interrupts it
             while not over.wait(timeout=0.2):
                 pass

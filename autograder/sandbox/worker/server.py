@@ -17,8 +17,8 @@ import traceback
 import types
 from collections.abc import Callable, Mapping, Sequence
 
-from autograder.sandbox.isolation import kernel, namespaces, seccomp
-from autograder.sandbox.isolation.layers import apply, landlock_rules
+from autograder.sandbox.isolation import kernel, seccomp
+from autograder.sandbox.isolation.layers import apply, landlock_rules, place_for
 from autograder.sandbox.worker import worker
 
 ROUNDS = 10_000  # what forks faster than it is killed is left: only seccomp stops it
@@ -84,7 +84,7 @@ def _rules(layers: Sequence[str], readable: Sequence[str]) -> int | None:
         kernel.others_reach(tuple(readable))
     if "landlock" not in layers:
         return None
-    root = namespaces.place_for(tuple(readable)) if "namespaces" in layers else ""
+    root = place_for(tuple(readable)) if "namespaces" in layers else ""
     return landlock_rules(readable, [f"{root}{path}" for path in sys.path])  # an import looks for names first
 
 
