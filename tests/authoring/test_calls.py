@@ -17,7 +17,7 @@ from autograder.authoring.faults import Misnamed
 from autograder.grading.compare import compare
 from autograder.sandbox.calls import Observation, Returned
 from autograder.sandbox.worker import calling
-from autograder.sandbox.worker.calling import call_by_name
+from autograder.sandbox.worker.calling import unanswered
 from autograder.vocabulary.errors import FixtureError
 
 
@@ -260,15 +260,6 @@ def test_exact_gradient_needs_a_scalar_tensor() -> None:
         assert found is None if slope is None else bool((found == slope).all())
 
 
-def test_weighted_gradient_accepts_extra_axes_of_size_1() -> None:
-    for answer, held in (("x * x", True), ("(x * x)[None]", True), ("(x * x).sum()", False)):
-        inputs = {"x": torch.tensor(X), "w": torch.tensor(X) + 0.5}
-        source = f"def f(x): return {answer}"
-        returned, _ = seen(source, inputs, arguments=["x"], leaves=["x"], upstream="w", exact=True)
-        found = returned["gradient x"]
-        assert found is None if not held else torch.equal(found, 2 * torch.tensor(X) * (torch.tensor(X) + 0.5))
-
-
 def test_a_graph_that_the_submission_has_freed_reaches_nothing() -> None:
     source = "def f(x):\n    y = (x * x).sum()\n    y.backward()\n    return y"
     returned, facts = seen(source, {"x": torch.tensor(X)}, arguments=["x"], leaves=["x"])
@@ -282,12 +273,12 @@ def test_argument_may_alias_another_or_carry_its_graph() -> None:
         source,
         {"x": torch.tensor(X), "kept": torch.tensor([3.0, 5.0])},
         arguments=["x", "same", "other", "kept"],
-        aliases={"same": {"of": "x"}, "other": {"of": "x", "times": 3.0, "plus": -1.0}},
+        aliases={"same": {"of": "x"}, "other": {"of": "x", "plus": -1.0}},
         graphs={"kept": "x"},
         leaves=["x"],
     )
-    assert returned["y"].item() == pytest.approx(4 * sum(map(sum, X)) - 6 + 80)
-    assert (returned["gradient x"] == 4.0 + 20.0).all()
+    assert returned["y"].item() == pytest.approx(2 * sum(map(sum, X)) - 6 + 80)
+    assert (returned["gradient x"] == 2.0 + 20.0).all()
     assert returned["kept afterwards"].tolist() == [3.0, 5.0]
 
 
@@ -436,7 +427,8 @@ def test_a_callback_has_a_name_as_any_function() -> None:
 
 
 NAMED = {"function": "loss", "arguments": ["x", "mode", "old", "epsilon"], "given": {"mode": "clipped", "epsilon": 0.5}}
-ALL_FOUR = {"x": torch.tensor([1.0]), "old": torch.tensor([2.0])}
+TENSORS = {"x": torch.tensor([1.0]), "old": torch.tensor([2.0])}
+ALL_FOUR: dict[str, Any] = {**TENSORS, "mode": "clipped", "epsilon": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -453,7 +445,7 @@ ALL_FOUR = {"x": torch.tensor([1.0]), "old": torch.tensor([2.0])}
 )
 def test_call_by_name_works_or_tells_the_names(parameters: str, told: str | None) -> None:
     student = module(f"def loss({parameters}): return 1.0")
-    assert call_by_name(student, ALL_FOUR, NAMED) == ({}, {"names": told})
+    assert unanswered(student.loss, ALL_FOUR) == told
 
 
 def test_a_decorator_that_hides_the_names_is_tried_with_them() -> None:
@@ -462,19 +454,19 @@ def test_a_decorator_that_hides_the_names_is_tried_with_them() -> None:
         "@decorated\ndef loss(x, mode, old, eps): return 1.0"
     )
     with pytest.raises(TypeError, match="unexpected keyword argument 'epsilon'"):
-        call_by_name(student, ALL_FOUR, NAMED)
+        unanswered(student.loss, ALL_FOUR)
 
 
 @pytest.mark.parametrize("error", ["NotImplementedError", "ValueError(mode)"])
 def test_function_that_raises_does_not_pass_call_by_name(error: str) -> None:
     student = module(f"def loss(x, mode, old, epsilon): raise {error}")
     with pytest.raises((NotImplementedError, ValueError)):
-        call_by_name(student, ALL_FOUR, NAMED)
+        unanswered(student.loss, ALL_FOUR)
 
 
 def test_a_function_that_returns_nothing_takes_no_names() -> None:
     student = module("def loss(*given, **named): return None")
-    assert call_by_name(student, ALL_FOUR, NAMED) == ({}, {"names": "returns nothing where it is called by name"})
+    assert unanswered(student.loss, ALL_FOUR) == "returns nothing where it is called by name"
 
 
 @pytest.mark.parametrize(
@@ -494,11 +486,11 @@ def test_argument_with_unknown_name_may_be_passed_by_place(parameters: str) -> N
         f"def loss({parameters}): return sum(one for one in locals().values() if not isinstance(one, str))"
     )
     params = {**NAMED, "by_name": ["old", "epsilon"], "returns": ["loss"]}
-    returned, _ = calling.call(student, ALL_FOUR, params, in_place=True)
+    returned, _ = calling.call(student, TENSORS, params, in_place=True)
     assert returned["loss"].item() == 3.5
 
 
 def test_a_name_that_the_function_lacks_is_otherwise_an_error() -> None:
     student = module("def loss(x, mode, old=None, eps=0.2): return x")
     with pytest.raises(TypeError, match="epsilon"):
-        calling.call(student, ALL_FOUR, {**NAMED, "by_name": ["old", "epsilon"], "returns": ["loss"]})
+        calling.call(student, TENSORS, {**NAMED, "by_name": ["old", "epsilon"], "returns": ["loss"]})

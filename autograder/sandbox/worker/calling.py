@@ -6,10 +6,9 @@ An assignment's `probes.py` takes it over in one line, and adds what is its own:
 
     probe(student, inputs, params) -> (returned, facts)
 
-Beside it: `again` calls several times, `driver` makes a probe of a function that uses objects, `call_by_name` asks for
-the names of parameters alone, and `standing_in` puts other functions in the place of the student's. torch and
-NumPy are looked up, never imported: arrays, lists and numbers need no torch. This runs beside student code and judges
-nothing.
+Beside it: `again` calls several times, `driver` makes a probe of a function that uses objects, and `standing_in` puts
+other functions in the place of the student's. torch and NumPy are looked up, never imported: arrays, lists and numbers
+need no torch. This runs beside student code and judges nothing.
 """
 
 from __future__ import annotations
@@ -56,18 +55,16 @@ def call(
     params["returns"]     names for what it returns: one, or one for each part of a tuple or key of a dictionary
     params["changes"]     arguments that it changes in place: "<name> afterwards" is then a part of what comes back
     params["exact"]       whether tensors alone will do: a number is none then, and of more than one number there are no
-                          gradients unless it is weighted
+                          gradients
     params["plain"]       whether it is compared as it is (text, truth values, lists of them): fact "result"
     params["leaves"]      tensors that require a gradient: that of the first part's sum, as "gradient <name>"
     params["gradients_of"]   the parts whose sum, of all of them, it is instead
-    params["upstream"]    the input that weights this sum
     params["constants"]   tensors that require a gradient and should get none: fact "pull of <name>", its greatest size
-    params["aliases"]     {argument: {"of": name}}: the same object; with "times" and "plus", a times it plus b
+    params["aliases"]     {argument: {"of": name}}: the same object; with "plus", it plus a number
     params["graphs"]      {input: name}: the same numbers, which carry the graph of the other
     params["transposed"]  inputs whose last two axes are exchanged in memory: the same numbers, not contiguous
     params["sliced"]      inputs that are every second entry of a larger array along the first axis
     params["formulas"]    {argument: {"of": "x", "is": "x * x - 2"}}: a function, whose calls are counted and traced
-    params["stand_ins"]   {name in the student's module: formula}: what the function calls in place of its own
     params["recording"]   False where the caller records no gradients: what comes back must do without a graph
     params["raises"]      {fact: {argument: value}}: further calls with these arguments instead, which should raise;
                           {"of": name} is another argument, input or object, {"of": "x", "is": "1 / 0"} a formula.
@@ -92,13 +89,12 @@ def call(
     derived = {}
     for name, entry in params.get("aliases", {}).items():
         other = named[entry["of"]]
-        derived[name] = entry.get("times", 1.0) * other + entry["plus"] if "plus" in entry else other
+        derived[name] = other + entry["plus"] if "plus" in entry else other
     for name, leaf in params.get("graphs", {}).items():
         whole = named[leaf].sum()
         derived[name] = named[name] + (whole - whole.detach()).to(named[name].dtype)
     named |= derived
     tracked = [name for name in params["arguments"] if _requires_grad(named[name])]
-    stand_ins = {name: Formula(entry) for name, entry in params.get("stand_ins", {}).items()}
     returned: dict[str, Any] = {}
     facts: dict[str, Any] = {}
     answer, error, given, more = None, None, {**named}, list[str]()
@@ -109,14 +105,14 @@ def call(
         }
         more = [name for name in replaced if name not in params["arguments"]]
         without_graph = contextlib.nullcontext() if params.get("recording", True) else sys.modules[TORCH].no_grad()
-        with standing_in([student], stand_ins), without_graph:
+        with without_graph:
             answer, error = attempt(functools.partial(called, function, given, params, more, in_place=in_place))
         if fact:
             facts[fact] = described(error)
         elif error is not None:
             raise error
         else:
-            returned, facts = _seen(answer, inputs, named, params, leaves, {**formulas, **stand_ins})
+            returned, facts = _seen(answer, inputs, named, params, leaves, formulas)
     facts["tracked"] = [name for name in params["arguments"] if _requires_grad(named[name]) != (name in tracked)]
     held = [name for name, value in params.get("given", {}).items() if isinstance(value, list | dict)]
     return returned, facts | {f"{name} afterwards": _plain(named[name]) for name in held}
@@ -221,8 +217,7 @@ def _seen(
         exact = params.get("exact", False)
         parts = parts_of(answer, params["returns"], values, exact=exact, beside=inputs.values())
         differentiated = [parts[name] for name in params.get("gradients_of", [*parts][:1])]
-        upstream = inputs[params["upstream"]] if "upstream" in params else None
-        slopes = gradients(_sum_of(differentiated), leaves, upstream, exact=exact)
+        slopes = gradients(_sum_of(differentiated), leaves, exact=exact)
         for name in params.get("constants", ()):
             facts[f"pull of {name}"] = size_of(slopes.pop(f"gradient {name}"), of_nothing=0.0)
         returned |= parts | slopes
@@ -316,17 +311,6 @@ def called(function: Any, named: Named, params: Named, more: Sequence[str] = (),
         by_name -= {*listed[: listed.index(unknown[-1])], *unknown}
     in_order = [named[name] for name in listed if name not in by_name]
     return function(*in_order, **{name: named[name] for name in listed if name in by_name})
-
-
-def call_by_name(student: ModuleType, inputs: Named, params: Named, own: Named | None = None) -> Probed:
-    """A probe: call one function with every argument by name. Fact "names": why its signature refuses that, or None.
-
-    params   `function`, `arguments` and `given`, as `call` has them; inputs are passed as they are
-    own      {name: object}: what the assignment's own code makes for arguments
-    """
-    listed = {**inputs, **copy.deepcopy(dict(params.get("given", {}))), **(own or {})}
-    named = {name: listed[name] for name in params["arguments"]}
-    return {}, {"names": unanswered(getattr(student, params["function"]), named)}
 
 
 def unanswered(function: Any, named: Named) -> str | None:
@@ -440,20 +424,16 @@ def described(error: Exception | None) -> dict[str, Any] | None:
     return {"types": [kind.__name__ for kind in type(error).__mro__], "message": str(error)[:500]}
 
 
-def gradients(output: Any, leaves: Named, upstream: Any = None, *, exact: bool = False) -> dict[str, Any]:
+def gradients(output: Any, leaves: Named, *, exact: bool = False) -> dict[str, Any]:
     """The gradient of the output's sum with respect to each leaf; None where no graph reaches it, or a freed one would.
 
-    With `upstream` of the weighted sum, of an output of that shape, axes of size 1 aside. If `exact`, else of a number.
+    If `exact`, of a number alone.
     """
     nothing = {f"gradient {name}": None for name in leaves}
-    if not leaves or not _is_tensor(output) or not output.requires_grad:
+    if not leaves or not _requires_grad(output) or (exact and output.numel() != 1):
         return nothing
-    if exact and output.numel() != 1 if upstream is None else output.squeeze().shape != upstream.squeeze().shape:
-        return nothing
-    whole = output.sum() if upstream is None else output.reshape(upstream.shape)
-    weights = None if upstream is None else upstream.to(output.dtype)
     try:
-        slopes = sys.modules[TORCH].autograd.grad(whole, list(leaves.values()), weights, allow_unused=True)
+        slopes = sys.modules[TORCH].autograd.grad(output.sum(), list(leaves.values()), allow_unused=True)
     except RuntimeError:
         return nothing
     return {f"gradient {name}": slope for name, slope in zip(leaves, slopes, strict=True)}
@@ -639,7 +619,7 @@ def _redirect_function(
 
 def _redirect_class(kind: type, stand_in: Any, undo: contextlib.ExitStack) -> None:
     """Let whoever holds this class make what the stand-in makes."""
-    usual = kind.__new__
+    usual: Any = kind.__new__
 
     def make(made: type, *arguments: Any, **named: Any) -> Any:
         return usual(made) if usual is object.__new__ else usual(made, *arguments, **named)
