@@ -84,7 +84,7 @@ def policy_loss(
     if objective == "sequence":
         # equivalent: the last axis is axis 1
         log_ratio = (log_ratio.sum(dim=-1, keepdim=True) / lengths).expand_as(new)
-    ratio = log_ratio.exp()  # equivalent: all is finite
+    ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - epsilon_low, 1 + epsilon_high)
     if objective == "cispo":
         per_token = -clipped.detach() * scale * new
@@ -103,7 +103,7 @@ def policy_loss(
         loss = (per_token.sum(dim=-1, keepdim=True) / lengths).mean()  # equivalent: the last axis is axis 1
     else:
         loss = per_token.sum() / (len(per_token) * max_length)
-    return loss.to(log_probs.dtype)  # equivalent: all is finite
+    return loss.to(log_probs.dtype)
     ### END SOLUTION
 
 
@@ -130,8 +130,8 @@ def kl_penalty(log_probs: Tensor, ref_log_probs: Tensor, mask: Tensor, estimator
     elif estimator == "k2":
         found = x.square() / 2  # equivalent: the tensor was made here
     else:
-        found = x.exp() - x - 1  # equivalent: all is finite
-    return found.to(log_probs.dtype)  # equivalent: all is finite
+        found = x.exp() - x - 1
+    return found.to(log_probs.dtype)
     ### END SOLUTION
 
 
@@ -151,7 +151,7 @@ def rewards_with_kl(
     ### BEGIN SOLUTION
     # equivalent: a longer dtype inside is allowed; the last axis is axis 1
     divergence = (log_probs - ref_log_probs).detach().masked_fill(mask == 0, 0.0).sum(dim=-1)  # batch
-    return (rewards.detach() - coefficient * divergence).to(rewards.dtype)  # equivalent: all is finite
+    return (rewards.detach() - coefficient * divergence).to(rewards.dtype)
     ### END SOLUTION
 
 
@@ -162,7 +162,7 @@ def informative_groups(rewards: Tensor) -> Tensor:
     returns   bool[prompt]
     """
     ### BEGIN SOLUTION
-    # equivalent: all is finite; a longer dtype inside is allowed; the last axis is axis 1
+    # equivalent: a longer dtype inside is allowed; the last axis is axis 1
     return (rewards != rewards[:, :1]).any(dim=-1)
     ### END SOLUTION
 
@@ -182,7 +182,7 @@ def overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
     if not 1 <= buffer <= max_length:
         # equivalent: the text of the error is free
         raise ValueError(f"buffer is from 1 to max_length, but is {buffer!r}")
-    # equivalent: all is finite; it is float32 already
+    # equivalent: it is float32 already
     return ((max_length - buffer - lengths) / buffer).clamp(-1.0, 0.0).to(torch.float32)
     ### END SOLUTION
 
@@ -195,7 +195,7 @@ def without_truncated(mask: Tensor, truncated: Tensor) -> Tensor:
     returns     int64[batch pos]   0 in every row that was truncated
     """
     ### BEGIN SOLUTION
-    return mask * ~truncated.unsqueeze(-1)  # equivalent: all is finite; the last axis is axis 1
+    return mask * ~truncated.unsqueeze(-1)  # equivalent: the last axis is axis 1
     ### END SOLUTION
 
 
@@ -223,7 +223,7 @@ def importance_weights(
     if level == "sequence":
         # equivalent: the last axis is axis 1
         log_weights = log_weights.sum(dim=-1, keepdim=True).expand_as(log_weights)
-    return log_weights.exp().clamp(max=cap).masked_fill(empty, 0.0).to(log_probs.dtype)  # equivalent: all is finite
+    return log_weights.exp().clamp(max=cap).masked_fill(empty, 0.0).to(log_probs.dtype)
     ### END SOLUTION
 
 
@@ -298,7 +298,7 @@ def token_entropies(logits: Tensor, mask: Tensor) -> Tensor:
     log_probs = torch.log_softmax(logits.masked_fill(empty.unsqueeze(-1), 0.0), dim=-1)  # batch pos vocab
     # equivalent: its factor is 0
     surprise = -log_probs.masked_fill(log_probs == -torch.inf, 0.0)  # 0 * inf would be nan
-    return (log_probs.exp() * surprise).sum(dim=-1).masked_fill(empty, 0.0)  # equivalent: all is finite
+    return (log_probs.exp() * surprise).sum(dim=-1).masked_fill(empty, 0.0)
     ### END SOLUTION
 
 
@@ -352,18 +352,18 @@ def step_diagnostics(
     # equivalent: a longer dtype inside is allowed; only the sign of an advantage matters; 0 and 1 are exact
     empty = mask == 0  # batch pos
     log_ratios = (log_probs - old_log_probs).masked_fill(empty, 0.0)
-    # equivalent: ratios are only compared with bounds well within these; all is finite
+    # equivalent: ratios are only compared with bounds well within these
     ratios = log_ratios.exp()  # 1 where mask is 0: never clipped
     signs = advantages.sign().unsqueeze(-1)  # batch 1  # equivalent: the last axis is axis 1
     log_weights = log_ratios.sum(dim=-1)  # batch  # equivalent: the last axis is axis 1
-    weights = (log_weights - log_weights.max()).exp()  # one factor for all cancels  # equivalent: all is finite
+    weights = (log_weights - log_weights.max()).exp()  # one factor for all cancels
 
     def token_mean(values: Tensor) -> float:
         # equivalent: it is a whole number already
         return values.masked_fill(empty, 0).sum().item() / max(mask.sum().item(), 1)
 
     def k3(log_ratio: Tensor) -> Tensor:
-        return log_ratio.exp() - log_ratio - 1  # equivalent: all is finite
+        return log_ratio.exp() - log_ratio - 1
 
     found = {
         "entropy": token_mean(entropies),
@@ -374,7 +374,7 @@ def step_diagnostics(
         "groups_without_signal": (rewards == rewards[:, :1]).all(dim=-1).sum().item() / len(rewards),
         "response_length": mask.sum().item() / len(mask),  # equivalent: it is a whole number already
         "truncated_share": truncated.sum().item() / len(truncated),  # equivalent: it is a whole number already
-        # equivalent: the greatest weight is 1, so that the sum is at least 1; all is finite; the tensor was made here
+        # equivalent: the greatest weight is 1, so that the sum is at least 1; the tensor was made here
         "effective_sample_size": (weights.sum().square() / weights.square().sum()).item(),
     }
     if ref_log_probs is not None:
@@ -468,12 +468,12 @@ def baseline_advantages(rewards: Tensor, method: str) -> Tensor:
         raise ValueError(f"Unknown method: {method!r}")
     trials = rewards.shape[-1]  # equivalent: the last axis is axis 1
     if method == "reinforce":
-        return rewards  # equivalent: all is finite
+        return rewards
     if method == "batch_mean":
-        return rewards - rewards.mean()  # equivalent: all is finite
+        return rewards - rewards.mean()
     if trials < 2:
         raise ValueError("rloo needs at least two responses to a prompt")  # equivalent: the text of the error is free
-    # equivalent: all is finite; the last axis is axis 1
+    # equivalent: the last axis is axis 1
     return rewards - (rewards.sum(dim=-1, keepdim=True) - rewards) / (trials - 1)
     ### END SOLUTION
 
@@ -494,5 +494,5 @@ def select_best(rewards: Tensor, min_reward: float = 1.0, count: int = 1) -> Ten
     ### BEGIN SOLUTION
     order = rewards.argsort(dim=-1, descending=True, stable=True)  # prompt trial  # equivalent: the last axis is axis 1
     places = order.argsort(dim=-1)  # 0 for the first of each prompt  # equivalent: the last axis is axis 1
-    return ((places < count) & (rewards >= min_reward)).to(rewards.dtype)  # equivalent: all is finite
+    return ((places < count) & (rewards >= min_reward)).to(rewards.dtype)
     ### END SOLUTION

@@ -67,7 +67,7 @@ def compute_response_log_probs(
     log_probs = F.log_softmax(predicting, dim=-1).gather(dim=-1, index=targets.unsqueeze(-1)).squeeze(-1)
     mask = attention_mask[:, prompt_length:]  # batch response_pos
     log_probs = log_probs.masked_fill(mask == 0, 0.0)  # equivalent: the tensor was made here
-    # equivalent: all is finite; the last axis is axis 1
+    # equivalent: the last axis is axis 1
     return log_probs.sum(dim=-1) if reduction == "sum" else log_probs
     ### END SOLUTION
 
@@ -96,11 +96,11 @@ def group_advantages(rewards: Tensor, mode: str = "mean_std") -> Tensor:
         raise ValueError(f"{mode} needs at least two responses to a prompt")
     centered = rewards - rewards.mean(dim=-1, keepdim=True)  # equivalent: the last axis is axis 1
     if mode == "mean":
-        return centered  # equivalent: all is finite
+        return centered
     if mode == "leave_one_out":
-        # equivalent: all is finite; the last axis is axis 1
+        # equivalent: the last axis is axis 1
         return rewards - (rewards.sum(dim=-1, keepdim=True) - rewards) / (trials - 1)
-    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)  # equivalent: all is finite; the last axis is axis 1
+    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)  # equivalent: the last axis is axis 1
     ### END SOLUTION
 
 
@@ -156,22 +156,22 @@ def grpo_loss(
     new = log_probs.masked_fill(empty, 0.0)  # before the arithmetic: 0 * inf would be nan in the gradient
     old = old_log_probs.detach().masked_fill(empty, 0.0)  # equivalent: any number will do where it is masked again
     weights = advantages.detach().unsqueeze(-1)  # batch 1  # equivalent: a new axis at the end is axis 1
-    ratio = torch.exp(new - old)  # equivalent: all is finite
+    ratio = torch.exp(new - old)
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)
     per_token = -torch.minimum(ratio * weights, clipped_ratio * weights)
     if kl_coefficient != 0 and ref_log_probs is not None:
         # equivalent: any number will do where it is masked again
         log_ratio = ref_log_probs.detach().masked_fill(empty, 0.0) - new
-        k3 = torch.exp(log_ratio) - log_ratio - 1  # equivalent: all is finite
+        k3 = torch.exp(log_ratio) - log_ratio - 1
         per_token = per_token + kl_coefficient * k3  # equivalent: the tensor was made here
     per_token = per_token.masked_fill(empty, 0.0)  # equivalent: the tensor was made here
     if normalization == "token_mean":
-        loss = per_token.sum() / mask.sum()  # equivalent: all is finite, and some token is there
+        loss = per_token.sum() / mask.sum()
     elif normalization == "sequence_mean":
         loss = (per_token.sum(dim=-1) / mask.sum(dim=-1).clamp(min=1)).mean()  # equivalent: the last axis is axis 1
     else:
         loss = per_token.sum() / (len(per_token) * max_length)
-    return loss  # equivalent: all is finite
+    return loss
     ### END SOLUTION
 
 
@@ -224,7 +224,7 @@ def grpo_step(
         ref_log_probs=ref_log_probs,
         max_length=max_length,
     )
-    optimizer.zero_grad()  # equivalent: both clear the same gradients
+    optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm)
     optimizer.step()

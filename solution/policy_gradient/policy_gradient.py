@@ -52,7 +52,7 @@ def compute_reward(prompts: Tensor, responses: Tensor, reward_fn: Reward) -> Ten
         # equivalent: there are as many prompts as groups of responses
         for prompt, trials in zip(prompts, responses, strict=True)
     ]
-    # equivalent: all is finite; it is float32 already; Python floats become float32; the responses are on the CPU
+    # equivalent: it is float32 already; Python floats become float32; the responses are on the CPU
     return torch.tensor(rewards, dtype=torch.float32, device=responses.device)
     ### END SOLUTION
 
@@ -78,19 +78,19 @@ def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
     """
     ### BEGIN SOLUTION
     if mode == "rewards":
-        return rewards.clone()  # equivalent: all is finite; the argument itself may be returned
+        return rewards.clone()  # equivalent: the argument itself may be returned
     if mode == "max_rewards":
-        # equivalent: all is finite; torch.where takes the wider dtype; the last axis is axis 1
+        # equivalent: torch.where takes the wider dtype; the last axis is axis 1
         return torch.where(rewards == rewards.amax(dim=-1, keepdim=True), rewards, torch.zeros_like(rewards))
     if mode not in ("centered_rewards", "normalized_rewards"):
         raise ValueError(f"Unknown deltas mode: {mode!r}")
     centered = rewards - rewards.mean(dim=-1, keepdim=True)  # equivalent: the last axis is axis 1
     if mode == "centered_rewards":
-        return centered  # equivalent: all is finite
+        return centered
     if rewards.shape[-1] < 2:  # equivalent: the last axis is axis 1
         # equivalent: the text of the error is free
         raise ValueError("normalized_rewards needs at least two responses: one has no spread")
-    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)  # equivalent: all is finite; the last axis is axis 1
+    return centered / (rewards.std(dim=-1, keepdim=True) + EPS)  # equivalent: the last axis is axis 1
     ### END SOLUTION
 
 
@@ -110,7 +110,6 @@ def compute_log_probs(prompts: Tensor, responses: Tensor, model: nn.Module) -> T
     # equivalent: calls of the model are not counted
     log_probs = F.log_softmax(model(prompts), dim=-1)  # batch pos vocab
     log_probs = repeat(log_probs, "batch pos vocab -> batch trial pos vocab", trial=responses.shape[1])
-    # equivalent: all is finite
     return log_probs.gather(dim=-1, index=responses.unsqueeze(-1)).squeeze(-1)  # batch trial pos
     ### END SOLUTION
 
@@ -147,14 +146,14 @@ def compute_loss(
     # equivalent: einops axis names are local to their pattern
     deltas = rearrange(deltas.detach(), "batch trial -> batch trial 1")  # one for all tokens
     if mode == "naive":
-        return -torch.mean(log_probs * deltas)  # equivalent: all is finite
+        return -torch.mean(log_probs * deltas)
     if old_log_probs is None:
         raise ValueError(f"Loss mode {mode!r} needs old_log_probs")  # equivalent: the text of the error is free
-    ratio = torch.exp(log_probs - old_log_probs.detach())  # batch trial pos  # equivalent: all is finite
+    ratio = torch.exp(log_probs - old_log_probs.detach())  # batch trial pos
     if mode == "unclipped":
-        return -torch.mean(ratio * deltas)  # equivalent: all is finite
+        return -torch.mean(ratio * deltas)
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon)  # batch trial pos
-    return -torch.mean(torch.minimum(ratio * deltas, clipped_ratio * deltas))  # equivalent: all is finite
+    return -torch.mean(torch.minimum(ratio * deltas, clipped_ratio * deltas))
     ### END SOLUTION
 
 
@@ -174,8 +173,8 @@ def compute_kl_penalty(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     """
     ### BEGIN SOLUTION
     log_ratio = ref_log_probs.detach() - log_probs  # batch trial pos
-    per_token = torch.exp(log_ratio) - log_ratio - 1  # equivalent: all is finite
-    # equivalent: all is finite; einops axis names are local to their pattern
+    per_token = torch.exp(log_ratio) - log_ratio - 1
+    # equivalent: einops axis names are local to their pattern
     return reduce(per_token, "batch trial pos -> batch trial", "sum").mean()
     ### END SOLUTION
 
@@ -261,7 +260,6 @@ def run_policy_gradient(
                 loss = loss + kl_penalty * compute_kl_penalty(log_probs, ref_log_probs)
             step = epoch * num_steps_per_epoch + inner_step
             records.append(Record(epoch, step, loss.item(), rewards.mean().item()))
-            # equivalent: a new model has no gradients to clear; the optimizer has all parameters of the model
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -33,7 +33,7 @@ def score_table(probs: Tensor) -> Tensor:
     ### BEGIN SOLUTION
     # equivalent: zeros and ones are exact in any dtype
     table = torch.eye(len(probs), dtype=probs.dtype) - probs  # action logit
-    return table  # equivalent: all is finite
+    return table
     ### END SOLUTION
 
 
@@ -49,7 +49,7 @@ def reinforce_gradient(logits: Tensor, token: int, reward: float) -> Tensor:
     probs = torch.softmax(logits, dim=-1)
     grad_log_prob = -probs  # vocab
     grad_log_prob[token] += 1
-    return -reward * grad_log_prob  # equivalent: all is finite
+    return -reward * grad_log_prob
     ### END SOLUTION
 
 
@@ -86,7 +86,7 @@ def optimal_baseline(probs: Tensor, scores: Tensor, rewards: Tensor) -> Tensor:
     # equivalent: rounding one argument to float32 is forgiven; the last axis is axis 1
     squares = scores.square().sum(dim=-1)  # action
     weights = probs * squares
-    return weights @ rewards / weights.sum()  # equivalent: all is finite
+    return weights @ rewards / weights.sum()
     ### END SOLUTION
 
 
@@ -142,7 +142,7 @@ def expected_group_gradient(probs: Tensor, rewards: Tensor, group_size: int, bas
             # equivalent: the tensor was made here; whatever baseline the others make, the expected gradient stays
             drawn = drawn - others
         expected += probs[list(group)].prod() * (drawn @ scores[list(group)]) / group_size
-    return expected  # equivalent: all is finite
+    return expected
     ### END SOLUTION
 
 
@@ -161,8 +161,8 @@ def kl_estimates(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     x = ref_log_probs - log_probs
     k1 = -x
     k2 = x.square() / 2
-    k3 = torch.exp(x) - 1 - x  # equivalent: all is finite
-    return torch.stack([k1, k2, k3])  # equivalent: all is finite
+    k3 = torch.exp(x) - 1 - x
+    return torch.stack([k1, k2, k3])
     ### END SOLUTION
 
 
@@ -175,7 +175,7 @@ def kl_moments(probs: Tensor, ref_probs: Tensor) -> tuple[Tensor, Tensor]:
     """
     ### BEGIN SOLUTION
     x = ref_probs.log() - probs.log()  # action  # equivalent: rounding one argument to float32 is forgiven
-    estimates = torch.stack([-x, x.square() / 2, torch.exp(x) - 1 - x])  # estimator action  # equivalent: all is finite
+    estimates = torch.stack([-x, x.square() / 2, torch.exp(x) - 1 - x])  # estimator action
     weights = probs
     mean = estimates @ weights  # estimator
     squares = (estimates - mean[:, None]).square()  # estimator action
@@ -196,13 +196,13 @@ def kl_expected_gradients(logits: Tensor, ref_log_probs: Tensor) -> Tensor:
     """
     ### BEGIN SOLUTION
     log_probs = torch.log_softmax(logits, dim=-1)  # vocab
-    probs = log_probs.exp()  # equivalent: all is finite
+    probs = log_probs.exp()
     x = ref_log_probs - log_probs
     by_k1 = torch.ones_like(x)  # d k1 / d log_prob  # equivalent: zeros and ones are exact in any dtype
     by_k2 = -x
-    by_k3 = 1 - torch.exp(x)  # equivalent: all is finite; a constant slope multiplies scores whose mean is 0
+    by_k3 = 1 - torch.exp(x)  # equivalent: a constant slope multiplies scores whose mean is 0
     weighted = torch.stack([by_k1, by_k2, by_k3]) * probs  # estimator vocab
-    return weighted - weighted.sum(dim=-1, keepdim=True) * probs  # equivalent: all is finite; the last axis is axis 1
+    return weighted - weighted.sum(dim=-1, keepdim=True) * probs  # equivalent: the last axis is axis 1
     ### END SOLUTION
 
 
@@ -219,7 +219,7 @@ def group_mean_standard_error(probs: Tensor, rewards: Tensor, group_sizes: Tenso
     ### BEGIN SOLUTION
     mean = probs @ rewards
     variance = probs @ (rewards - mean).square()
-    return torch.sqrt(variance / group_sizes)  # equivalent: all is finite
+    return torch.sqrt(variance / group_sizes)
     ### END SOLUTION
 
 
@@ -242,8 +242,8 @@ def importance_weights(log_probs: Tensor, old_log_probs: Tensor, level: str) -> 
         raise ValueError(f"Unknown level: {level!r}")
     log_ratios = log_probs - old_log_probs  # batch pos
     if level == "token":
-        return torch.exp(log_ratios)  # equivalent: all is finite
-    return torch.exp(log_ratios.sum(dim=-1))  # equivalent: all is finite; the last axis is axis 1
+        return torch.exp(log_ratios)
+    return torch.exp(log_ratios.sum(dim=-1))  # equivalent: the last axis is axis 1
     ### END SOLUTION
 
 
@@ -288,10 +288,10 @@ def length_weights(lengths: Tensor, normalization: str, max_length: int | None =
     if normalization == "constant_length" and max_length is None:
         raise ValueError("constant_length needs max_length")  # equivalent: the text of the error is free
     if normalization == "token_mean":
-        return torch.ones_like(lengths) / lengths.sum()  # equivalent: lengths are at least 1; all is finite
+        return torch.ones_like(lengths) / lengths.sum()
     if normalization == "sequence_mean":
-        return 1 / (len(lengths) * lengths)  # equivalent: all is finite
-    return torch.ones_like(lengths) / (len(lengths) * max_length)  # equivalent: all is finite
+        return 1 / (len(lengths) * lengths)
+    return torch.ones_like(lengths) / (len(lengths) * max_length)
     ### END SOLUTION
 
 
@@ -313,11 +313,11 @@ def group_advantages(rewards: Tensor, mode: str) -> Tensor:
         raise ValueError(f"Unknown mode: {mode!r}")
     centered = rewards - rewards.mean(dim=-1, keepdim=True)  # equivalent: the last axis is axis 1
     if mode == "mean":
-        return centered  # equivalent: all is finite
+        return centered
     correction = 1 if mode == "mean_std" else 0
     # equivalent: another order of adding is forgiven; the last axis is axis 1
     std = rewards.std(dim=-1, keepdim=True, correction=correction)
-    return centered / (std + EPS)  # equivalent: all is finite
+    return centered / (std + EPS)
     ### END SOLUTION
 
 
@@ -331,7 +331,7 @@ def has_signal(rewards: Tensor) -> Tensor:
     returns   bool[prompt]
     """
     ### BEGIN SOLUTION
-    # equivalent: all is finite; float64 holds every float32 number; the last axis is axis 1
+    # equivalent: float64 holds every float32 number; the last axis is axis 1
     return (rewards != rewards[:, :1]).any(dim=-1)
     ### END SOLUTION
 
@@ -344,7 +344,7 @@ def no_signal_probability(success_probs: Tensor, group_size: int) -> Tensor:
     returns         float[prompt]
     """
     ### BEGIN SOLUTION
-    return success_probs**group_size + (1 - success_probs) ** group_size  # equivalent: all is finite
+    return success_probs**group_size + (1 - success_probs) ** group_size
     ### END SOLUTION
 
 
@@ -444,12 +444,12 @@ def repaired_grpo_loss(
     advantages = ((rewards - mean) / (std + EPS)).unsqueeze(-1)  # prompt trial 1
     old = old_log_probs.detach()
     ref = ref_log_probs.detach()
-    ratios = torch.exp(log_probs - old)  # prompt trial pos  # equivalent: all is finite
+    ratios = torch.exp(log_probs - old)  # prompt trial pos
     clipped = ratios.clamp(1 - epsilon, 1 + epsilon)
     objective = torch.minimum(ratios * advantages, clipped * advantages)
     log_ratios = ref - log_probs
-    kl = torch.exp(log_ratios) - log_ratios - 1  # equivalent: all is finite
-    return kl_coefficient * kl.mean() - objective.mean()  # equivalent: all is finite
+    kl = torch.exp(log_ratios) - log_ratios - 1
+    return kl_coefficient * kl.mean() - objective.mean()
     ### END SOLUTION
 
 
@@ -482,7 +482,7 @@ def clipping_bias(
     slopes = (ratios * advantages).masked_fill(stopped, 0.0)  # action
     followed = (old_probs * slopes) @ scores  # logit
     wanted = (probs * advantages) @ scores
-    return followed - wanted  # equivalent: all is finite
+    return followed - wanted
     ### END SOLUTION
 
 
@@ -531,7 +531,7 @@ def dynamic_sampling_weights(success_probs: Tensor, group_size: int) -> tuple[Te
     """
     ### BEGIN SOLUTION
     kept = 1 - success_probs**group_size - (1 - success_probs) ** group_size  # prompt
-    return 1 / kept, 1 / kept.mean()  # equivalent: all is finite
+    return 1 / kept, 1 / kept.mean()
     ### END SOLUTION
 
 

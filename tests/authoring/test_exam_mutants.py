@@ -67,12 +67,12 @@ def test_every_change_parses_differs_and_touches_its_own_function_only(assignmen
         assert {name for name in before if before[name] != after[name]} == {mutant.function}, mutant.after
 
 
-OF_ARRAYS_ALONE = {"another-ddof", "global-random-state", "own-seed"}  # which no assignment here has the pattern of
+UNUSED = {"another-ddof", "global-random-state", "own-seed"}  # no assignment here has the pattern
 
 
 def test_every_habit_finds_its_pattern_in_some_assignment() -> None:
     made = [one for assignment in ASSIGNMENTS for one in generated(assignment.name)]
-    assert {one.slug for one in made if one.family == "habit"} == set(HABITS) - OF_ARRAYS_ALONE
+    assert {one.slug for one in made if one.family == "habit"} == set(HABITS) - UNUSED
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n# the end\n"])
@@ -219,102 +219,97 @@ def test_is_not_0_becomes_above_0_but_for_tensors() -> None:
 # Habits
 
 
-@pytest.mark.parametrize(
-    ("habit", "line", "made"),
-    [
-        (
-            "clamp",
-            "y = torch.exp(a - b)",
-            ["y = torch.exp((a - b).clamp(-10, 10))", "y = torch.exp((a - b).clamp(-20, 20))"],
-        ),
-        ("clamp", "y = x / x.std()", ["y = x / x.std().clamp(min=1e-3)"]),
-        ("clamp", "y = x / (n - 1)", []),
-        ("constant-in-logarithm", "y = x.log()", ["y = (x + 1e-8).log()"]),
-        ("constant-in-logarithm", "y = F.log_softmax(x, dim=-1)", ["y = torch.log(torch.softmax(x, dim=-1) + 1e-8)"]),
-        ("nan-to-num", "y = x / x.sum()", ["y = torch.nan_to_num(x / x.sum())"]),
-        ("isclose-for-eq", "y = x == best", ["y = torch.isclose(torch.as_tensor(x), torch.as_tensor(best))"]),
-        ("isclose-for-eq", "y = x == 0", []),
-        ("one-pass-variance", "y = p @ (x - m).square()", ["y = (p @ x.square() - m.square())"]),
-        ("one-pass-variance", "y = (x - m[:, None]).square() @ p", ["y = (x.square() @ p - m.square())"]),
-        ("truncation", "y = a / b", ["y = a // b"]),
-        ("truncation", "y = loss.item()", ["y = int(loss.item())"]),
-        ("dtype-dropped", "y = torch.tensor(rows, dtype=torch.float32)", ["y = torch.tensor(rows)"]),
-        ("dtype-dropped", "y = torch.zeros_like(x)", ["y = torch.zeros(x.shape)"]),
-        ("in-place", "y = z.clamp(0, 1)", ["y = z.clamp_(0, 1)"]),
-        ("in-place", "y = y + 2", ["y += 2"]),
-        ("not-cloned", "y = x.clone()", ["y = x"]),
-        ("reshape-for-permute", "y = x.permute(1, 0)", ["y = x.reshape(x.permute(1, 0).shape)"]),
-        ("reshape-for-permute", 'y = rearrange(x, "a b -> b a")', ['y = x.reshape(rearrange(x, "a b -> b a").shape)']),
-        ("reshape-for-permute", 'y = rearrange(x, "a b -> a b 1")', []),
-        ("axis-dropped", "y = x.mean(dim=-1, keepdim=True)", ["y = x.mean(dim=-1)"]),
-        ("axis-dropped", "y = x[:, None]", ["y = x"]),
-        ("axis-dropped", "y = x.unsqueeze(-1)", ["y = x"]),
-        ("size-written-in", "y = int(x.max()) + 1", ["y = int(x[0].max()) + 1", "y = int(x[..., 0].max()) + 1"]),
-        ("detach-dropped", "y = x.detach()", ["y = x"]),
-        ("another-optimizer", "y = torch.optim.SGD(p)", None),
-        ("shallow-copy", "y = copy.deepcopy(x)", ["y = x", "y = copy.copy(x)"]),
-    ],
+AND_TORCH = "def f(x, y, z):\n    {}\n    return y\n"
+AND_ARRAYS = (
+    'import numpy as np\n\n\ndef f(x, z, rng):\n    """Return it.\n\n    x         float[a]\n    returns   float[a]\n'
+    '    """\n    {}\n    return y\n'
 )
-def test_a_habit_is_made_where_its_pattern_stands(habit: str, line: str, made: list[str] | None) -> None:
-    found = afters(f"habit:{habit}", f"def f(x, y, z):\n    {line}\n    return y\n")
-    if made is None:
-        assert [text.partition("(")[0] for text in found][:3] == [
-            f"y = torch.optim.{n}" for n in ("Adam", "AdamW", "RMSprop")
-        ]
-        made = found
-    assert found == made
+ADAMW = [f"y = o.Adam(p, {option})" for option in ("weight_decay=0.01", "betas=(0.9, 0.95)", "eps=1e-5")]
 
 
 @pytest.mark.parametrize(
-    ("habit", "line", "made"),
+    ("text", "habit", "line", "made"),
     [
-        ("clamp", "y = np.exp(a - b)", ["y = np.exp(np.clip(a - b, -10, 10))"]),
-        ("clamp", "y = x / x.std()", ["y = x / np.maximum(x.std(), 1e-3)"]),
-        ("clamp", "y = np.log(x)", ["y = np.maximum(np.log(x), -20)"]),
-        ("clamp", "y = x / x.sum()", []),
-        ("nan-to-num", "y = z / x.sum()", []),
-        ("nan-to-num", "y = z / x.std()  # nan", []),
-        ("isclose-for-eq", "y = z == best", ["y = np.isclose(z, best)"]),
-        ("isclose-for-eq", "y = z != best", ["y = ~np.isclose(z, best)"]),
-        ("another-ddof", "y = z.std(axis=1)", ["y = z.std(axis=1, ddof=1)"]),
-        ("another-ddof", "y = np.var(z, ddof=1)", ["y = np.var(z)"]),
+        (AND_TORCH, "clamp", "y = torch.exp(a - b)", ["y = torch.exp((a - b).clamp(-20, 20))"]),
+        (AND_TORCH, "clamp", "y = x / (x.std() + e)", ["y = x / (x.std() + e).clamp(min=1e-3)"]),
+        (AND_TORCH, "clamp", "y = x / (n - 1)", []),
+        (AND_TORCH, "constant-in-logarithm", "y = x.log()", ["y = (x + 1e-8).log()"]),
         (
-            "one-pass-variance",
-            "y = z.var(axis=1, ddof=1)",
-            ["y = (np.maximum((z ** 2).mean(axis=1) - z.mean(axis=1) ** 2, 0) * z.shape[1] / (z.shape[1] - 1))"],
+            AND_TORCH,
+            "constant-in-logarithm",
+            "y = torch.log_softmax(x, dim=-1)",
+            ["y = torch.log(torch.softmax(x, dim=-1) + 1e-8)"],
         ),
-        ("one-pass-variance", "y = np.std(z)", ["y = np.sqrt(np.maximum(((z) ** 2).mean() - (z).mean() ** 2, 0))"]),
-        ("cast", "y = z", ["x = np.asarray(x, dtype=np.float32) ⏎ y = z", "return y.astype(np.float32)"]),
-        ("dtype-dropped", "y = z.astype(np.int64)", ["y = z"]),
-        ("dtype-dropped", "y = np.zeros_like(z)", ["y = np.zeros(z.shape)"]),
-        ("truncation", "y = z / 2", ["y = z // 2", "x = np.trunc(x) ⏎ y = z / 2"]),
-        ("in-place", "y = x - z", ["y = np.subtract(x, z, out=x)"]),
-        ("in-place", "y = y + z", ["y += z"]),
-        ("in-place", "y = z.clip(0, 1)", []),
-        ("not-cloned", "y = z.copy()", ["y = z"]),
-        ("reshape-for-permute", "y = z.T", ["y = z.reshape(z.T.shape)"]),
-        ("reshape-for-permute", "y = np.transpose(z)", ["y = z.reshape(np.transpose(z).shape)"]),
-        ("axis-dropped", "y = z.sum(axis=1, keepdims=True)", ["y = z.sum(axis=1)"]),
-        ("axis-dropped", "y = z[:, np.newaxis]", ["y = z"]),
-        ("axis-dropped", "y = np.expand_dims(z, 1)", ["y = z"]),
-        ("array-of-integers", "y = np.zeros((2, 3))", ["y = np.zeros((2, 3), dtype=int)"]),
-        ("array-of-integers", "y = np.zeros(3, dtype=float)", []),
-        ("global-random-state", "y = rng.integers(0, 5, 3)", ["y = np.random.randint(0, 5, 3)"]),
-        ("own-seed", "y = rng.random()", ["rng = np.random.default_rng(0) ⏎ y = rng.random()"]),
-        ("size-written-in", "y = len(z)", [f"y = {size}" for size in (2, 3, 4, 5)]),
+        (
+            AND_TORCH,
+            "isclose-for-eq",
+            "y = x == best",
+            ["y = torch.isclose(torch.as_tensor(x), torch.as_tensor(best))"],
+        ),
+        (AND_TORCH, "isclose-for-eq", "y = x == 0", []),
+        (AND_TORCH, "truncation", "y = (a + b) / c", ["y = (a + b) // c"]),
+        (AND_TORCH, "truncation", "y = loss.item()", ["y = int(loss.item())"]),
+        (AND_TORCH, "dtype-dropped", "y = torch.zeros_like(x)", ["y = torch.zeros(x.shape)"]),
+        (AND_TORCH, "in-place", "y = z.clamp(0, 1)", ["y = z.clamp_(0, 1)"]),
+        (AND_TORCH, "in-place", "y = (z - x).exp()", []),
+        (AND_TORCH, "in-place", "y = y + 2", ["y += 2"]),
+        (AND_TORCH, "in-place", "y = x + 2", []),
+        (AND_TORCH, "not-cloned", "y = x.clone()", ["y = x"]),
+        (AND_TORCH, "reshape-for-permute", "y = x.permute(1, 0)", ["y = x.reshape(x.permute(1, 0).shape)"]),
+        (AND_TORCH, "axis-dropped", "y = x[:, None]", ["y = x"]),
+        (AND_TORCH, "axis-dropped", "y = (a - b).unsqueeze(-1) * c", ["y = (a - b) * c"]),
+        (AND_TORCH, "size-written-in", "y = x.max()", ["y = x[0].max()", "y = x[..., 0].max()"]),
+        (AND_TORCH, "size-written-in", "y = x.shape[0]", [f"y = {size}" for size in (2, 3, 4, 5)]),
+        (AND_TORCH, "detach-dropped", "y = (a - b).detach().sum()", ["y = (a - b).sum()"]),
+        (
+            AND_TORCH,
+            "another-optimizer",
+            "y = o.Adam(p)",
+            [*(f"y = o.{name}(p)" for name in ("AdamW", "SGD", "RMSprop")), *ADAMW],
+        ),
+        (AND_TORCH, "another-optimizer", "y = torch.Adam()", []),
+        (AND_TORCH, "gradients-not-cleared", "o.zero_grad()", ["None"]),
+        (AND_TORCH, "gradients-clipped", "u.clip_grad_norm_(p, 1)", ["None", "u.clip_grad_value_(p, 1)"]),
+        (AND_TORCH, "shallow-copy", "y = copy.deepcopy(x)", ["y = x", "y = copy.copy(x)"]),
+        (AND_ARRAYS, "clamp", "y = np.exp(a)", ["y = np.exp(np.clip(a, -10, 10))"]),
+        (AND_ARRAYS, "clamp", "y = x / x.std()", ["y = x / np.maximum(x.std(), 1e-3)"]),
+        (AND_ARRAYS, "clamp", "y = x / x.sum()", []),
+        (AND_ARRAYS, "isclose-for-eq", "y = z != best", ["y = ~np.isclose(z, best)"]),
+        (AND_ARRAYS, "another-ddof", "y = z.std(axis=1)", ["y = z.std(axis=1, ddof=1)"]),
+        (AND_ARRAYS, "another-ddof", "y = z.std()", ["y = z.std(ddof=1)"]),
+        (AND_ARRAYS, "another-ddof", "y = np.var(z, ddof=1)", []),
+        (
+            AND_ARRAYS,
+            "cast",
+            "y = z",
+            ["x = np.asarray(x, dtype=np.float32) ⏎ y = z", "np.asarray(y, dtype=np.float32)"],
+        ),
+        (AND_ARRAYS, "dtype-dropped", "y = z.astype(np.int64)", ["y = z"]),
+        (AND_ARRAYS, "truncation", "y = z / 2", ["y = z // 2", "x = np.trunc(x) ⏎ y = z / 2"]),
+        (AND_ARRAYS, "in-place", "y = x - z", ["y = np.subtract(x, z, out=x)"]),
+        (AND_ARRAYS, "in-place", "y = z.clip(0, 1)", []),
+        (AND_ARRAYS, "not-cloned", "y = z.copy()", ["y = z"]),
+        (AND_ARRAYS, "reshape-for-permute", "y = z.T", ["y = z.reshape(z.T.shape)"]),
+        (AND_ARRAYS, "reshape-for-permute", "y = np.transpose(z)", ["y = z.reshape(np.transpose(z).shape)"]),
+        (AND_ARRAYS, "axis-dropped", "y = z[:, np.newaxis]", ["y = z"]),
+        (AND_ARRAYS, "axis-dropped", "y = np.expand_dims(z, 1)", ["y = z"]),
+        (AND_ARRAYS, "array-of-integers", "y = np.zeros((2, 3))", ["y = np.zeros(((2, 3)), dtype=int)"]),
+        (AND_ARRAYS, "array-of-integers", "y = np.zeros(3, dtype=float)", []),
+        (AND_ARRAYS, "global-random-state", "y = rng.integers(0, 5, 3)", ["y = np.random.randint(0, 5, 3)"]),
+        (AND_ARRAYS, "own-seed", "y = np.random.default_rng()", ["y = np.random.default_rng(0)"]),
     ],
 )
-def test_a_habit_with_arrays_is_written_as_numpy_is(habit: str, line: str, made: list[str]) -> None:
-    docstring = '"""Return it.\n\n    x         float[a]\n    returns   float[a]\n    """'
-    text = f"import numpy as np\n\n\ndef f(x, z, rng):\n    {docstring}\n    {line}\n    return y\n"
-    found = afters(f"habit:{habit}", text)
-    assert found == made
+def test_habit_is_made_where_its_pattern_stands(text: str, habit: str, line: str, made: list[str]) -> None:
+    found = afters(f"habit:{habit}", text.format(line))
+    assert [after.removeprefix("return ") for after in found] == made
 
 
 @pytest.mark.parametrize("module", ["numpy as np", "math"])
 def test_changes_of_arrays_or_numbers_hold_no_torch_word(module: str) -> None:
     body = "y = x - z / x.sum()\n    y = math.exp(y) if y == z else math.log(x)\n    return y.copy()\n"
-    made = mutants_of(f"import {module}\n\n\ndef f(x: list, z: float):\n    {body}", ["f"], operators=False)
+    made = mutants_of(
+        f"import math\nimport {module}\n\n\ndef f(x: list, z: float):\n    {body}", ["f"], operators=False
+    )
     assert len(made) > 8
     for word in ("torch", "clamp(", "sub_(", ".float()", ".trunc()", "keepdim="):
         assert not [one.after for one in made if word in one.after]
@@ -337,24 +332,6 @@ def test_annotated_arrays_change_as_the_docstring_types_them() -> None:
     assert [after for after in afters("habit:cast", text) if after.startswith("n")] == []
 
 
-def test_nan_to_num_is_tried_where_docstring_mentions_nan() -> None:
-    told = '''
-        import numpy as np
-
-        def f(x, n):
-            """Return the mean; nan of no entries.
-
-            x         float[a]
-            n         int[a]
-            returns   float[a]
-            """
-            return x / x.sum()
-    '''
-    assert "return np.nan_to_num(x / x.sum())" in afters("habit:nan-to-num", told)
-    assert afters("habit:nan-to-num", told.replace("; nan of no entries", "")) == []
-    assert afters("habit:isclose-for-eq", told.replace("x / x.sum()", "x[n == best]")) == []
-
-
 def test_float_tensors_are_cast_truncated_and_written_into() -> None:
     text = '''
         def f(x: Tensor, ids: Tensor, w: Tensor | None = None) -> Tensor:
@@ -366,8 +343,14 @@ def test_float_tensors_are_cast_truncated_and_written_into() -> None:
             return x - 1
     '''
     casts = [after.partition(" ⏎")[0] for after in afters("habit:cast", text)]
-    assert casts[:4] == ["x = x.float()", "x = x.double()", "x = x.half()", "w = w if w is None else w.float()"]
-    assert casts[-1] == "return (x - 1).half()"
+    assert casts == [
+        "x = x.float()",
+        "w = w if w is None else w.float()",
+        "return (x - 1).float()",
+        "x = x.double()",
+        "w = w if w is None else w.double()",
+        "return (x - 1).double()",
+    ]
     assert not [after for after in casts if after.startswith("ids")]
     assert "x = x.trunc() ⏎ return x - 1" in afters("habit:truncation", text)
     assert afters("habit:in-place", text) == ["return x.sub_(1)"]
@@ -395,72 +378,8 @@ def test_no_grad_becomes_detach_or_nothing() -> None:
     assert afters("habit:detach-for-no-grad", MODEL) == made
 
 
-def test_model_is_called_twice_and_its_result_kept() -> None:
+def test_model_is_called_twice() -> None:
     assert "new = score(model, ids) ⏎ return new - old.detach()" in afters("habit:second-pass", MODEL)
-    assert "return new - score(model, ids).detach()" in afters("habit:second-pass", MODEL)
-    (kept,) = afters("habit:calls-remembered", MODEL)
-    assert kept.startswith("kept = {} ⏎ with torch.no_grad():")
-    assert "new = kept['new'] if 'new' in kept else kept.setdefault('new', score(model, ids))" in kept
-
-
-def test_callback_in_a_loop_remembers_its_answers() -> None:
-    names: dict[str, object] = {}
-    text = "def f(rows, reward_fn):\n    return [reward_fn(row) for row in rows]\n"
-    (remembering,) = [one for one in mutants_of(text, ["f"], operators=False) if one.name == "habit:calls-remembered"]
-    exec(remembering.source, names)
-    asked: list[list[int]] = []
-    assert names["f"]([[1], [1], [2]], lambda row: asked.append(row) or len(asked)) == [1, 1, 2]  # type: ignore[operator]
-    assert asked == [[1], [2]]
-    assert remembering.after.endswith("reward_fn = remembered ⏎ return [reward_fn(row) for row in rows]")
-
-
-LOOP = """
-    def f(rewards: Tensor) -> float:
-        model = Model()
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-        for epoch in range(3):
-            deltas = g(rewards)
-            loss = g(deltas)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-"""
-
-
-def test_an_optimizer_is_made_anew_scheduled_clipped_and_cleared_late() -> None:
-    assert afters("habit:optimizer-anew", LOOP) == [
-        "optimizer = torch.optim.Adam(model.parameters(), lr=0.1) ⏎ deltas = g(rewards)"
-    ]
-    assert "for group in optimizer.param_groups: group['lr'] *= 0.9" in afters("habit:learning-rate-schedule", LOOP)[0]
-    assert "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) ⏎ optimizer.step()" in afters(
-        "habit:gradients-clipped", LOOP
-    )
-    cleared = changes("habit:gradients-cleared-late", LOOP)
-    assert cleared[0] == (
-        "optimizer.zero_grad() ⏎ loss.backward() ⏎ optimizer.step()",
-        "loss.backward() ⏎ optimizer.step() ⏎ optimizer.zero_grad()",
-    )
-    assert ("optimizer.zero_grad()", "model.zero_grad()") in cleared
-
-
-def test_requested_clip_is_left_out_or_replaced() -> None:
-    clip = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
-    text = f"def f(model, optimizer):\n    {clip}\n    optimizer.step()\n"
-    assert changes("habit:gradients-clipped", text) == [(clip, ""), (clip, clip.replace("norm", "value"))]
-
-
-def test_training_is_left_where_nothing_seems_to_be_learned() -> None:
-    made = [after.partition(" ⏎")[0] for after in afters("habit:stopped-early", LOOP, "f", "g")]
-    assert made[:2] == [
-        "if not deltas.any(): continue",
-        "if deltas.dim() > 1 and (deltas == deltas[..., :1]).all(): continue",
-    ]
-    assert "if not deltas.any(): break" in made
-    assert not [after for after in made if after.startswith("if not loss")]
-    step = "def f(x: Tensor) -> float:\n    loss = g(x)\n    loss.backward()\n    return loss.item()\n"
-    assert afters("habit:stopped-early", step, "f", "g") == [
-        "if x.dim() > 1 and (x == x[..., :1]).all(): return 0.0 ⏎ loss = g(x)"
-    ]
 
 
 @pytest.mark.parametrize(

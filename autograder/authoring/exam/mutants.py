@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from autograder.authoring.catalogue import marks
-from autograder.authoring.exam.habits import HABITS, graded_texts, parameter_changes
+from autograder.authoring.exam.habits import graded_texts, habit_changes, parameter_changes
 
 NEXT_LINE = " ⏎ "
 MOST_LINES = 6
@@ -71,9 +71,8 @@ def _generated(solution: str, functions: Sequence[str]) -> Iterator[tuple[Family
     for graded in graded_texts(solution, functions):
         for slug, change in parameter_changes(graded):
             yield "parameter", slug, graded.node.name, graded.changed(change)
-        for slug, habit in HABITS.items():
-            for change in habit(graded):
-                yield "habit", slug, graded.node.name, graded.changed(change)
+        for slug, change in habit_changes(graded):
+            yield "habit", slug, graded.node.name, graded.changed(change)
 
 
 def mutated(solution: str, functions: Collection[str]) -> Iterator[tuple[Family, str, str, str]]:
