@@ -134,14 +134,19 @@ class Bundle:
                 raise TooMuchError
         return self._files[path]
 
-    def work(self, homes: Sequence[Sequence[str]], others: Sequence[str]) -> list[HandedFile]:
+    def work(self, paths: Sequence[str]) -> list[HandedFile]:
         """Choose the module and the notebook to grade, or say in one file why there are none.
 
-        homes    the files of the right name, those of one folder together, modules first
-        others   the other files
+        paths   of all files, of equal ones the likelier first
         """
+        homes: dict[str, list[str]] = {}  # the files of the right name, by folder, modules first
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if name in names_of(self.module):
+                homes[folder] = sorted([*homes.get(folder, ()), path], reverse=True)
+        others = [path for path in paths if path.rpartition("/")[2] not in names_of(self.module)]
         try:
-            return self._of_right_names(homes, others) if homes else self._of_other_names(others)
+            return self._of_right_names([*homes.values()], others) if homes else self._of_other_names(others)
         except TooMuchError:
             problem = f"holds more than {MAX_LOOKED_INTO // MIB} MiB to look through: hand in {self.module}.py alone."
             return [refused(self.shown, problem)]
@@ -239,23 +244,21 @@ def from_folder(folder: Path, shown: str, module: str, functions: Sequence[str] 
 
     Where none has the right name: a copy of it, what defines one of the graded `functions`, a lone file.
     """
-    homes: dict[str, list[str]] = {}
-    others: list[str] = []
-    count = 0
+    paths: list[str] = []
+    count, is_named = 0, False
     for place, entries in _walk(folder, module):
         if (count := count + len(entries)) > MAX_ENTRIES:
             return [refused(shown, f"holds more than {MAX_ENTRIES} files and folders: hand in {module}.py alone.")]
         names = [entry.name for entry in entries if entry.name in names_of(module)]
-        loose = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
-        others += [f"{place}{name}" for name in loose if name not in names]
-        if names:
-            homes[place] = [f"{place}{name}" for name in sorted(names, reverse=True)]  # .py before .ipynb
+        others = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+        paths += [f"{place}{name}" for name in dict.fromkeys([*names, *others])]
+        is_named = is_named or bool(names)
         if names and place in ("", f"{module}/"):
-            homes = {place: homes[place]}
             break
     bundle = Bundle(shown, lambda path, name: from_disk(folder / path, name), module, functions)
-    link = next((other for other in others if (folder / other).is_symlink()), None) if not homes else None
-    return bundle.work(list(homes.values()), others) if link is None else [bundle.file(link)]  # which refuses it
+    if not is_named and (link := next((path for path in paths if (folder / path).is_symlink()), None)):
+        return [bundle.file(link)]  # which refuses it
+    return bundle.work(paths)
 
 
 def folder_holds_work(folder: Path, module: str) -> bool:
@@ -328,7 +331,7 @@ def _from_members(
     shown: str, opened: zipfile.ZipFile, module: str, functions: Sequence[str], zips_inside: int
 ) -> list[HandedFile]:
     members: dict[str, zipfile.ZipInfo] = {}
-    homes: dict[str, list[str]] = {}
+    named: list[str] = []
     outside = ""
     for member in opened.infolist():
         # Some tools on Windows write backslashes.
@@ -346,13 +349,12 @@ def _from_members(
             return [unclear(shown, [path, path])]
         members[path] = member
         if has_right_name:
-            homes.setdefault(path.rpartition("/")[0], []).append(path)
-    if outside and not homes:
+            named.append(path)
+    if outside and not named:
         return [refused(shown, f"holds {quoted(outside)}, which would lie outside it: pack it again.")]
     bundle = Bundle(shown, lambda path, name: _member(name, opened, members[path]), module, functions, zips_inside)
-    of_right_name = [sorted(home, reverse=True) for home in homes.values()]  # .py before .ipynb
-    others = members.keys() - set(itertools.chain(*of_right_name))
-    return bundle.work(sorted(of_right_name, reverse=True), [path for path in members if path in others])
+    others = members.keys() - set(named)
+    return bundle.work([*sorted(named, reverse=True), *(path for path in members if path in others)])
 
 
 def _member(shown: str, opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> HandedFile:
