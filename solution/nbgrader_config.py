@@ -6,7 +6,6 @@ The course is the repository: solution/ is the source directory, handout/ the re
 autograded/, feedback/ and gradebook.db stand beside them.
 """
 
-import atexit
 import glob
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ from pathlib import Path
 from autograder.authoring.handout.notebook import CODE_STUB, TEXT_STUB
 from autograder.authoring.handout.release import finish_release
 from autograder.grading.assignment import find_assignment, find_assignments
-from autograder.platforms.nbgrader import keeping
 from autograder.vocabulary.errors import KitError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,9 +20,6 @@ ASSIGNMENTS = find_assignments(ROOT)
 SOLVED = {f"{assignment.module}{suffix}" for assignment in ASSIGNMENTS for suffix in (".py", ".ipynb")}
 GIVEN = {f"{name}.py" for assignment in ASSIGNMENTS for name in assignment.given}
 GIVEN |= {Path(name).parts[0] for assignment in ASSIGNMENTS for name in assignment.also}
-
-
-atexit.register(keeping(ASSIGNMENTS, sys.argv[1:]))  # a command that fails leaves the handout as it was
 
 
 def finish(assignment, student, notebooks):

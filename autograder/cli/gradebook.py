@@ -40,7 +40,7 @@ from autograder.gradebook.roster import Roster, named, read_roster
 from autograder.gradebook.rules import Rules, Times, read_rules
 from autograder.grading.assignment import Assignment, find_assignment, find_assignments, unreadable
 from autograder.grading.choice import assignment_of_submissions
-from autograder.platforms.gradebooks import canvas_csv, column_csv, feedback_zip, json_lines, moodle_csv, plain_csv
+from autograder.platforms.gradebooks import canvas_csv, column_csv, feedback_zip, moodle_csv, plain_csv
 from autograder.platforms.layouts import gathered
 from autograder.platforms.times import read_times
 from autograder.vocabulary.errors import UsageError
@@ -336,14 +336,6 @@ def export_csv(
     reports = _grades(grades)
     _write(out, plain_csv(reports, _roster(roster)), replace)
     print(f"{out}: {counted(len(reports), 'student')} with a report.")
-
-
-@export_app.command("jsonl")
-def export_jsonl(grades: GradesArgument, out: FileOption, replace: ReplaceFileOption = False) -> None:
-    """JSON Lines: one whole report a line."""
-    reports = _grades(grades)
-    _write(out, json_lines(reports), replace)
-    print(f"{out}: {counted(len(reports), 'report')}.")
 
 
 @export_app.command("canvas")

@@ -6,7 +6,6 @@ A student without a grade of ours, and whatever else stands in a gradebook, stay
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from autograder.authoring.handout.release import zip_bytes
-from autograder.gradebook.grades_folder import FinalReport, Gradebook, common_maximum, scale_factor
+from autograder.gradebook.grades_folder import Gradebook, common_maximum, scale_factor
 from autograder.gradebook.roster import Roster, alternatives, find_rows, keys_of, plain_heading
 from autograder.vocabulary.errors import UsageError
 from autograder.vocabulary.files import Table, file_stem
-from autograder.vocabulary.report import Report, to_json
+from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import harmless, number, reads_as_formula, visible
 
 
@@ -58,16 +57,6 @@ def plain_csv(reports: Sequence[Report], roster: Roster | None = None) -> str:
         else:
             gradebook.add(report)
     return stream.getvalue()
-
-
-def json_lines(reports: Sequence[Report]) -> str:
-    """Write one report a line, as `reports/<student>.json` has it, with the final grade and its reasons if any."""
-    lines = []
-    for report in reports:
-        final = report.final.adjustments if isinstance(report, FinalReport) else None
-        reasons = {} if final is None else {"reasons": [adjustment.reason for adjustment in final]}
-        lines.append(json.dumps(to_json(report) | reasons) + "\n")
-    return "".join(lines)
 
 
 # Canvas

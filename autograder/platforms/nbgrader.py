@@ -3,8 +3,6 @@
 For each report: the scores of its items and a comment at each answer, through nbgrader's own API; and the notebook that
 formgrader and `generate_feedback` show, in autograded/, made anew from the source notebook. Nothing of a submission is
 executed; of its notebook only answers in words and the graded definitions are taken, as text.
-
-The last function is for solution/nbgrader_config.py: it keeps a handout that an nbgrader command would lose.
 """
 
 from __future__ import annotations
@@ -14,12 +12,10 @@ import datetime
 import logging
 import os
 import re
-import shutil
 import sys
-import tempfile
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -280,8 +276,14 @@ def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
     lines = BREAK.split(handed.source)
     for cell in template["cells"]:
         name = cell["id"]
-        if name in results:
-            cell["outputs"] = _outputs(results[name])
+        if result := results.get(name):  # what the test cell would have shown: the points, and why they are not all
+            passed = result.verdict == "passed"
+            text = visible("\n".join(item_lines(result, again="")), newlines=True) + "\n"
+            stream = {"output_type": "stream", "name": "stdout" if passed else "stderr", "text": text}
+            data = {"text/plain": repr(result.points)}
+            value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": data}
+            shown = [stream, value] if passed else [value, stream]
+            cell["outputs"] = [stream] if result.points is None else shown
         elif name in handed.words.written:
             pictures = handed.words.pictures.get(name, {})
             cell["source"] = harmless(handed.words.written[name], pictures)
@@ -294,17 +296,6 @@ def filled(template: Notebook, report: Report, handed: Handed) -> Notebook:
         code: Cell = {"cell_type": "code", "id": "graded", "metadata": {}, "execution_count": None, "outputs": []}
         template["cells"] += [head, code | {"source": handed.source}]
     return template
-
-
-def _outputs(result: ItemResult) -> list[dict[str, Any]]:
-    """What the test cell would have shown: the points, and why they are not all."""
-    text = visible("\n".join(item_lines(result, again="")), newlines=True) + "\n"
-    stream = {"output_type": "stream", "name": "stdout" if result.verdict == "passed" else "stderr", "text": text}
-    if result.points is None:
-        return [stream]
-    data = {"text/plain": repr(result.points)}
-    value = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": data}
-    return [stream, value] if result.verdict == "passed" else [value, stream]
 
 
 def written_in(path: Path, asked: Mapping[str, str]) -> dict[str, str]:
@@ -376,45 +367,3 @@ def _only_shows(text: str, pictures: Mapping[str, Mapping[str, str]]) -> bool:
     except Exception:  # whatever its parser stops at, nbconvert's would stop at again
         return False
     return True
-
-
-# A handout that outlives a command
-
-
-def keeping(assignments: Sequence[Assignment], arguments: Sequence[str]) -> Callable[[], None]:
-    """Copy the handouts that `nbgrader generate_assignment` empties before it knows whether it can make others.
-
-    arguments   of nbgrader's command line; where it generates no assignment, nothing is copied
-    returns     a function that puts back those that were left without a notebook
-    """
-    if "generate_assignment" not in arguments:
-        return lambda: None
-    endings = {each.name: f"assignment_id={each.name}" for each in assignments}
-    named = [
-        each
-        for each in assignments
-        if any(argument == each.name or argument.endswith(endings[each.name]) for argument in arguments)
-    ]
-    copies = []
-    for assignment in named or assignments:
-        if assignment.handout.is_dir():
-            copy = Path(tempfile.mkdtemp(dir=assignment.handout.parent, prefix=".before-"))
-            shutil.copytree(assignment.handout, copy / assignment.name)
-            copies.append((assignment, copy))
-
-    def restore() -> None:
-        for assignment, copy in copies:
-            name = assignment.name
-            if not (assignment.handout / f"{assignment.module}.ipynb").is_file():
-                shutil.rmtree(assignment.handout, ignore_errors=True)
-                shutil.move(copy / name, assignment.handout)
-                print(
-                    f"autograder: nbgrader made no handout of {name}, so handout/{name} is what it was. Where "
-                    "submissions of it are in its gradebook, nbgrader cannot change the assignment: `autograder "
-                    f"release` makes the handout without it, and `nbgrader db assignment remove {name} --force` "
-                    "forgets them and their grades.",
-                    file=sys.stderr,
-                )
-            shutil.rmtree(copy, ignore_errors=True)
-
-    return restore

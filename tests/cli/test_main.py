@@ -114,7 +114,7 @@ HELP = {
     "grade": "paths --out --jobs --fresh --fixtures --variant-by --scheduler --assignment --roster --deadline "
     "--class-zip --layout --policy --overrides --timestamps --class-on-pages",
     "gradebook": "--policy --overrides --timestamps --class-on-pages",
-    "export": "csv jsonl canvas moodle blackboard brightspace nbgrader",
+    "export": "csv canvas moodle blackboard brightspace nbgrader",
     "export canvas": "GRADES_DIR --gradebook --assignment-column --out --roster --scale",
     "bundle": "gradescope github prairielearn",
     "bundle gradescope": "--zip --hidden-cases --fixtures --assignment",

@@ -25,7 +25,7 @@ from autograder.gradebook.final_grades import Adjustment
 from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import Person, Roster, keys_of
 from autograder.platforms import containers
-from autograder.platforms.gradebooks import canvas_csv, feedback_folder, json_lines, moodle_csv, plain_csv
+from autograder.platforms.gradebooks import canvas_csv, feedback_folder, moodle_csv, plain_csv
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.files import Table
 from autograder.vocabulary.report import CaseResult
@@ -41,7 +41,6 @@ def in_short(golden: str, now: str) -> str:
 
 NAMES = (
     "plain.csv",
-    "plain.jsonl",
     "canvas.csv",
     "moodle.csv",
     "moodle-feedback-zip.txt",
@@ -81,7 +80,6 @@ def test_a_final_grade_is_the_one_that_platforms_get(tmp_path: Path) -> None:
     text = canvas_csv(class_, canvas_table("ada", "ben"), COLUMN).text
     assert [line.rpartition(",")[2] for line in text.splitlines()[2:]] == ["3.2", ""]
     assert plain_csv(class_).splitlines()[1:] == ["ada,3.2,4,graded,4", "ben,,4,graded,4"]
-    assert [json.loads(line)["reasons"] for line in json_lines(class_).splitlines()] == [["2 days late"], ["excused"]]
 
 
 def test_final_grade_that_is_no_number_stops_the_export(tmp_path: Path) -> None:
@@ -226,11 +224,9 @@ def test_table_name_changes_only_by_a_quote_before_formulas() -> None:
 @pytest.mark.parametrize("name", NASTY_NAMES)
 def test_nasty_name_survives_json_and_prints_harmlessly(name: str) -> None:
     one = report(name)
-    line = json_lines([one])
-    assert json.loads(line)["student"] == name
     found = json.dumps(containers.gradescope_results(one))
     assert json.loads(found)["extra_data"]["student"] == name
-    for text in (line, found, json.dumps(containers.prairielearn_results(one))):
+    for text in (found, json.dumps(containers.prairielearn_results(one))):
         assert text.isascii()
         assert not {unicodedata.category(character) for character in text.replace("\n", "")} & INVISIBLE
 

@@ -16,7 +16,7 @@ from autograder.gradebook.grades_folder import read_grades
 from autograder.gradebook.roster import Roster, read_roster
 from autograder.pages.student_page import feedback_page
 from autograder.platforms import containers
-from autograder.platforms.gradebooks import Export, canvas_csv, feedback_zip, json_lines, moodle_csv, plain_csv
+from autograder.platforms.gradebooks import Export, canvas_csv, feedback_zip, moodle_csv, plain_csv
 from autograder.vocabulary.files import file_stem, read_table
 from autograder.vocabulary.report import Report
 
@@ -63,7 +63,6 @@ def exports(folder: Path) -> dict[str, str]:
     gradebook = read_table(DOWNLOADS / "canvas-gradebook.csv")
     return {
         "plain.csv": plain_csv(sample_class(), roster()),
-        "plain.jsonl": json_lines(sample_class()),
         "canvas.csv": canvas_csv(sample_class(), gradebook, COLUMN, roster()).text,
         "moodle.csv": moodle_export().text,
         "moodle-feedback-zip.txt": feedback_listing(folder),
