@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -72,6 +71,12 @@ MAX_REMARK = 100  # characters of what stands out
 WIDEST_NAME = 24
 LEAST_ROOM = 30  # columns for what stands out: as long as most names of mistakes
 GAP = 2  # columns between two
+WRITTEN = {  # what `grade` writes, for people
+    "index.html": "  the class",
+    "feedback": f"{os.sep}  a page for each student",
+    "grades.csv": "  the gradebook",
+    "reports": f"{os.sep}  JSON",
+}
 
 
 class Level(StrEnum):
@@ -159,7 +164,10 @@ def grade(
     if not silent:
         console = standard_output()
         console.print(class_table(run.reports, run.figures, chosen, console.width))
-        _say_where(console, run, out)
+        again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
+        console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
+        for name, what in WRITTEN.items():
+            console.print(f"  {escape(visible(str(out / name)))}{what}", highlight=False, soft_wrap=True)
     keep_seen(out, seen)
     rules = read_rules(out, chosen, policy, files, times, replace_decisions=replace)  # again: somebody may have decided
     finals = apply_rules(out, run.reports, chosen, rules, silent=silent)
@@ -202,19 +210,6 @@ def _described(out: Path, run: Run, class_: Gathered) -> dict[str, Any]:
         "refused": list(class_.refused),
         "gone": list(run.gone),
     }
-
-
-def _say_where(console: Console, run: Run, out: Path) -> None:
-    again = f", {run.reused} of them unchanged since the last run" if run.reused else ""
-    console.print(f"{run.figures.graded} graded in {run.seconds:.1f} s{again}.", highlight=False)
-    for name, end, what in (
-        ("index.html", "", "the class"),
-        ("feedback", os.sep, "a page for each student"),
-        ("grades.csv", "", "the gradebook"),
-        ("reports", os.sep, "JSON"),
-    ):
-        path = escape(visible(f"{out / name}{end}"))
-        console.print(f"  {path}  {what}", highlight=False, soft_wrap=True)
 
 
 def _say_what_is_wrong(run: Run, class_: Gathered) -> None:
