@@ -369,7 +369,8 @@ def take_decision(page: Page) -> None:
     if on_question:
         place = f"questions/{_quoted(item)}#{anchor}"
     else:
-        place = f"feedback/{_quoted(stem)}.html?saved={_quoted(anchor)}#{_quoted(anchor)}"
+        at = f"comment-{fields['function']}-{fields['line'].strip()}" if anchor == AT_LINE else anchor
+        place = f"feedback/{_quoted(stem)}.html?saved={_quoted(anchor)}#{_quoted(at)}"
     return page.redirect(f"{page.root}{place}", status=303)
 
 

@@ -354,7 +354,12 @@ def with_final(page: str, final: Final | None) -> str:
     if final.points is not None:
         extra = ", with extra credit" if final.points > final.most else ""
         points, most = number(final.points), f"of {number(final.most)} points, the final grade{extra}"
-    rows = Markup("").join(Markup("<li>{}</li>\n").format(visible(change.reason)) for change in final.adjustments)
+    rows = Markup()
+    for change in final.adjustments:
+        reason = Markup("{}").format(visible(change.reason))
+        if line := LINE.fullmatch(change.item):
+            reason = Markup('<a href="#comment-{}-{}">{}</a>').format(line[1], line[2], reason)
+        rows += Markup("<li>{}</li>\n").format(reason)
     section = Markup('<div class="final">\n<p><strong>{}</strong> {}</p>\n<ul>\n{}</ul>\n</div>')
     return with_section(page, FINAL_GRADE, section.format(points, most, rows))
 
@@ -366,7 +371,7 @@ def with_line_comments(page: str, final: Final | None) -> str:
         line = LINE.fullmatch(change.item)
         if line and (span := span_of_line(page, line[1], line[2])):
             comment = visible(change.reason.partition(": ")[2])
-            note = Markup('<span class="note staff">{}\n</span>').format(comment)
+            note = Markup('<span class="note staff" id="comment-{}-{}">{}\n</span>').format(line[1], line[2], comment)
             page = f"{page[: span[1]]}<!-- line -->{note}<!-- end of line -->{page[span[1] :]}"
     return page
 

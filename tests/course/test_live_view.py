@@ -217,7 +217,7 @@ def test_journal_is_only_added_to_and_its_history_shown(serving: Serving) -> Non
     ]
     assert [row.student for row in Decisions(browser.folder, ASSIGNMENT).merged()[1]] == ["bela"]
     form = browser.ask("feedback/ada.html").text.partition(f'id="decide-{ITEM}"')[2].partition("</ol>")[0]
-    assert re.findall(r"<strong>(.*?)</strong>", form) == ["1 points", "2 points", "taken back"]
+    assert re.findall(r"<strong>(.*?)</strong>", form) == ["1 point", "2 points", "taken back"]
 
 
 def test_decision_made_meanwhile_is_shown_and_not_replaced(serving: Serving) -> None:
@@ -423,8 +423,11 @@ def test_comment_stands_at_its_line_of_just_this_hand_in(serving: Serving) -> No
     at = {"item": "", "function": FUNCTION, "line": "2", "hand_in": hand_in}
     assert browser.decide("ada", "Why <i>text</i>: it is a number.", **at).status == 303
     note = "Why &lt;i&gt;text&lt;/i&gt;: it is a number.\n</span><!-- end of line -->"
-    assert re.search(f'data-n="2">.*\n</span><!-- line --><span class="note staff">{re.escape(note)}', page.read_text())
-    assert f"{FUNCTION}, line 2: Why" in page.read_text()
+    assert re.search(
+        f'data-n="2">.*\n</span><!-- line --><span class="note staff" id="comment-{FUNCTION}-2">{re.escape(note)}',
+        page.read_text(),
+    )
+    assert f'<a href="#comment-{FUNCTION}-2">{FUNCTION}, line 2: Why' in page.read_text()
     assert browser.rows[0][1:4] == ["ada", f"{FUNCTION}:2:{hand_in}", ""]
     live = browser.ask("feedback/ada.html").text
     assert f"Comment: {FUNCTION}, line 2" in live
