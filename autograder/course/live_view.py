@@ -2,11 +2,11 @@
 
     index.html  grades.csv  feedback/<student>.html     as they lie on disk
     questions/<question>                                the answers in words, beside the guide
-    version                                             what a page asks, to know whether it has changed
+    version                                             what a page asks: has it changed, who else has it open
     decide                                              where forms go
 
-Of a course, the same below the folder of each assignment. Nothing else of the folder can be asked for. To add a screen,
-write a function and its address into `SCREENS`.
+Of a course, its own pages, and the same below the folder of each assignment. Nothing else of the folder can be asked
+for. To add a screen, write a function and its address into `SCREENS`.
 
 **Who may ask**: whoever holds the token in the address, from this machine, by a page of this server's own. A page
 elsewhere can make a browser send requests here, under a name of its own that leads to 127.0.0.1. So a request must name
@@ -38,6 +38,7 @@ from tornado.web import Application, HTTPError, RequestHandler
 
 import autograder.pages
 from autograder.course.live_decisions import Choice, LargeChange, LiveFolder
+from autograder.course.overview import BY_STUDENT
 from autograder.gradebook.grades_folder import span_of_line
 from autograder.pages.class_page import Background, ClassPage
 from autograder.pages.html import page_template, render_page
@@ -80,7 +81,8 @@ class LiveServer:
         self._serving, self._ended = threading.Event(), asyncio.Event()
         addresses: list[Any] = []
         if "" not in folders:
-            addresses.append((r"/[^/]*/(?:index\.html)?", Page, {"server": self, "screen": show_course}))
+            for address, screen in ((r"(?:index\.html)?", show_course), (rf"{BY_STUDENT}/([^/]+)\.html", show_person)):
+                addresses.append((f"/[^/]*/{address}", Page, {"server": self, "screen": screen}))
         for name, folder in folders.items():
             below = f"{_quoted(name)}/" if name else ""
             for address in (*SCREENS, *FORMS):
@@ -241,6 +243,11 @@ class Page(RequestHandler):
 def show_course(page: Page) -> None:
     """Show the page of a course, as it lies on disk."""
     page.show(_file(page.server.course / "index.html").decode(), page.bar())
+
+
+def show_person(page: Page, stem: str) -> None:
+    """Show a student's page over the course, as it lies on disk."""
+    page.show(_file(page.server.course / BY_STUDENT / f"{_stem(stem)}.html").decode(), page.bar())
 
 
 def show_class(page: Page) -> None:
@@ -417,7 +424,7 @@ def _stem(stem: str) -> str:
 def _file(path: Path) -> bytes:
     """The bytes of a regular file in a folder that is no link; 404 where there is none."""
     try:
-        if path.parent.is_symlink() and path.parent.name == "feedback":
+        if path.parent.is_symlink() and path.parent.name in ("feedback", BY_STUDENT):
             raise HTTPError(404, NO_PAGE)
         with open_regular(path) as stream:
             return stream.read()

@@ -1,9 +1,10 @@
-"""Gather several assignments of one course: a page that lists them, and a gradebook with a column for each.
+"""Gather several assignments of one course: a page that lists them, a page for each student, and a gradebook.
 
     grades/<one>/…   grades/<other>/…     what `grade --out` wrote, a folder for each assignment
-    grades/index.html   grades/grades.csv
+    grades/index.html   grades/by-student/<student>.html   grades/grades.csv
 
-Points are final grades where a course's rules have made some. Nothing is graded again.
+Points are final grades where a course's rules have made some. Nothing is graded again. Assignments have an order where
+each folder's name begins with a number; without one nothing is said of earlier and later.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import csv
 import functools
 import hashlib
 import io
+import itertools
 import operator
 import re
+import statistics
 import urllib.parse
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +27,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from autograder.gradebook.class_statistics import Summary, summary
+from autograder.gradebook.class_statistics import SMALLEST_CLASS, Summary, summary
 from autograder.gradebook.grades_folder import FinalReport, name_cell, points_cell, read_grades
 from autograder.pages import html
 from autograder.pages.html import render_page, script_and_policy
@@ -32,16 +36,22 @@ from autograder.vocabulary.files import READABLE, file_stem, write_atomically, w
 from autograder.vocabulary.report import Report
 from autograder.vocabulary.text import visible
 
+BY_STUDENT = "by-student"
+
 
 @dataclass(frozen=True)
 class Graded:
-    """One assignment's grades: where they lie below the course's folder, and what they are."""
+    """One assignment's grades: where they lie below the course's folder, and what they are.
+
+    made   known mistake → who made it
+    """
 
     folder: str
     assignment: str
     title: str
     reports: Mapping[str, Report]
     figures: Summary
+    made: Mapping[str, frozenset[str]]
 
     @property
     def page(self) -> str:
@@ -63,6 +73,26 @@ class Graded:
         """How many grades a course's rules have changed."""
         return sum(_earned(report) != report.points for report in self.reports.values())
 
+    @property
+    def mean(self) -> float | None:
+        """The mean, in per cent of what the assignment is worth."""
+        return _per_cent(self.figures.mean, self.figures.max_points)
+
+    @property
+    def median(self) -> float | None:
+        """The median in per cent."""
+        return _per_cent(self.figures.median, self.figures.max_points)
+
+    @property
+    def told_median(self) -> float | None:
+        """The median in per cent, where so many have a grade that it tells nothing of single students."""
+        return self.median if self.figures.scored >= SMALLEST_CLASS else None
+
+    def share(self, student: str) -> float | None:
+        """What a student earned in per cent; None where there is no grade."""
+        report = self.reports.get(student)
+        return _per_cent(report.points, self.figures.max_points) if report else None
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -82,16 +112,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A student: a cell for each assignment, None where nothing was handed in; and what becomes of them.
+    """A student, the page over the course, a cell for each assignment or None where nothing was handed in, the total.
 
-    trend   by how many per cent of the maximum the last assignment went better than the one before; None where one
-            of the two has no grade
+    shares   in per cent
+    total    of what they handed in and are not excused from; None where a grade is lacking
     """
 
     student: str
+    page: str
     cells: tuple[Cell | None, ...]
+    shares: tuple[float | None, ...]
     total: float | None
-    trend: float | None
 
 
 def folders_of(folder: Path) -> list[Path]:
@@ -127,9 +158,16 @@ def read_course(folder: Path, titles: Mapping[str, str]) -> list[Graded]:
         if name in course:
             where = f"{course[name].folder} and {path.name}"
             raise UsageError(f"{folder} holds grades of {name!r} twice, in {where}: move one of them away.")
-        figures = summary(report for report in reports if not _is_excused(report))
-        by_student = {report.student: report for report in reports}
-        course[name] = Graded(path.name, name, titles[name], by_student, figures)
+        counted = [report for report in reports if not _is_excused(report)]
+        made = [(mistake, report.student) for report in counted for item in report.items for mistake in item.mistakes]
+        course[name] = Graded(
+            folder=path.name,
+            assignment=name,
+            title=titles[name],
+            reports={report.student: report for report in reports},
+            figures=summary(counted),
+            made={mistake: frozenset(who for other, who in made if other == mistake) for mistake, _ in made},
+        )
 
     def natural(graded: Graded) -> list[tuple[int, str]]:
         runs = re.split(r"(\d+)", graded.folder)  # `10-grpo` comes after `2-bandits`
@@ -149,8 +187,9 @@ def maximum_of(course: Sequence[Graded]) -> float:
 
 
 def write_course(folder: Path, course: Sequence[Graded]) -> None:
-    """Write the page and the gradebook; raises UsageError where the folder cannot be written."""
+    """Write the pages and the gradebook; raises UsageError where the folder cannot be written."""
     rows = [_row(course, student) for student in students_of(course)]
+    ordered, again = is_ordered(course), mistakes_again(course)
     script, policy = script_and_policy()
     search = (Path(html.__file__).parent / "templates" / "course.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(search.encode()).digest()).decode()
@@ -162,7 +201,9 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
         graded=course,
         rows=rows,
         most=maximum_of(course),
-        means=_means(course),
+        ordered=ordered,
+        steps=_steps(course) if ordered else [],
+        again=again,
     )
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -173,8 +214,31 @@ def write_course(folder: Path, course: Sequence[Graded]) -> None:
     with writing(folder, ""):
         # What gathers several folders of grades has the rights that the most private of them gives.
         mode = functools.reduce(operator.and_, (path.stat().st_mode for path in folders_of(folder)), READABLE)
+        for row in rows:
+            theirs = [mistake for mistake, _, _, both in again if row.student in both]
+            one = render_page("over_course.html", graded=course, row=row, again=theirs)
+            write_atomically(folder / row.page, one, lasting=False, mode=mode)
         write_atomically(folder / "index.html", page, mode=mode)
         write_atomically(folder / "grades.csv", stream.getvalue(), mode=mode)
+
+
+def is_ordered(course: Sequence[Graded]) -> bool:
+    """Whether the folders say in which order the assignments come."""
+    return all(graded.folder[0].isdecimal() for graded in course)
+
+
+def mistakes_again(course: Sequence[Graded]) -> list[tuple[str, list[Graded], list[int], frozenset[str]]]:
+    """Mistakes of several assignments: name, where, how many made it in each, and who made it more than once.
+
+    Only those that somebody made again, the most students first.
+    """
+    again = []
+    for mistake in sorted({mistake for graded in course for mistake in graded.made}):
+        where = [graded for graded in course if mistake in graded.made]
+        counts = Counter(student for graded in where for student in graded.made[mistake])
+        if both := frozenset(student for student, count in counts.items() if count > 1):
+            again.append((mistake, where, [len(graded.made[mistake]) for graded in where], both))
+    return sorted(again, key=lambda entry: (-len(entry[3]), entry[0]))
 
 
 def course_lines(course: Sequence[Graded]) -> list[str]:
@@ -191,6 +255,10 @@ def course_lines(course: Sequence[Graded]) -> list[str]:
     return lines
 
 
+def _per_cent(points: float | None, most: float) -> float | None:
+    return None if points is None or not most else round(100 * points / most, 2)
+
+
 def _is_excused(report: Report) -> bool:
     return isinstance(report, FinalReport) and report.final.is_excused
 
@@ -202,46 +270,34 @@ def _earned(report: Report) -> float | None:
 
 
 def _row(course: Sequence[Graded], student: str) -> Row:
-    """A student's row; the total is of what they handed in and are not excused from, None where a grade is lacking."""
+    """A student's row over the course."""
+    stem = urllib.parse.quote(file_stem(student), safe="")
     cells: list[Cell | None] = []
-    shares: list[float | None] = []
     counted: list[float | None] = []
     for graded in course:
-        report, most = graded.reports.get(student), graded.figures.max_points
-        shares.append(100 * report.points / most if report and report.points is not None and most else None)
+        report = graded.reports.get(student)
         if report is None:
             cells.append(None)
             continue
         earned, excused = _earned(report), _is_excused(report)
-        folder, name = (urllib.parse.quote(text, safe="") for text in (graded.folder, file_stem(student)))
+        page = f"{urllib.parse.quote(graded.folder, safe='')}/feedback/{stem}.html"
         changed = None if earned == report.points else earned
         extra = (report.points or 0.0) > report.max_points
-        cells.append(Cell(f"{folder}/feedback/{name}.html", report.points, changed, extra, excused))
-        if not excused:
-            counted.append(report.points)
+        cells.append(Cell(page, report.points, changed, extra, excused))
+        counted += [] if excused else [report.points]
     known = [points for points in counted if points is not None]
-    before, last = [None, None, *shares][-2:]
-    trend = None if before is None or last is None else last - before
-    return Row(student, tuple(cells), round(sum(known), 2) if len(known) == len(counted) else None, trend)
+    total = round(sum(known), 2) if len(known) == len(counted) else None
+    shares = tuple(graded.share(student) for graded in course)
+    return Row(student, f"{BY_STUDENT}/{file_stem(student)}.html", tuple(cells), shares, total)
 
 
-def _means(course: Sequence[Graded]) -> dict[str, Any] | None:
-    """How mean and median go from assignment to assignment, in per cent of what each is worth; None for one alone.
-
-    Places are in a box of 100 by 100, upwards from 0.
-    """
-    known = [graded for graded in course if graded.figures.mean is not None and graded.figures.max_points]
-    if len(known) < 2:
-        return None
-    across = [round(100 * (place + 0.5) / len(known), 2) for place in range(len(known))]
-    lines = {}
-    for name in ("mean", "median"):
-        shares = [100 * getattr(graded.figures, name) / graded.figures.max_points for graded in known]
-        lines[name] = [
-            {"x": x, "y": round(100 - share, 2), "share": share} for x, share in zip(across, shares, strict=True)
-        ]
-    words = "; ".join(
-        f"{visible(graded.title, 60)}: mean {mean['share']:.0f}, median {median['share']:.0f} per cent"
-        for graded, mean, median in zip(known, lines["mean"], lines["median"], strict=True)
-    )
-    return {"lines": lines, "titles": [graded.title for graded in known], "words": words}
+def _steps(course: Sequence[Graded]) -> list[dict[str, Any]]:
+    """From each assignment to the next: the mean share of those who have a grade in both, before and after."""
+    steps = []
+    for place, (before, after) in enumerate(itertools.pairwise(course)):
+        shares = [(before.share(student), after.share(student)) for student in before.reports]
+        both = [(was, now) for was, now in shares if was is not None and now is not None]
+        if both:
+            was, now = (statistics.fmean(values) for values in zip(*both, strict=True))
+            steps.append({"place": place, "count": len(both), "was": was, "now": now})
+    return steps

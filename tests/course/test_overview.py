@@ -99,8 +99,8 @@ def test_page_says_maxima_missing_work_and_changes(given: Given) -> None:
     assert page.count(">missing</td>") == 1
     assert page.count("<tr data-lacks>") == 1
     assert ">2.25</a><small>graded 3</small>" in page
-    assert "GRPO on a language model: mean 50, median 50 per cent" in page
-    assert ">+25</td>" in page  # from half of the first to three quarters of the second
+    assert "GRPO on a language model: mean 50 per cent, median 50 per cent" in page
+    assert "trend" not in page
 
 
 def test_excused_student_is_said_to_be_and_counts_nowhere(given: Given) -> None:
@@ -122,11 +122,52 @@ def test_excused_student_is_said_to_be_and_counts_nowhere(given: Given) -> None:
     assert '<td class="number">2</td><td class="number">2</td>' in page  # mean and median are bela's
 
 
+@pytest.mark.parametrize("folders", [("1-first", "2-second"), ("first", "second")])
+def test_only_an_order_and_students_in_both_are_compared(given: Given, folders: tuple[str, str]) -> None:
+    """Whoever left takes no part in a comparison, and without an order there is none."""
+    given(folders[0], [of("policy_gradient", "ada", 1.5), of("policy_gradient", "left", 0.0)])
+    folder = given(folders[1], [of("grpo_language_model", "ada", 3.0), of("grpo_language_model", "new", 0.0)])
+    assert gradebook(folder)[0] == 0
+    page = tree((folder / "index.html").read_text(encoding="utf-8"))
+    told = "Policy gradient → GRPO on a language model: 1 student with a grade in both, on average 50 → 100 per cent"
+    assert [" ".join(step.text.split()) for step in page.find("li") if "→" in step.text] == [told] * (
+        folders[0] == "1-first"
+    )
+    assert len(page.find("line", class_="step")) == (folders[0] == "1-first")
+
+
+def test_mistake_that_comes_back_is_told_with_its_students(given: Given) -> None:
+    def made(assignment: str, student: str, *mistakes: str) -> Report:
+        one = of(assignment, student)
+        return replace(one, items=(replace(one.items[0], verdict="failed", points=0.0, mistakes=mistakes),))
+
+    given("1-a", [made("policy_gradient", "ada", "sign", "mean"), made("policy_gradient", "bob", "sign")])
+    folder = given("2-b", [made("grpo_language_model", "ada", "sign"), made("grpo_language_model", "bob", "mean")])
+    assert gradebook(folder)[0] == 0
+    (table,) = tree((folder / "index.html").read_text(encoding="utf-8")).find("table", class_="returning")
+    rows = [[" ".join(cell.text.split()) for cell in row.find("td")] for row in table.find("tbody")[0].find("tr")]
+    assert rows == [["Policy gradient 2, GRPO on a language model 1", "1", "ada"]]
+    assert "<code>sign</code>" in (folder / "by-student" / "ada.html").read_text(encoding="utf-8")
+    assert "<code>sign</code>" not in (folder / "by-student" / "bob.html").read_text(encoding="utf-8")
+
+
+def test_page_of_a_student_tells_the_median_of_a_whole_class_alone(given: Given) -> None:
+    students = ["ada", *(f"student {place}" for place in range(9))]
+    given("1-a", [of("policy_gradient", student, 1.5) for student in students])
+    folder = given("2-b", [of("grpo_language_model", student, 3.0) for student in students[:9]])
+    assert gradebook(folder)[0] == 0
+    page = tree((folder / "by-student" / "ada.html").read_text(encoding="utf-8"))
+    rows = [[cell.text for cell in row.find("td")] for row in page.find("tbody")[0].find("tr")]
+    assert rows == [["1.5 / 3", "50", "50"], ["3 / 3", "100", "–"]]
+    assert page.find("p", class_="total")[0].text == "4.5 points in all"
+
+
 def test_hostile_name_is_text_and_no_formula(given: Given) -> None:
     folder = given("a b&c", [of("policy_gradient", HOSTILE)])
     assert gradebook(folder)[0] == 0
     page = (folder / "index.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in page
+    (over_course,) = (folder / "by-student").iterdir()
+    assert "<script>alert" not in page + over_course.read_text(encoding="utf-8")
     assert 'href="a%20b%26c/index.html"' in page
     assert rows_of(folder)[1][0] == f"'{HOSTILE}"
 
