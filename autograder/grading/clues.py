@@ -34,12 +34,13 @@ FINEST_STEP = 2.0**-10
 
 BARE = "times what it should be."
 SAME = "All your values are the same, but they should not be."
+HOLES = "Yours is not a finite number only"
 WORDS = {  # kind of clue → its sentence; the first that all cases show is told
     "axes-swapped": "The values are right, but the axes stand in the order [{detail}].",
     "shape-alone": "The values are right and in the right order. Only the shape is wrong.",
     "summed": "Your values are the expected ones, summed over {detail}.",
     "averaged": "Your values are the expected ones, averaged over {detail}.",
-    "holes": "Yours is not a finite number only where it should be {detail}.",
+    "holes": f"{HOLES} where it should be {{detail}}.",
     "zero": "All your values are zero.",
     "sign": "{each} has the right size and the wrong sign.",
     "factor": "",  # see _factor_sentence
@@ -114,8 +115,8 @@ def explain(seen: Sequence[tuple[Case, Observation]], relatives: Sequence[Case] 
 
 
 def explains(reason: str) -> bool:
-    """Tell whether a sentence leaves nothing to ask: a factor without a name, or one value for all, says no cause."""
-    return bool(reason) and not reason.endswith((BARE, SAME))
+    """Tell whether a sentence leaves nothing to ask: a bare factor, one value for all, or a place says no cause."""
+    return bool(reason) and not reason.endswith((BARE, SAME)) and not reason.startswith(HOLES)
 
 
 def _wrong_array(case: Case, observation: Observation, name: str, named: Mapping[str, tuple[str, ...]]) -> Wrong | None:

@@ -122,7 +122,8 @@ class Grader:
             }
         )
         names = self._names(outcomes, judged)
-        results = [self._result(item, judged, outcomes, names.get(item.id, ()), submission) for item in items]
+        alone = self._right_alone(items, judged, names, judge, program, sandbox)
+        results = [self._result(item, judged, outcomes, names.get(item.id, ()), alone, submission) for item in items]
         if self.drawing is not None:
             search = Search(self.drawing, program, sandbox, chosen.load_timeout, submission.sha256, submission.place)
             results = search.with_counterexamples(results, chosen.items)
@@ -150,12 +151,39 @@ class Grader:
             names |= names_of_items(cases, {case.id: _answer_of(outcomes[case.id]) for case in cases})
         return names
 
+    def _right_alone(
+        self,
+        items: Sequence[Item],
+        judged: Mapping[str, Sequence[Judged]],
+        names: Mapping[str, Sequence[str]],
+        judge: Judge,
+        program: Program,
+        sandbox: Runner,
+    ) -> set[str]:
+        """Find the items whose first wrong case is right in a process of its own: something is kept between calls."""
+        alone: set[str] = set()
+        settled = set()  # functions whose first wrong case is wrong by itself, too
+        for item in items:
+            first = next((one for one in judged[item.id] if not one.passed and not one.withheld), None)
+            if first is None or names.get(item.id) or item.function in settled:
+                continue
+            if first.result.visibility == "hidden" or first.result.verdict not in NAMED:
+                continue
+            request = first.case.request(item)
+            [outcome] = sandbox.run(program, [request], load_timeout=self.assignment.load_timeout)
+            if judge.judge(first.case, outcome, item.timeout).passed:
+                alone.add(item.id)
+            else:
+                settled.add(item.function)
+        return alone
+
     def _result(
         self,
         item: Item,
         judged: Mapping[str, Sequence[Judged]],
         outcomes: Mapping[str, Outcome],
         names: tuple[str, ...],
+        alone: set[str],
         submission: Submission,
     ) -> ItemResult:
         """Give an item its points, its first failure in words, and a hint."""
@@ -180,9 +208,24 @@ class Grader:
                 outlined(submission),
             )
             reason = "" if default or first.mismatch is None else self._reason(verdicts, outcomes)
-        code = written(submission, {item.function}).get(item.function, "") if item.calls else ""
-        elsewhere = item_to_start_with(self.assignment.items, item, judged, code, withheld=first.withheld)
-        failure = Failure(item, first, before, names, self.fixtures.hints, updates, reason, default, elsewhere)
+        code = written(submission, {item.function}).get(item.function, "")
+        elsewhere = item_to_start_with(self.assignment.items, first.case, judged, code, withheld=first.withheld)
+        of_function = [one for verdicts in judged.values() for one in verdicts if one.case.function == item.function]
+        law_hints = {one.case.hint for one in of_function if not one.passed and not one.withheld}
+        failure = Failure(
+            item=item,
+            first=first,
+            before=before,
+            names=names,
+            hints=self.fixtures.hints,
+            updates=updates,
+            reason=reason,
+            other_default=default,
+            elsewhere=elsewhere,
+            right_alone=item.id in alone,
+            law_alone=law_hints == {first.case.hint},
+            code=code,
+        )
         special = "" if first.withheld or first.result.verdict == "not_run" else which_case(first.case, before)
         message = special + "\n".join(filter(None, [first.result.message, updates, reason]))
         if not first.withheld:

@@ -10,6 +10,7 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,8 @@ NOT_FINITE = "The value is finite and its gradient is not: where and masks hide 
 OVERFLOWN = "Which step makes it first: the logarithm of 0, an exponential beyond the dtype, 0/0, or inf - inf?"
 OF_TYPE = "Callers catch an exception by its type, and yours has another type."
 OF_TEXT = "Your exception has the right type. Its text should name this, letter for letter."
-NO_RETURN = "Does every way through the function end in a return?"
+ALONE = "By itself, in a fresh Python, this call is right. What does your function keep from one call to the next?"
+BACKWARD = "Your function calls backward itself. Return the value with its graph: backward is the caller's part."
 
 VALUES: tuple[Rung, ...] = ("values", "finite")
 NAMED: tuple[Verdict, ...] = ("failed", "raised")  # work that is not there, or never ended, is no known mistake
@@ -67,6 +69,9 @@ class Failure:
     reason         what can be seen of a mistake that has no name
     other_default  a parameter whose default is another than in the handout, where all failing cases leave it out
     elsewhere      the item to start with, where this one can't count or the student's own code calls that function
+    right_alone    whether its first case is right where no call came before it
+    law_alone      whether all cases of the function that fail are of one law: what that varies is the cause
+    code           how the student wrote the function
     """
 
     item: Item
@@ -78,6 +83,9 @@ class Failure:
     reason: str = ""
     other_default: str = ""
     elsewhere: str = ""
+    right_alone: bool = False
+    law_alone: bool = False
+    code: str = ""
 
     @property
     def case(self) -> Case:
@@ -107,11 +115,12 @@ class Failure:
 
     @property
     def own(self) -> str:
-        """What the author says of this value or of this case; "" where neither has a hint of its own."""
+        """What the author says of this value or of this case, or a law of what it alone varies."""
         mismatch, item = self.mismatch, self.item
+        of_law = self.case.hint if self.law_alone else ""
         if mismatch.rung in VALUES:
-            return item.hints.get(mismatch.expectation.name) or item.hints.get(self.case.id) or self.case.hint
-        return self.case.hint if self.before else ""  # a law's, where only what it asks about goes wrong
+            return item.hints.get(mismatch.expectation.name) or item.hints.get(self.case.id) or of_law
+        return of_law if self.before else ""
 
     @property
     def first_wrong_step(self) -> int:
@@ -133,7 +142,14 @@ class Failure:
     @property
     def judges(self) -> set[str]:
         """The kinds of things that the case judges."""
-        return {expectation.kind for expectation in self.case.expected}
+        return {expectation.kind for expectation in self.case.expected if "values" not in expectation.forgiven}
+
+    @property
+    def backward_inside(self) -> bool:
+        """Whether the function calls backward where its caller does, and no value with a graph comes back."""
+        asked = any(e.attached or (e.kind == "gradient" and self.case.probe == "call") for e in self.case.expected)
+        is_lost = self.rung in (None, "returned", "tensor", "graph") or _lost_gradient(self)
+        return asked and is_lost and ".backward(" in self.code
 
 
 def _hints_of_mistakes(failure: Failure) -> str:
@@ -161,7 +177,8 @@ def _of_kind(failure: Failure) -> str:
         return "" if failure.hidden else failure.of_item
     is_unread = failure.rung == "tensor" and failure.mismatch.returned.kind == "tensor"  # too large, or sparse
     is_no_argument = failure.rung == "purity" and not expectation.what.isidentifier()
-    if failure.rung is None or is_unread or is_no_argument:
+    is_in_turn = failure.rung == "shape" and expectation.axes[:1] and expectation.axes[0] in IN_TURN  # too many turns
+    if failure.rung is None or is_unread or is_no_argument or is_in_turn:
         return ""
     return {NUMPY: OF_ARRAYS, PYTHON: OF_LISTS}.get(failure.case.values, OF_KIND).get(failure.rung, "")
 
@@ -178,12 +195,15 @@ HINTS: tuple[tuple[Condition, Hint], ...] = (
     (lambda f: f.first.withheld, ""),
     (lambda f: f.names, _hints_of_mistakes),
     (lambda f: f.other_default, lambda f: f.other_default),
+    (lambda f: f.right_alone, ALONE),
+    (lambda f: not f.hidden and f.backward_inside, BACKWARD),
     # hidden cases alone fail: nothing that their numbers decide
     (lambda f: f.hidden and f.rung in OF_KIND and _of_kind(f), _of_kind),
     (lambda f: f.hidden and f.first.result.verdict in NAMED and (f.item.public or f.item.laws), PUBLIC_PASS),
     (lambda f: f.hidden or f.rung is None, ""),
     # a public case returned something else than it should
     (lambda f: f.names_cause or f.updates, ""),
+    (lambda f: f.rung == "purity" and _of_kind(f), _of_kind),
     (lambda f: f.own, lambda f: f.own),
     (lambda f: f.first_wrong_step, _step),
     (lambda f: f.rung in VALUES and ("error" in f.judges or f.mismatch.right), ""),
@@ -192,7 +212,6 @@ HINTS: tuple[tuple[Condition, Hint], ...] = (
     (lambda f: f.raised and _says_type(f), OF_TEXT),
     (lambda f: f.raised, OF_TYPE),
     (lambda f: f.rung == "error", lambda f: f.of_item),
-    (lambda f: f.rung == "returned" and [e.kind for e in f.case.expected].count("value") == 1, NO_RETURN),
     (lambda f: f.rung == "graph" and f.mismatch.expectation.attached, CUT),
     (lambda f: f.rung == "graph", CONSTANT),
     (lambda f: _lost_gradient(f) and without_gradient(f.case, f.mismatch, reveal=False), ""),
@@ -213,20 +232,25 @@ def hint_of(failure: Failure) -> str:
 
 
 def item_to_start_with(
-    items: Sequence[Item], item: Item, judged: Mapping[str, Sequence[Judged]], code: str, *, withheld: bool
+    items: Sequence[Item], case: Case, judged: Mapping[str, Sequence[Judged]], code: str, *, withheld: bool
 ) -> str:
     """Return the item that proves to be in the way of this one; "" where there is none.
 
     Of an item that is right and does not count yet, the first of its function whose answers are wrong. Of any other,
-    the first of a function that the student's own `code` calls and that returns wrong values in a public case.
+    the first of another function that the student's own `code` calls and that returns wrong values in a public case.
     """
+    item = next(item for item in items if item.id == case.item)
     for other in items:
         first = next((one for one in judged.get(other.id, ()) if not one.passed and not one.withheld), None)
         if first is None or other.id == item.id:
             continue
         if withheld and other.function == item.function:
             return other.id
-        is_called = other.function in item.calls and re.search(rf"\b{re.escape(other.function)}\s*\(", code)
+        # where no stand-in takes its place, the student's own function is what is called
+        is_own = other.function in item.calls or (case.probe == "call" and not case.params.get("stand_ins"))
+        is_called = (
+            is_own and other.function != item.function and re.search(rf"\b{re.escape(other.function)}\s*\(", code)
+        )
         is_value = first.mismatch is None or first.mismatch.rung in VALUES
         if is_called and is_value and first.result.visibility == "public" and not withheld:
             return other.id
@@ -243,8 +267,7 @@ def other_default(failing: Sequence[Case], handed_out: Mapping[str, Function], w
         if case.function not in handed_out or case.function not in written:
             return ""
         usual, own = handed_out[case.function].defaults, written[case.function].defaults
-        left_out = case.params.get("defaults")
-        given = {*case.inputs, *_keys(case.params)} - (set(left_out) if isinstance(left_out, list) else set())
+        given = {*case.inputs, *_keys(case.params)} - _left_out(case.params)
         differing = (
             f"By default {name} is {default} in the handout; in your first line of {case.function} it is "
             f"{visible(own[name], 40)}."
@@ -260,3 +283,9 @@ def _keys(params: object) -> set[str]:
     if isinstance(params, Mapping):
         return set(params).union(*map(_keys, params.values()))
     return set().union(*map(_keys, params)) if isinstance(params, (list, tuple)) else set()
+
+
+def _left_out(params: Mapping[str, Any]) -> set[str]:
+    """Return the names that some call of the case leaves out."""
+    lists = [params.get("defaults"), *(call.get("without") for call in params.get("also", {}).values())]
+    return {name for names in lists if isinstance(names, list) for name in names}

@@ -28,30 +28,32 @@ Seen = tuple[Sequence[Expectation], Mapping[str, Answer], Answer]
 def names_of_items(cases: Sequence[Case], answers: Mapping[str, Answer | None]) -> dict[str, tuple[str, ...]]:
     """Name the mistakes that explain these cases of one function, by item; none where a case has no answer.
 
-    Which arguments are refused and what comes back otherwise are two things: a check that is missing makes no value
-    wrong, and no wrong value lets an argument pass. So two mistakes may be there at once, one of each; both are named
-    where each explains all cases of its own and changes none of the other's, on items that are of one of the two alone.
-    Any other two that share the cases between them could as well be one that nobody knows.
+    One mistake that explains all cases is the name of every item. Else two faults may be there at once: a mistake is
+    borne out where every case that it changes shows what it returns there, and it names the items all of whose wrong
+    cases such mistakes explain. Two that share the wrong cases of what both change could be one that nobody knows.
     """
     items = list(dict.fromkeys(case.item for case in cases))
     answered = [(case, answer) for case in cases if (answer := answers[case.id])]
-    if len(answered) < len(cases):
+    wrong = [(case, seen) for case, seen in answered if not is_mistake(case.expected, None, seen)]
+    if len(answered) < len(cases) or not any(_says_something(seen) for _, seen in wrong):
         return dict.fromkeys(items, ())
     if names := _few(matching_mistakes((case.expected, case.mistakes, answer) for case, answer in answered)):
         return dict.fromkeys(items, names)
-    by_part = {}
-    for part in (True, False):  # refusals, and all others
-        slugs = matching_mistakes((c.expected, c.mistakes, seen) for c, seen in answered if _is_refusal(c) is part)
-        elsewhere = {slug for case in cases if _is_refusal(case) is not part for slug in case.mistakes}
-        by_part[part] = _few([slug for slug in slugs if slug not in elsewhere])
-    if not all(by_part.values()):
-        return dict.fromkeys(items, ())
-    parts = {item: {_is_refusal(case) for case in cases if case.item == item} for item in items}
-    return {item: by_part[next(iter(kinds))] if len(kinds) == 1 else () for item, kinds in parts.items()}
+    names_by_item = {}
+    for item in items:
+        known = [set(case.mistakes) for case, _ in wrong if case.item == item]
+        changed = {
+            s: [(c.expected, c.mistakes, a) for c, a in answered if s in c.mistakes] for s in set().union(*known)
+        }
+        borne_out = {slug for slug, seen in changed.items() if slug in matching_mistakes(seen)}
+        names_by_item[item] = _few(sorted(borne_out)) if all(slugs & borne_out for slugs in known) else ()
+    return names_by_item
 
 
-def _is_refusal(case: Case) -> bool:
-    return any(expectation.kind == "error" for expectation in case.expected)
+def _says_something(answer: Answer) -> bool:
+    """Tell whether there is anything in an answer: empty arrays are what many mistakes return."""
+    arrays = [] if isinstance(answer, Raised) else [returned.array for returned in answer.returned.values()]
+    return not arrays or any(array is None or array.size for array in arrays)
 
 
 def _few(names: Sequence[str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ UNTOLD = " Which one and where is not told of a hidden case."
 REFUSED = "Graded code runs in a sandbox that refuses files, new processes and the network; the answer needs none."
 SIGNS_OF_REFUSAL = ("Operation not permitted", "Permission denied", "Read-only file system", "Parent directory ")
 MAX_MESSAGE = 2_000
+LONG_MESSAGE = 200  # characters of an exception's text; of a longer one whole sentences are quoted
 MAX_RIGHT = 4
 MAX_LISTED = 160  # characters
 MAX_SEEN = 200
@@ -74,7 +75,10 @@ def about_exception(subject: str, raised: Raised | None, place: Place = in_file)
         return f"{subject} could not be called."
     if is_unfinished(raised):
         return f"{subject} is not implemented yet."
-    text = f": {visible(raised.message, 300)}" if raised.message else ""
+    message = visible(raised.message, 300)
+    if len(message) > LONG_MESSAGE and (sentence := message[:LONG_MESSAGE].rfind(". ")) > 0:
+        message = message[: sentence + 1]  # what follows is of rarer causes
+    text = f": {message}" if message else ""
     # torch makes a RuntimeError of what the sandbox refuses, where a file cannot be written
     is_refusal = "OSError" in raised.types or any(sign in raised.message for sign in SIGNS_OF_REFUSAL)
     refused = f" {REFUSED}" if is_refusal else ""

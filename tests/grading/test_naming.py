@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import pytest
 
 from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.known_mistakes import names_of_items
@@ -32,6 +34,7 @@ def case(name: str, item: str, expected: Expectation, known: Known) -> Case:
 
 PADDED, DOUBLED = values(WANTED + 1), values(2 * WANTED)
 UNCHECKED, ANOTHER_TYPE = refusing(None), refusing(OTHER_ERROR)
+RIGHT, REFUSES = values(WANTED), refusing(REFUSED)
 OF_VALUES: Known = {"padded": PADDED, "doubled": DOUBLED}
 OF_REFUSALS: Known = {"unchecked": UNCHECKED, "another-type": ANOTHER_TYPE}
 CASES = [
@@ -47,9 +50,6 @@ def named(*seen: Observation | Raised | None, cases: list[Case] | None = None) -
     return names_of_items(cases, {one.id: found for one, found in zip(cases, seen, strict=True)})
 
 
-RIGHT, REFUSES = values(WANTED), refusing(REFUSED)
-
-
 def test_one_mistake_that_fits_all_cases_is_the_name_of_every_item() -> None:
     assert named(PADDED, PADDED, REFUSES, REFUSES) == {"f-values": ("padded",), "f-errors": ("padded",)}
 
@@ -59,33 +59,42 @@ def test_a_wrong_value_and_a_missing_check_are_each_named_on_their_own_items() -
     assert found == {"f-values": ("padded",), "f-errors": ("unchecked",)}
 
 
-def test_neither_is_named_where_the_other_has_no_name() -> None:
-    nothing = {"f-values": (), "f-errors": ()}
-    assert named(values(WANTED + 5), values(WANTED + 5), UNCHECKED, UNCHECKED) == nothing
-    assert named(PADDED, PADDED, refusing({"types": ["OSError"], "message": ""}), UNCHECKED) == nothing
+@pytest.mark.parametrize(
+    ("seen", "of_values", "of_refusals"),
+    [
+        ((values(WANTED + 5), values(WANTED + 5), UNCHECKED, UNCHECKED), (), ("unchecked",)),
+        ((PADDED, PADDED, refusing({"types": ["OSError"], "message": ""}), UNCHECKED), ("padded",), ()),
+        ((PADDED, DOUBLED, REFUSES, REFUSES), (), ()),
+        ((PADDED, DOUBLED, UNCHECKED, UNCHECKED), (), ("unchecked",)),
+        ((PADDED, RIGHT, UNCHECKED, UNCHECKED), (), ("unchecked",)),
+        ((PADDED, PADDED, UNCHECKED, ANOTHER_TYPE), ("padded",), ()),
+    ],
+)
+def test_mistake_is_named_where_each_case_that_it_changes_shows_it(
+    seen: Any, of_values: tuple[str, ...], of_refusals: tuple[str, ...]
+) -> None:
+    assert named(*seen) == {"f-values": of_values, "f-errors": of_refusals}
 
 
-def test_two_mistakes_that_share_the_values_between_them_are_not_named() -> None:
-    nothing = {"f-values": (), "f-errors": ()}
-    assert named(PADDED, DOUBLED, REFUSES, REFUSES) == nothing
-    assert named(PADDED, DOUBLED, UNCHECKED, UNCHECKED) == nothing
-    assert named(PADDED, RIGHT, UNCHECKED, UNCHECKED) == nothing
-    assert named(PADDED, PADDED, UNCHECKED, ANOTHER_TYPE) == nothing
-
-
-def test_a_mistake_that_changes_both_is_no_name_of_one_of_them() -> None:
+def test_mistake_that_changes_both_needs_both() -> None:
     both, refusals = {"both": PADDED, "padded": PADDED}, {"both": ANOTHER_TYPE, "unchecked": UNCHECKED}
     cases = [case("small", "f-values", VALUE, both), case("below", "f-errors", REFUSAL, refusals)]
     assert named(PADDED, ANOTHER_TYPE, cases=cases) == {"f-values": ("both",), "f-errors": ("both",)}
     assert named(PADDED, UNCHECKED, cases=cases) == {"f-values": ("padded",), "f-errors": ("unchecked",)}
     cases[0] = case("small", "f-values", VALUE, {"both": PADDED})
-    assert named(PADDED, UNCHECKED, cases=cases) == {"f-values": (), "f-errors": ()}
+    assert named(PADDED, UNCHECKED, cases=cases) == {"f-values": (), "f-errors": ("unchecked",)}
 
 
-def test_an_item_of_values_and_refusals_has_no_name_of_two() -> None:
-    cases = [case("small", "f-all", VALUE, OF_VALUES), case("below", "f-all", REFUSAL, OF_REFUSALS), *CASES]
-    found = named(PADDED, UNCHECKED, PADDED, PADDED, UNCHECKED, UNCHECKED, cases=cases)
-    assert found == {"f-all": (), "f-values": ("padded",), "f-errors": ("unchecked",)}
+def test_second_fault_in_another_item_leaves_name() -> None:
+    cases = [*CASES[:2], case("mode", "f-mode", VALUE, {"signs": values(-WANTED)})]
+    assert named(PADDED, PADDED, values(-WANTED), cases=cases) == {"f-values": ("padded",), "f-mode": ("signs",)}
+    assert named(PADDED, PADDED, values(7 * WANTED), cases=cases) == {"f-values": ("padded",), "f-mode": ()}
+
+
+def test_empty_answers_name_nothing() -> None:
+    empty = values(np.array([]))
+    cases = [case("small", "f-values", VALUE, {"none": empty}), case("large", "f-values", VALUE, {"none": empty})]
+    assert named(empty, empty, cases=cases) == {"f-values": ()}
 
 
 def test_nothing_is_named_where_a_case_has_no_answer() -> None:
