@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import torch
 from places import KIT
-from practice_loop import Settings, train
-from real_model import INSTRUCTION, Sizes, ready
+from real_model import INSTRUCTION
 
 from autograder.grading.assignment import find_assignment
 
@@ -23,33 +22,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 FOLDER = find_assignment(KIT, "grpo_in_practice").solution
 TOKENS = ["<pad>", "<eos>", "<user>", "<assistant>", *"0123456789+->;}", "\\boxed{"]
-TEMPLATE = (
-    "{% for message in messages %}<user>{{ message.content }}{% endfor %}"
-    "{% if add_generation_prompt %}<assistant>{% endif %}"
-)
-SMALL = Settings(num_steps=3, num_prompts=4, num_responses=6, max_new_tokens=8, learning_rate=3e-3)
-
-
-def sevens(problem: str, response: str) -> float:
-    return response.count("7") / 8
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    """A tokenizer of transformers with a chat template of its own."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    made = Tokenizer(models.WordLevel({token: index for index, token in enumerate(TOKENS)}, unk_token="<pad>"))
-    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"\\boxed\{|."), "isolated")
-    made.decoder = decoders.Fuse()
-    special = {"pad_token": "<pad>", "eos_token": "<eos>", "additional_special_tokens": ["<user>", "<assistant>"]}
-    return PreTrainedTokenizerFast(tokenizer_object=made, chat_template=TEMPLATE, **special)
-
-
-@pytest.fixture(params=["Qwen2", "Llama"])
-def model(request: pytest.FixtureRequest) -> Any:
-    return small_model(request.param)
 
 
 def small_model(family: str, **options: Any) -> Any:
@@ -66,13 +38,6 @@ def small_model(family: str, **options: Any) -> Any:
 
 def weights_of(model: torch.nn.Module) -> torch.Tensor:
     return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
-
-
-def test_the_loop_trains_it_with_its_own_chat_template(model: Any, tokenizer: Any) -> None:
-    ready(model, tokenizer)
-    run = train(model, tokenizer, Settings(**{**vars(SMALL), "num_steps": 12}), sevens)
-    earned = run.curve("reward")
-    assert sum(earned[-3:]) > 2 * sum(earned[:3])
 
 
 # The command, with a folder as one that was downloaded
@@ -123,36 +88,3 @@ def test_the_command_trains_a_saved_model_and_saves_it(saved: Path, tmp_path: Pa
     assert {parameter.dtype for parameter in trained.parameters()} == {torch.float32}
     assert bool(weights_of(trained).isfinite().all())
     assert transformers.AutoTokenizer.from_pretrained(tmp_path).chat_template
-
-
-def test_a_model_with_dropout_and_a_tokenizer_without_template_are_refused(tokenizer: Any) -> None:
-    import transformers
-
-    with_dropout = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=1, n_head=1))
-    with pytest.raises(ValueError, match="dropout"):
-        ready(with_dropout, tokenizer)
-    bare = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer)
-    with pytest.raises(ValueError, match="chat template"):
-        ready(small_model("Llama"), bare)
-
-
-# Memory
-
-
-@pytest.mark.parametrize("family", ["Qwen2", "Llama"])
-def test_the_formula_counts_the_parameters_of_transformers(family: str) -> None:
-    sizes = Sizes(biases=family == "Qwen2", tied=family == "Qwen2")
-    import transformers
-
-    config = getattr(transformers, f"{family}Config")(
-        vocab_size=sizes.vocabulary,
-        hidden_size=sizes.hidden,
-        intermediate_size=sizes.network,
-        num_hidden_layers=sizes.layers,
-        num_attention_heads=14,
-        num_key_value_heads=2,
-        tie_word_embeddings=sizes.tied,
-    )
-    with torch.device("meta"):
-        model = transformers.AutoModelForCausalLM.from_config(config)
-    assert sum(parameter.numel() for parameter in model.parameters()) == sizes.parameters

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from grpo_in_practice import verify
 from language_model import CausalLM
 from places import KIT
-from practice_loop import Batch, Sampler, Settings, is_right, loss_of, prepared, tagged_reward, train, update
-from practice_task import CONFIG, PracticeTokenizer, Rollout, answer_of, sample_rollout
+from practice_loop import Batch, Settings, loss_of, prepared, train, update
+from practice_task import CONFIG, PracticeTokenizer, Rollout, sample_rollout
 
 from autograder.grading.assignment import find_assignment
 
@@ -54,41 +53,6 @@ def weights_of(model: torch.nn.Module) -> torch.Tensor:
     return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
 
 
-# Rewards
-
-
-@pytest.mark.parametrize("response", ["12>3\\boxed{3}", "12>3", "12>3\\boxed{-3}", "", "\\boxed{}"])
-def test_the_reward_is_what_the_verifier_says(response: str) -> None:
-    well_formed, right = verify(response, answer_of("7+5-9"))
-    assert tagged_reward("7+5-9", response) == right + 0.1 * well_formed
-    assert is_right("7+5-9", response) == (right == 1)
-
-
-# The sampler
-
-
-@pytest.mark.parametrize("lag", [1, 3])
-def test_the_sampler_has_the_weights_of_so_many_steps_ago(model: CausalLM, lag: int) -> None:
-    sampler = Sampler(model, lag, torch.float32)
-    history = [weights_of(model)]
-    for _ in range(6):
-        assert torch.equal(weights_of(sampler.model), history[max(0, len(history) - 1 - lag)])
-        with torch.no_grad():
-            model.head.weight += 1.0
-        sampler.learn_from(model)
-        history.append(weights_of(model))
-
-
-def test_a_sampler_in_bfloat16_follows_the_model_at_once(model: CausalLM) -> None:
-    sampler = Sampler(model, 0, torch.bfloat16)
-    with torch.no_grad():
-        model.head.weight += 1.0
-    sampler.learn_from(model)
-    assert sampler.model.head.weight.dtype is torch.bfloat16
-    assert torch.equal(weights_of(sampler.model), weights_of(model).bfloat16())
-    assert model.head.weight.dtype is torch.float32
-
-
 # What a step learns from
 
 
@@ -98,26 +62,6 @@ def test_dynamic_sampling_leaves_out_groups_without_spread(prepare: Prepare, rol
     assert len(batch.advantages) == len(batch.mask) == len(batch.old_log_probs) == 8
     assert len(prepare(oversample=2, num_prompts=1).mask) == 4
     assert prepare(oversample=2, rewards=torch.zeros(3, 4)) is None
-
-
-def test_imitation_takes_the_best_response_of_a_group_that_has_a_right_one(prepare: Prepare, rollout: Rollout) -> None:
-    assert prepare(advantage="best").rollout.responses == [rollout.responses[0], rollout.responses[8]]
-    assert prepare(advantage="best", rewards=torch.zeros(3, 4)) is None
-
-
-def test_truncated_responses_are_masked_or_punished_as_the_settings_say(prepare: Prepare, rollout: Rollout) -> None:
-    truncated = rollout.truncated
-    assert 0 < int(truncated.sum()) < len(truncated)
-    masked = prepare(truncated="mask").mask
-    assert int(masked[truncated].sum()) == 0
-    assert torch.equal(masked[~truncated], rollout.mask[~truncated])
-    equal = torch.zeros(3, 4)
-    assert prepare(rewards=equal, advantage="mean").advantages.abs().max() == 0
-    punished = prepare(rewards=equal, advantage="mean", truncated="penalty").advantages
-    for group in range(3):
-        rows = slice(4 * group, 4 * group + 4)
-        if 0 < int(truncated[rows].sum()) < 4:
-            assert punished[rows][truncated[rows]].max() < punished[rows][~truncated[rows]].max()
 
 
 def test_another_sampler_leaves_a_gap_which_each_correction_treats_in_its_way(
@@ -157,24 +101,23 @@ def test_the_penalty_stands_in_the_loss_or_in_the_reward(prepare: Prepare, model
 # Updates
 
 
-@pytest.mark.parametrize("normalization", ["token_mean", "sequence_mean", "constant_length"])
 @pytest.mark.parametrize(
     "options",
     [
         {},
-        {"objective": "sequence", "epsilon_low": 0.05, "epsilon_high": 0.02},
-        {"objective": "cispo", "epsilon_low": 0.1, "epsilon_high": 0.1},
-        {"epsilon_low": 0.05, "epsilon_high": 0.1, "dual_clip": 1.05},
-        {"kl_in": "loss", "kl_coefficient": 0.7, "kl_estimator": "k2"},
-        {"correction": "token"},
+        {"objective": "sequence", "epsilon_low": 0.05, "epsilon_high": 0.02, "normalization": "sequence_mean"},
+        {"objective": "cispo", "epsilon_low": 0.1, "epsilon_high": 0.1, "normalization": "constant_length"},
+        {"epsilon_low": 0.05, "epsilon_high": 0.1, "dual_clip": 1.05, "normalization": "sequence_mean"},
+        {"kl_in": "loss", "kl_coefficient": 0.7, "kl_estimator": "k2", "normalization": "constant_length"},
+        {"correction": "token", "normalization": "token_mean"},
         {"objective": "sequence", "correction": "sequence", "kl_in": "loss", "kl_coefficient": 0.2},
-        {"advantage": "best"},
-        {"truncated": "mask"},
+        {"advantage": "best", "normalization": "sequence_mean"},
+        {"truncated": "mask", "normalization": "constant_length"},
     ],
     ids=["defaults", "gspo", "cispo", "dual-clip", "kl", "weights", "all", "imitation", "masked"],
 )
 def test_micro_batches_make_the_update_of_the_whole_batch(
-    model: CausalLM, prepare: Prepare, normalization: str, options: dict[str, Any]
+    model: CausalLM, prepare: Prepare, options: dict[str, Any]
 ) -> None:
     """The model has left the policy that sampled, so that there is something to clip; responses differ in length."""
     sampler, moved = copy.deepcopy(model), copy.deepcopy(model)
@@ -184,7 +127,7 @@ def test_micro_batches_make_the_update_of_the_whole_batch(
     found = {}
     for num_parts in (1, 2, 5):
         own = copy.deepcopy(moved)
-        chosen = {"num_parts": num_parts, "normalization": normalization, "max_grad_norm": 1e9, **options}
+        chosen = {"num_parts": num_parts, "max_grad_norm": 1e9, **options}
         batch = prepare(sampler, copy.deepcopy(sampler), **chosen)
         diagnostics = update(own, torch.optim.SGD(own.parameters(), lr=1.0), batch, replace(SMALL, **chosen))
         found[num_parts] = weights_of(own), diagnostics
@@ -219,19 +162,6 @@ def test_a_run_with_these_options_moves_the_model_and_records_every_step(
     assert bool(weights_of(run.model).isfinite().all())
     assert not run.model.training
     assert {"reward", "accuracy", "entropy", "gradient_norm", "sampler_gap"} <= set(run.records[0].values)
-
-
-def test_equal_settings_give_equal_runs(model: CausalLM) -> None:
-    runs = [train(copy.deepcopy(model), TOKENIZER, SMALL, digits) for _ in range(2)]
-    assert torch.equal(weights_of(runs[0].model), weights_of(runs[1].model))
-    assert runs[0].curve("reward") == runs[1].curve("reward")
-
-
-def test_a_step_without_any_signal_is_recorded_and_changes_nothing(model: CausalLM) -> None:
-    before = weights_of(model)
-    run = train(model, TOKENIZER, replace(SMALL, oversample=1), lambda problem, response: 1.0)
-    assert torch.equal(weights_of(run.model), before)
-    assert run.curve("groups_without_signal") == [1.0, 1.0]
 
 
 @pytest.mark.long

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import math
 import statistics
 import sys
 import tomllib
@@ -16,7 +15,6 @@ import pytest
 from figures import save_study, save_wrong
 from matplotlib.figure import Figure
 from places import KIT
-from practice_loop import Settings
 from real_model import Sizes, memory_table
 
 from autograder.grading.assignment import find_assignment
@@ -36,54 +34,6 @@ def experiments() -> ModuleType:
     sys.modules[spec.name] = module  # where dataclasses look for the names of their annotations
     spec.loader.exec_module(module)
     return module
-
-
-def results_of(solved: dict[str, list[float]], curve: list[float]) -> dict[str, Any]:
-    """A study with these shares solved at the end, by arm and seed, and one curve for all."""
-    return {
-        "question": "Does it?",
-        "budget": "none",
-        "arms": {
-            arm: {
-                "settings": {},
-                "seeds": {
-                    str(seed): {"curves": {"entropy": curve}, "held_out": {"easy": share, "hard": share}, "seconds": 1}
-                    for seed, share in enumerate(shares)
-                },
-            }
-            for arm, shares in solved.items()
-        },
-    }
-
-
-# From runs to numbers
-
-
-def test_a_paired_difference_has_the_standard_error_of_its_mean(experiments: ModuleType) -> None:
-    found = experiments.paired_difference({"0": 1.0, "1": 3.0, "2": 5.0}, {"0": 0.0, "1": 1.0, "2": 2.0, "3": 9.0})
-    assert found.mean == pytest.approx(2.0)  # of 1, 2 and 3
-    assert found.standard_error == pytest.approx(1.0 / math.sqrt(3))
-
-
-def test_a_table_has_a_row_for_each_arm_and_differences_from_the_first(experiments: ModuleType) -> None:
-    table = experiments.table_of(results_of({"a": [0.2, 0.4], "b": [0.3, 0.3]}, [9.0, *[1.0] * 10]), ["entropy"])
-    assert table.splitlines() == [
-        "| | solved | difference | `entropy` | difference |",
-        "|---|---:|---:|---:|---:|",
-        "| a | 0.300 |  | 1.000 |  |",
-        "| b | 0.300 | +0.000 ± 0.100 | 1.000 | +0.000 ± 0.000 |",
-    ]
-
-
-def test_equal_settings_are_run_once(experiments: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    base = Settings(num_steps=1, num_prompts=1, num_responses=2, max_new_tokens=2)
-    done: dict[str, Any] = {}
-    study = experiments.Study("Is it?", {"a": {}, "b": {}}, ("entropy", "reward"))
-    result = experiments.run_study(study, [0], base, done)
-    assert len(done) == 1
-    assert result["arms"]["a"]["seeds"] == result["arms"]["b"]["seeds"]
-    assert result["budget"] == "1 steps of 2 responses, 2 updates each"
-    assert len(result["arms"]["a"]["seeds"]["0"]["curves"]["reward"]) == 1
 
 
 # Figures
@@ -108,6 +58,7 @@ def drawn(experiments: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder, figures
 
 
+@pytest.mark.long
 def test_every_figure_is_drawn_from_the_stored_results_and_is_small(drawn: tuple[Path, list[Figure]]) -> None:
     folder, _ = drawn
     names = sorted(path.name for path in folder.iterdir())
@@ -216,6 +167,7 @@ def test_the_table_of_memory_in_the_text_is_the_commands() -> None:
     assert "494 million" in TEXT
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_the_cells_of_the_notebook_run_with_the_functions_that_stand_above_them(
     monkeypatch: pytest.MonkeyPatch,

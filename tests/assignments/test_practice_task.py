@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import pytest
 import torch
 from language_model import EOS, CausalLM
-from make_checkpoint import next_token_loss, running_totals, worked, written_answer
+from make_checkpoint import next_token_loss, written_answer
 from places import KIT
 from practice_task import (
     CONFIG,
     TERMS,
     PracticeTokenizer,
     Rollout,
-    answer_of,
     chosen_log_probs,
     draw_problem,
-    held_out_problems,
-    problem_batches,
     prompt_text,
     response_logits,
     sample_rollout,
-    score_rollout,
-    take_responses,
-    terms_of,
 )
 
 from autograder.grading.assignment import find_assignment
@@ -45,27 +38,6 @@ def tiny() -> CausalLM:
 def rollout(tiny: CausalLM) -> Rollout:
     torch.manual_seed(0)
     return sample_rollout(tiny, TOKENIZER, ["7+5-9", "1-2+3-4+5-6"], 24, max_new_tokens=12)
-
-
-# Problems
-
-
-@pytest.mark.parametrize("difficulty", TERMS)
-def test_the_answer_is_what_the_problem_says_in_python(difficulty: str) -> None:
-    rng = random.Random(0)
-    for _ in range(50):
-        problem = draw_problem(difficulty, rng)
-        assert len(terms_of(problem)) == TERMS[difficulty]
-        assert answer_of(problem) == eval(problem)
-
-
-def test_training_poses_both_difficulties_alike_and_nothing_that_is_held_out() -> None:
-    left_out = {problem for difficulty in TERMS for problem in held_out_problems(difficulty)}
-    batches = list(problem_batches(30, 8, seed=0, difficulties=("easy", "hard")))
-    posed = list(itertools.chain(*batches))
-    assert [len(batch) for batch in batches] == [8] * 30
-    assert not left_out & set(posed)
-    assert sum(len(terms_of(problem)) == TERMS["easy"] for problem in posed) == len(posed) / 2
 
 
 # Tokens
@@ -109,32 +81,7 @@ def test_log_probs_are_those_of_the_tokens_one_by_one(tiny: CausalLM, rollout: R
     assert bool((found[rollout.mask == 0] == 0).all())
 
 
-def test_some_responses_taken_from_a_rollout_keep_their_problems(rollout: Rollout) -> None:
-    taken = take_responses(rollout, torch.tensor([1, 25, 47]))
-    assert taken.problems == ["7+5-9", "1-2+3-4+5-6", "1-2+3-4+5-6"]
-    assert taken.responses == [rollout.responses[row] for row in (1, 25, 47)]
-    assert torch.equal(taken.input_ids, rollout.input_ids[[1, 25, 47]])
-    again = take_responses(taken, torch.tensor([2, 0]))
-    assert again.problems == ["1-2+3-4+5-6", "7+5-9"]
-
-
-def test_rewards_stand_in_a_row_per_problem(rollout: Rollout) -> None:
-    scores = score_rollout(rollout, lambda problem, response: float(problem == "7+5-9"))
-    assert scores.shape == (2, 24)
-    assert scores.mean(dim=1).tolist() == [1.0, 0.0]
-
-
 # What the model has read, and the checkpoint
-
-
-def test_without_slips_the_last_running_total_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("make_checkpoint.STEP_SLIP", 0.0)
-    rng = random.Random(0)
-    assert running_totals("7+5-9", rng) == [12, 3]
-    for _ in range(50):
-        problem = draw_problem("hard", rng)
-        working, answer = worked(problem, rng)
-        assert answer == answer_of(problem) == int(working.rsplit(">")[-1])
 
 
 def test_the_loss_of_pretraining_counts_answers_and_their_ends_alone(tiny: CausalLM) -> None:

@@ -8,7 +8,6 @@ import sys
 import pytest
 import torch
 from sorting_task import (
-    EMBEDDING_DIM,
     Model,
     PolicyGradientRun,
     Record,
@@ -28,12 +27,6 @@ def model() -> Model:
     """A model whose sizes all differ: vocab 7, dim 6, prompts of 4, responses of 3."""
     torch.manual_seed(0)
     return Model(7, 6, 4, 3)
-
-
-@pytest.fixture
-def run(model: Model) -> PolicyGradientRun:
-    records = [Record(epoch=s // 2, step=s, loss=1.5 - s, mean_reward=2.0 + s // 2) for s in range(4)]
-    return PolicyGradientRun(model, records)
 
 
 # Rewards
@@ -56,11 +49,6 @@ def test_the_worked_examples_earn_what_was_computed_by_hand(response, distance, 
     assert sort_inclusion_ordering_reward(prompt, response) == inclusion_and_ordering
 
 
-def test_a_token_that_a_prompt_repeats_counts_each_time_it_stands_in_the_prompt():
-    assert sort_inclusion_ordering_reward([1, 1, 2], [1, 0, 0]) == 2 + 1
-    assert sort_inclusion_ordering_reward([2, 1, 0], [1, 1, 1]) == 1 + 2
-
-
 @pytest.mark.parametrize("reward", [sort_distance_reward, sort_inclusion_ordering_reward])
 def test_a_response_of_another_length_than_the_prompt_is_refused_with_both_lengths(reward):
     with pytest.raises(AssertionError, match="prompt has 3 tokens and response has 2"):
@@ -76,23 +64,6 @@ def test_the_model_computes_what_its_loops_say(model):
     hidden = sum(embedding[token] @ model.encode_weights[position] for position, token in enumerate(prompt))
     logits = [embedding @ (hidden @ model.decode_weights[position]) for position in range(3)]
     torch.testing.assert_close(model(torch.tensor([prompt]))[0], torch.stack(logits))
-
-
-def test_the_seed_fixes_the_weights_in_the_order_embedding_encode_decode():
-    torch.manual_seed(5)
-    model = Model(5, EMBEDDING_DIM, 3, 3)
-    torch.manual_seed(5)
-    assert torch.equal(model.embedding.weight, torch.randn(5, 10))
-    assert torch.equal(model.encode_weights, torch.randn(3, 10, 10) / math.sqrt(10))
-    assert torch.equal(model.decode_weights, torch.randn(3, 10, 10) / math.sqrt(10))
-
-
-def test_responses_have_a_trial_axis_and_only_known_tokens(model):
-    responses = generate_responses(torch.tensor([[0, 6, 2, 3], [1, 1, 5, 4]]), model, 50)
-    assert responses.shape == (2, 50, 3)
-    assert responses.dtype == torch.int64
-    assert responses.min() >= 0
-    assert responses.max() < 7
 
 
 class Certain(torch.nn.Module):
@@ -138,20 +109,6 @@ def test_sampling_is_repeatable_builds_no_graph_and_draws_once(model):
 # What a run leaves on disk
 
 
-def test_model_and_records_are_all_that_a_run_needs_to_be_saved(model, tmp_path):
-    records = [Record(0, 0, 1.25, 2.0), Record(0, 1, 0.5, 2.0), Record(1, 2, -0.75, 3.5)]
-    by_name = PolicyGradientRun(model=model, records=records)
-    assert by_name == PolicyGradientRun(model, records)
-    image_path, log_path = save_run(by_name, tmp_path)
-    assert image_path.read_bytes().startswith(PNG)
-    rows = [line.split() for line in log_path.read_text(encoding="utf-8").splitlines()]
-    assert rows[-3:] == [
-        ["0", "0", "1.250000", "2.0000"],
-        ["0", "1", "0.500000", "2.0000"],
-        ["1", "2", "-0.750000", "3.5000"],
-    ]
-
-
 def test_the_log_tells_settings_steps_and_sampled_responses(model, tmp_path):
     samples = [
         Sample([1, 0, 2], [0, 1, 2], [-0.5, -0.25, -1e-9], reward=5.0, delta=1.5),
@@ -168,15 +125,6 @@ def test_the_log_tells_settings_steps_and_sampled_responses(model, tmp_path):
     assert "-2.000" in log
     assert "-0.000" not in log
     assert "reward  4.000   delta  -1.500" in log
-
-
-def test_saving_again_replaces_the_files_of_the_earlier_run_and_no_others(run, model, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    save_run(run, tmp_path)
-    _, log_path = save_run(PolicyGradientRun(model, [Record(0, 0, 0.125, 2.0)]), tmp_path)
-    assert "-1.500000" not in log_path.read_text(encoding="utf-8")
-    assert "0.125000" in log_path.read_text(encoding="utf-8")
-    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize("records", [[], [Record(0, 0, math.nan, 2.0)], [Record(0, 0, math.inf, 2.0)]])
