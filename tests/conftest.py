@@ -1,7 +1,7 @@
 """What more than one file of tests uses, and the spreading of the tests over the cores.
 
-A file of tests at a time; `-n 0` runs them one after another. Not in pyproject.toml, whose options would hold for the
-folder of a student that is unpacked below it.
+A file of tests at a time, but of IN_PARTS each parameter; `-n 0` runs them one after another. Not in pyproject.toml,
+whose options would hold for the folder of a student that is unpacked below it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lengths import LONGEST
@@ -28,6 +29,7 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # of jsonschem
 
 HERE = Path(__file__).resolve().parent
 MOST = 4  # processes: each of them may have warm servers of its own
+IN_PARTS = ("test_exam.py", "test_readme.py")  # whole exams and walks through documents, minutes each
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,6 +40,19 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if not is_worker and getattr(chosen, "numprocesses", 0) is None and not (chosen.usepdb or chosen.collectonly):
         chosen.numprocesses = min(MOST, (os.cpu_count() or 1) + 1)  # some of them wait for processes of their own
         chosen.dist, chosen.loadscopereorder = "loadfile", False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let what is parametrized in IN_PARTS be run by several workers, and any other file by one."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, test = nodeid.partition("::")
+            return f"{file}[{test.partition('[')[2]}" if file.endswith(IN_PARTS) else file
+
+    return Scheduling(config, log) if config.option.dist == "loadfile" else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
