@@ -76,7 +76,7 @@ def test_points_titles_hints_and_tolerances_are_told_in_words(kit: Path) -> None
     )
     assert lines(kit, other) == [
         "Items:",
-        "  ramp-values: 6 points become 5.5",
+        "  ramp-values: points 6.0 becomes 5.5",
         "  shift-values: title 'moved by a constant' becomes 'moved'",
         "Cases:",
         *(
@@ -109,8 +109,8 @@ def test_cases_items_and_mistakes_that_come_and_go_are_named(kit: Path) -> None:
         "  shift-large (hidden, shift-values) is new",
         "  ramp-small, ramp-large: no longer separates not-scaled; now separates scaled-not",
         "Hints:",
-        "  not-scaled is gone",
-        "  scaled-not is new: Where is the factor?",
+        "  not-scaled ('Where is the factor?') is gone",
+        "  scaled-not ('Where is the factor?') is new",
     ]
 
 

@@ -340,7 +340,7 @@ DRAWS = ("    small =", '    draw("ramp", {"x": np.ones((2, 3))}, {"factor": "no
             ('hidden = ["ramp-float32"]', "hidden = []"),
             "fixtures/toy/cases.py:24: ramp-float32 is in no item; there is none",
         ),
-        ("cases.py", DRAWS, "The probe ramp failed without student code: "),
+        ("cases.py", DRAWS, "A case is drawn with the probe ramp, which failed: "),
     ],
 )
 def test_set_that_could_not_grade_is_refused(toy: Toy, name: str, edit: tuple[str, str], refusal: str) -> None:
@@ -361,7 +361,7 @@ def test_solution_that_refuses_its_oracles_call_is_told_with_arguments(toy: Toy)
     asked = 'draw.solution("ramp", small, {"function": "ramp", "arguments": ["x", "factor"], "given": {"factor": "a"}})'
     toy.change("probes.py", ("def ramp(", "from autograder.sandbox.worker.calling import call\n\n\ndef ramp("))
     text = toy.change("cases.py", ("    single = {", f"    {asked}\n    single = {{")).refusal()
-    assert text.startswith("ramp of the solution, called with x = float64[2, 3], factor = 'a', ends so: TypeError: ")
+    assert text.startswith("A case is drawn with ramp(x, 'a'), which failed: TypeError: ")
 
 
 def test_a_branch_that_only_another_items_case_takes_is_refused(toy: Toy) -> None:

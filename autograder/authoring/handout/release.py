@@ -29,6 +29,7 @@ from autograder.authoring.handout.notebook import (
     read_extras,
     released,
     source_notebook,
+    template,
     to_bytes,
 )
 from autograder.checking.handout import with_records, write_handout
@@ -61,68 +62,6 @@ LONG_LINE = 24  # shorter lines of code, such as `with torch.no_grad():`, may st
 NOT_INDEPENDENT = "NOT_INDEPENDENT"  # of oracle.py: the functions whose expected values are the solution's own
 POINTS_BEGIN, POINTS_END = "<!-- points:begin -->", "<!-- points:end -->"
 HIDDEN = re.compile(r"^[ \t]*hidden[ \t]*=[ \t]*\[[^\]]*\][^\n]*\n?", re.MULTILINE)  # no case's name holds a bracket
-INSTALL_TORCH = """\
-pip install torch --index-url https://download.pytorch.org/whl/cpu    # the small build; without it pip may take 5.5 GB
-"""
-INSTALLATION = """\
-## Install, and keep up to date
-
-Python 3.11 or newer, in this folder:
-
-```sh
-python -m venv .venv && . .venv/bin/activate      # in Windows' PowerShell: .venv\\Scripts\\Activate.ps1
-{torch}pip install -r requirements.txt
-python -m autograder check --watch                # checks again whenever you save, until Ctrl-C
-```
-
-Your course may give out a newer `{name}.zip` after you have begun. Do not unpack it over your work. Put it into
-this folder, unpack it there beside your work, and let it renew this one:
-
-```sh
-unzip {name}.zip -d newer
-cd newer/{name} && python -m autograder update ../..
-```
-
-Checker, cases and texts are the new ones then, and `newer` may go. What you have changed is kept, your module and
-notebook before all, and is named.
-
-"""
-
-TEST_FILE = '''\
-"""The public checks as tests, one per item, with the verdicts and messages of `python -m autograder check`.
-
-pytest                      every item
-pytest -k clipped           the items whose names hold "clipped"
-"""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from autograder.checking.checker import Checker, items_to_check
-from autograder.vocabulary.report_text import item_lines
-
-HERE = Path(__file__).resolve().parent
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    """Your work, read once; it runs in processes of its own."""
-    with Checker(HERE) as checker:
-        yield checker
-
-
-@pytest.mark.timeout(300)  # a function that hangs is stopped sooner, and named
-@pytest.mark.parametrize("item", [item.id for item in items_to_check(HERE)])
-def test_item(checker: Checker, item: str) -> None:
-    """Every public case of the item passes."""
-    result = checker.result(item)
-    if result.verdict != "passed":
-        pytest.fail("\\n".join(item_lines(result)), pytrace=False)
-'''
 
 Files = dict[str, bytes]
 
@@ -139,13 +78,13 @@ def handout_files(assignment: Assignment, folder: Path | None = None) -> Files:
     own_tests = assignment.solution / test_name
     readme = with_points(_text(assignment.solution / "README.md"), assignment)
     title, heading, rest = readme.partition("## ")
-    torch = INSTALL_TORCH if assignment.needs_torch else ""
+    installation = template("installation.md", name=assignment.name, torch=assignment.needs_torch)
     listed = _listed_files(assignment)
     texts = {
         f"{assignment.module}.py": stubs,
-        "README.md": title + INSTALLATION.format(name=assignment.name, torch=torch) + heading + rest,
+        "README.md": title + installation + heading + rest,
         **{name: _text(assignment.solution / name) for name in OPTIONAL if (assignment.solution / name).is_file()},
-        test_name: _text(own_tests) if own_tests.is_file() else TEST_FILE,
+        test_name: _text(own_tests) if own_tests.is_file() else template("test_items.py"),
         "requirements.txt": student_requirements(assignment.packages),
         GIT_ATTRIBUTES: ATTRIBUTES,
         **student_engine(),
