@@ -8,15 +8,15 @@ at any number of jobs. No stored case has a part in it. Where a public case fail
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import importlib
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import math
 import re
+import shutil
 import sys
+import tempfile
 import textwrap
 import threading
 from collections import Counter
@@ -33,7 +33,7 @@ from autograder.grading.compare import Mismatch, compare
 from autograder.grading.fixtures import Case, Expectation
 from autograder.grading.hints import PUBLIC_PASS, START_THERE
 from autograder.grading.wording import UNTOLD, Place, in_file
-from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request, Returned
+from autograder.sandbox.calls import Array, Outcome, Program, Raised, Request
 from autograder.sandbox.worker.calling import CURVES, NUMPY, PYTHON, TORCH
 from autograder.vocabulary.errors import GraderFault
 from autograder.vocabulary.report import CaseResult, ItemResult
@@ -56,6 +56,7 @@ ALL_DIGITS = range(DIGITS, 18)
 DRAWS = "counterexamples"
 FUNCTIONS = "functions"
 NEEDED = ("oracle", "cases", DRAWS, FUNCTIONS)
+DRAWING = (DRAWS, FUNCTIONS, f"{FUNCTIONS}/__init__")
 IMPORTING = threading.Lock()
 
 PROBE = "call"  # the engine's own, whose parameters say what is called
@@ -168,39 +169,6 @@ class CallRunner(Protocol):
 
 
 @dataclass
-class _Chase:
-    """The search for one item; `best` is the simplest trial so far that went wrong, and `kind` is how.
-
-    A simpler trial that goes wrong in another way shows another fault, which may be no fault of a usual call at all.
-    """
-
-    item: Item
-    raises: bool  # whether the case that its message is about raised
-    best: Trial | None = None
-    kind: Kind = ()
-    over: bool = False
-    seen: set[tuple[object, ...]] = field(default_factory=set)
-
-    def next_trials(self) -> list[Trial]:
-        """Return the simpler trials to run next, none twice; where there are none the chase is over."""
-        assert self.best is not None
-        fresh = [trial for trial in simpler(self.best) if trial.identity not in self.seen][:TRIED]
-        self.seen |= {trial.identity for trial in fresh}
-        self.over = not fresh
-        return fresh
-
-    def keep_simplest(self, wrong: Sequence[tuple[Trial, Kind]]) -> None:
-        """Keep the simplest trial of its kind; of the trials drawn first, of the kind that is like the message's."""
-        if self.over:
-            self.best = None
-        elif wrong:
-            alike = [kind for _, kind in wrong if (kind[0] == "raised") == self.raises]
-            self.kind = self.kind or Counter(alike or [kind for _, kind in wrong]).most_common(1)[0][0]
-            same = [trial for trial, kind in wrong if kind == self.kind]
-            self.best = min([*([self.best] if self.best else []), *same], key=lambda trial: trial.cost)
-
-
-@dataclass
 class Search:
     """One submission's search.
 
@@ -218,57 +186,91 @@ class Search:
     calls: int = CALLS
 
     def with_counterexamples(self, results: Sequence[ItemResult], items: Sequence[Item]) -> list[ItemResult]:
-        """Add a counterexample where an item fails in hidden cases alone and one is found."""
-        raises = {result.item: _first_failure_raised(result) for result in results if _is_chased(result)}
+        """Add a counterexample where an item fails in hidden cases alone and one is found.
+
+        What never ends in a hidden case would not end here, so such items are left as they are.
+        """
+        raises = {}
+        for result in results:
+            verdicts = [case.verdict for case in result.cases if case.verdict != "passed"]
+            if result.verdict in ("failed", "raised") and result.fails_unseen and {*verdicts} <= {"failed", "raised"}:
+                raises[result.item] = verdicts[0] == "raised"
         try:
             texts = self.counterexamples([item for item in items if item.id in raises], raises) if raises else {}
         except (GraderFault, OSError):  # the points are known already, and hold without an example
             return list(results)
-        return [_with(result, texts.get(result.item, "")) for result in results]
+        shown = []
+        for result in results:
+            if text := texts.get(result.item):  # what it shows need not be looked for elsewhere
+                hint = "" if result.hint == PUBLIC_PASS else result.hint
+                message = result.message.replace(UNTOLD, "")
+                result = replace(result, counterexample=text, hint=hint, message=message)
+            shown.append(result)
+        return shown
 
     def counterexamples(self, items: Sequence[Item], raises: Mapping[str, bool] | None = None) -> dict[str, str]:
-        """Find item → the text of its counterexample."""
-        known = self.drawing.items()
-        chases = [_Chase(item, (raises or {}).get(item.id, False)) for item in items if item.id in known]
-        self._round([(c, self.drawing.trial(c.item.id, self.key, n)) for c in chases for n in range(DRAWN)])
-        for _ in range(ROUNDS):
-            unfinished = [chase for chase in chases if chase.best is not None and not chase.over]
-            asked = [(chase, trial) for chase in unfinished for trial in chase.next_trials()]
-            if not asked:
+        """Find item → the text of its counterexample; `raises` says of which items the message is about an exception.
+
+        A simpler trial that goes wrong in another way shows another fault, which may be no fault of a usual call at
+        all: only trials of one kind are followed, and one that raises is preferred where the message is about that.
+        """
+        by_id = {item.id: item for item in items if item.id in self.drawing.items()}
+        waiting = {name: [self.drawing.trial(name, self.key, number) for number in range(DRAWN)] for name in by_id}
+        best: dict[str, tuple[Trial, Kind]] = {}
+        tried: set[tuple[str, tuple[object, ...]]] = set()
+        for _ in range(1 + ROUNDS):
+            for name, wrong in self._run_round(by_id, waiting).items():
+                if wrong is None:
+                    best.pop(name, None)
+                    del by_id[name]
+                elif wrong and name not in best:
+                    alike = [kind for _, kind in wrong if (kind[0] == "raised") == (raises or {}).get(name, False)]
+                    kind = Counter(alike or [kind for _, kind in wrong]).most_common(1)[0][0]
+                    best[name] = min((pair for pair in wrong if pair[1] == kind), key=lambda pair: pair[0].cost)
+                elif wrong:
+                    same = [pair for pair in wrong if pair[1] == best[name][1]]
+                    best[name] = min([best[name], *same], key=lambda pair: pair[0].cost)
+            waiting = {}
+            for name, (trial, _) in best.items():
+                waiting[name] = [step for step in simpler(trial) if (name, step.identity) not in tried][:TRIED]
+                tried |= {(name, step.identity) for step in waiting[name]}
+            if not any(waiting.values()):
                 break
-            self._round(asked)
-        texts = {chase.item.id: self._confirmed(chase) for chase in chases if chase.best is not None}
-        return {item: text for item, text in texts.items() if text}
+        texts = {name: self._confirm(by_id[name], *found) for name, found in best.items()}
+        return {name: text for name, text in texts.items() if text}
 
-    def _round(self, asked: Sequence[tuple[_Chase, Trial]]) -> None:
-        """Run these, as far as the calls reach, and let each chase keep the simplest that went wrong."""
-        ready = [(chase, trial, case) for chase, trial in asked if (case := trial.as_case(chase.item)) is not None]
-        ready = ready[: self.calls]
-        outcomes = self._run([(chase.item, case) for chase, _, case in ready])
-        wrong: dict[str, list[tuple[Trial, Kind]]] = {chase.item.id: [] for chase, _, _ in ready}
-        for (chase, trial, case), outcome in zip(ready, outcomes, strict=True):
-            chase.over = chase.over or outcome.status not in ("observed", "raised")
-            if (fault := fault_of_call(case, outcome)) is not None:
-                wrong[chase.item.id].append((trial, _kind(fault)))
-        for chase in {chase.item.id: chase for chase, _, _ in ready}.values():
-            chase.keep_simplest(wrong[chase.item.id])
+    def _run_round(
+        self, items: Mapping[str, Item], waiting: Mapping[str, Sequence[Trial]]
+    ) -> dict[str, list[tuple[Trial, Kind]] | None]:
+        """Run trials, as far as the calls reach: item → those that went wrong; None where one hung or crashed."""
+        ready = [
+            (items[name], trial, case)
+            for name, trials in waiting.items()
+            for trial in trials
+            if (case := trial.as_case(items[name])) is not None
+        ][: self.calls]
+        wrong: dict[str, list[tuple[Trial, Kind]] | None] = {item.id: [] for item, _, _ in ready}
+        outcomes = self._run([(item, case) for item, _, case in ready])
+        for (item, trial, case), outcome in zip(ready, outcomes, strict=True):
+            trials = wrong[item.id]
+            if outcome.status not in ("observed", "raised"):
+                wrong[item.id] = None
+            elif trials is not None and (fault := fault_of_call(case, outcome)) is not None:
+                trials.append((trial, _kind(fault)))
+        return wrong
 
-    def _confirmed(self, chase: _Chase) -> str:
+    def _confirm(self, item: Item, trial: Trial, kind: Kind) -> str:
         """Write the text, if the trial goes wrong where nothing was called before it, as it will when it is pasted."""
-        trial = chase.best
-        case = None if trial is None else trial.as_case(chase.item)
-        if trial is None or case is None or not self.calls:
+        case = trial.as_case(item)
+        if case is None or not self.calls:
             return ""
-        fault = fault_of_call(case, self._run([(chase.item, case)])[0])
-        return (
-            "" if fault is None or _kind(fault) != chase.kind else counterexample_text(trial, case, fault, self.place)
-        )
+        fault = fault_of_call(case, self._run([(item, case)])[0])
+        is_same = fault is not None and _kind(fault) == kind
+        return counterexample_text(trial, case, fault, self.place) if fault is not None and is_same else ""
 
     def _run(self, calls: Sequence[tuple[Item, Case]]) -> list[Outcome]:
-        if not calls:
-            return []
         requests = [case.request(item) for item, case in calls]
-        outcomes = self.runner.run(self.program, requests, load_timeout=self.load_timeout)
+        outcomes = self.runner.run(self.program, requests, load_timeout=self.load_timeout) if requests else []
         self.calls -= len(outcomes)
         return outcomes
 
@@ -283,27 +285,6 @@ def fault_of_call(case: Case, outcome: Outcome) -> Mismatch | Raised | None:
 def _kind(fault: Mismatch | Raised) -> Kind:
     """What goes wrong: the exception's type, or the rung and the name of what breaks it."""
     return ("raised", fault.types[0]) if isinstance(fault, Raised) else (fault.rung, fault.expectation.name)
-
-
-def _is_chased(result: ItemResult) -> bool:
-    """Tell whether it fails unseen, by wrong answers and exceptions alone: what never ends would not end here."""
-    return (
-        result.verdict in ("failed", "raised")
-        and result.fails_unseen
-        and {case.verdict for case in result.cases} <= {"passed", "failed", "raised"}
-    )
-
-
-def _first_failure_raised(result: ItemResult) -> bool:
-    return next(case.verdict for case in result.cases if case.verdict != "passed") == "raised"
-
-
-def _with(result: ItemResult, counterexample: str) -> ItemResult:
-    """Add the counterexample: what it shows need not be looked for elsewhere."""
-    if not counterexample:
-        return result
-    hint, message = "" if result.hint == PUBLIC_PASS else result.hint, result.message.replace(UNTOLD, "")
-    return replace(result, counterexample=counterexample, hint=hint, message=message)
 
 
 # Simpler trials: fewer entries first, then simpler numbers
@@ -380,7 +361,7 @@ def _somewhere(array: Array) -> Iterator[Array]:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The modules of an assignment's fixtures that draw: dotted name → text, `cases` for a package's own.
+    """The modules of an assignment's fixtures that draw: path below them → text.
 
     They are carried as text, so that every machine of a cluster has them.
 
@@ -395,15 +376,10 @@ class Drawing:
     def of(cls, assignment: Assignment) -> Drawing | None:
         """Read them; None where there are none, as in a handout."""
         folder = assignment.folder
-        if not any(
-            (folder / name).is_file() for name in (f"{DRAWS}.py", f"{FUNCTIONS}.py", f"{FUNCTIONS}/__init__.py")
-        ):
-            return None
         paths = [path for name in NEEDED for path in (folder / f"{name}.py", *sorted((folder / name).glob("*.py")))]
-        sources = {}
-        for path in filter(Path.is_file, paths):
-            *packages, name = path.relative_to(folder).with_suffix("").parts
-            sources[".".join(packages if name == "__init__" else [*packages, name])] = path.read_text("utf-8")
+        sources = {str(path.relative_to(folder)): path.read_text("utf-8") for path in paths if path.is_file()}
+        if not any(path.removesuffix(".py") in DRAWING for path in sources):
+            return None
         return cls(assignment.name, sources, tuple(item for item in assignment.items if item.laws))
 
     def items(self) -> frozenset[str]:
@@ -429,13 +405,21 @@ class Drawing:
         package = f"drawing_of_{self.assignment}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         with IMPORTING:  # submissions are graded by several threads
             if package not in sys.modules:
-                sys.meta_path.append(_Finder(package, self.sources))
+                folder = Path(tempfile.mkdtemp(prefix=package))
+                atexit.register(shutil.rmtree, folder, ignore_errors=True)
+                for name, source in self.sources.items():
+                    (folder / name).parent.mkdir(exist_ok=True)
+                    (folder / name).write_text(source, "utf-8")
                 root = ModuleType(package)
-                root.__path__ = []
+                root.__path__ = [str(folder)]
                 sys.modules[package] = root
+                importlib.invalidate_caches()
             try:
-                names = [name for name in (DRAWS, FUNCTIONS) if name in self.sources]
-                modules = {name: importlib.import_module(f"{package}.{name}") for name in names}
+                modules = {
+                    name: importlib.import_module(f"{package}.{name}")
+                    for name in (DRAWS, FUNCTIONS)
+                    if {f"{name}.py", f"{name}/__init__.py"} & {*self.sources}
+                }
             except Exception as error:
                 raise GraderFault(f"The generator of {self.assignment} cannot be imported: {error}.") from error
         drawn = dict(modules[FUNCTIONS].EXAM.chased(self.by_laws)) if FUNCTIONS in modules else {}
@@ -446,39 +430,20 @@ class Drawing:
         return {"assignment": self.assignment, "sources": dict(self.sources), "by_laws": self.by_laws}
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Finds the modules of one package in texts that are held in memory."""
-
-    def __init__(self, package: str, sources: Mapping[str, str]) -> None:
-        self._sources = {f"{package}.{name}": text for name, text in sources.items()}
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in self._sources:
-            return None
-        return importlib.util.spec_from_loader(fullname, self, is_package=self.is_package(fullname))
-
-    def is_package(self, fullname: str) -> bool:
-        return any(name.startswith(f"{fullname}.") for name in self._sources)
-
-    def get_source(self, fullname: str) -> str:
-        return self._sources[fullname]
-
-
 # What a student reads of a trial. Its input is no secret, so all that came of it may be shown
 
 
 def counterexample_text(trial: Trial, case: Case, fault: Mismatch | Raised, place: Place = in_file) -> str:
     """Write the snippet, with yours and expected beneath it; "" where the snippet would be too long to read."""
-    if isinstance(fault, Raised):
-        expectation = next(one for one in case.expected if one.kind != "unchanged")
-        yours, expected = _exception_text(fault.types[0], fault.message), expected_text(expectation)
-        snippet = trial.text()
-    else:
-        yours, expected = yours_and_expected(fault)
-        snippet = trial.text(fault.expectation.name)
     line = ""
-    if isinstance(fault, Raised) and fault.line is not None:
-        line = f"\n            {place(fault.line)}{f': {visible(fault.code, 120)}' if fault.code else ''}"
+    if isinstance(fault, Raised):
+        snippet, yours = trial.text(), f"{fault.types[0]}: {fault.message}".removesuffix(": ")
+        expected = expected_text(next(one for one in case.expected if one.kind != "unchanged"))
+        if fault.line is not None:
+            line = f"\n            {place(fault.line)}{f': {visible(fault.code, 120)}' if fault.code else ''}"
+    else:
+        snippet = trial.text(fault.expectation.name)
+        yours, expected = yours_and_expected(fault)
     if len(snippet) > MAX_SNIPPET:
         return ""
     return f"{snippet}\n  yours     {visible(yours, MAX_SHOWN)}{line}\n  expected  {visible(expected, MAX_SHOWN)}"
@@ -486,42 +451,32 @@ def counterexample_text(trial: Trial, case: Case, fault: Mismatch | Raised, plac
 
 def yours_and_expected(mismatch: Mismatch) -> tuple[str, str]:
     """Write what came back and what should have, so that the difference can be seen."""
-    expectation, returned = mismatch.expectation, mismatch.returned
+    expectation, returned, observed = mismatch.expectation, mismatch.returned, mismatch.observed
     match mismatch.rung:
         case "dtype":
             return f"dtype {returned.dtype}", f"dtype {expectation.dtype}"
         case "graph":
             words = ("a tensor without a graph", "a tensor that requires a gradient")
             return words[returned.requires_grad], words[bool(expectation.attached)]
-        case "error" | "fact":
-            return _observed_text(mismatch), expected_text(expectation)
+        case "error" if isinstance(observed, dict):
+            types = observed.get("types")
+            name = types[0] if isinstance(types, list) and types else "an exception"
+            return f"{name}: {observed.get('message')}", expected_text(expectation)
+        case "error":
+            return "no exception", expected_text(expectation)
+        case "fact":
+            return "nothing" if observed is None else str(observed), expected_text(expectation)
     yours, expected = returned.array, expectation.array
-    if mismatch.rung in ("returned", "tensor") or yours is None or expected is None:
-        return _returned_text(returned), expected_text(expectation)
+    if returned.kind == "none":
+        return "None", expected_text(expectation)
+    if yours is None:
+        return f"something of type {returned.type}", expected_text(expectation)
+    if mismatch.rung == "tensor" or expected is None:
+        return nested(yours, DIGITS), expected_text(expectation)
     with np.errstate(all="ignore"):
         expected = expected.astype(yours.dtype) if yours.dtype.kind == "f" else expected
     texts = [(nested(yours, digits), nested(expected, digits)) for digits in ALL_DIGITS]
     return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
-
-
-def _observed_text(mismatch: Mismatch) -> str:
-    observed = mismatch.observed
-    if mismatch.rung != "error":
-        return "nothing" if observed is None else str(observed)
-    if not isinstance(observed, dict):
-        return "no exception"
-    types = observed.get("types")
-    return f"{types[0] if isinstance(types, list) and types else 'an exception'}: {observed.get('message')}"
-
-
-def _exception_text(name: str, message: str) -> str:
-    return f"{name}: {message}" if message else name
-
-
-def _returned_text(returned: Returned) -> str:
-    if returned.kind == "none":
-        return "None"
-    return f"something of type {returned.type}" if returned.array is None else nested(returned.array, DIGITS)
 
 
 def expected_text(expectation: Expectation) -> str:

@@ -148,7 +148,7 @@ def test_nothing_drawn_knows_a_secret(assignment: Assignment, monkeypatch: pytes
         if name.startswith(f"drawing_of_{assignment.name}_") and hasattr(module, "generator_for"):
             monkeypatch.setattr(module, "generator_for", asked_for_a_secret)
     for word in ("OPEN_SECRET", "hidden/", "safetensors"):
-        assert word not in drawing.sources.get("counterexamples", "")
+        assert word not in drawing.sources.get("counterexamples.py", "")
     for item in drawn_items(assignment):
         for number in range(DRAWN):
             drawing.trial(item.id, "ada", number)
@@ -379,7 +379,7 @@ def test_a_student_sees_a_call_to_paste_and_no_command_that_passes(sandbox: Sand
 
 @pytest.mark.parametrize("fault", ["raise ImportError", "DRAWS = {'deltas-max': None}", "DRAWS ="])
 def test_a_fault_of_what_draws_costs_no_points(fault: str, sandbox: Sandbox) -> None:
-    sources = {**drawing_of(ASSIGNMENT).sources, "counterexamples": fault}
+    sources = {**drawing_of(ASSIGNMENT).sources, "counterexamples.py": fault}
     broken = replace(WALKTHROUGH.grader, drawing=Drawing(ASSIGNMENT.name, sources))
     (item,) = Unseen(broken, WALKTHROUGH.assignment).report(altered(FIRST_OF_TIES), sandbox).items
     (usual,) = WALKTHROUGH.report(altered(FIRST_OF_TIES), sandbox).items
