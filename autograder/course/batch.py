@@ -6,12 +6,12 @@ import datetime
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from autograder.authoring.fixtures.stored_set import versions
 from autograder.course.cluster import Cluster
-from autograder.course.results import Agree, Kept, Results, Run, open_results
+from autograder.course.results import Agree, Kept, Run, open_results
 from autograder.grading.choice import read_for
 from autograder.grading.details import Details
 from autograder.grading.fixtures import Fixtures
@@ -49,72 +49,46 @@ def grade_all(
         raise UsageError("A cluster holds one set of fixtures: grade each student's own without --scheduler.")
     started, began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.perf_counter()
     ordered = sorted(candidates, key=lambda candidate: candidate.student)
+    lock = threading.Lock()
+
+    def read(candidate: Candidate, layers: Collection[tuple[str, ...]]) -> tuple[Submission, Kept | None]:
+        """The submission, and what is kept of it where its report is there already."""
+        submission = replace(read_for(candidate, grader.assignment), identity=candidate.identity)
+        known = None if fresh else results.known(submission, layers)
+        return submission, keep(candidate, submission, *known) if known else None
+
+    def keep(
+        candidate: Candidate, submission: Submission, report: Report, details: Details, digest: bytes | None = None
+    ) -> Kept:
+        kept = results.keep(submission, report, details, digest)
+        with lock:
+            progress(candidate, report)
+        return kept
+
+    def grade(candidate: Candidate, sandbox: Sandbox) -> Kept:
+        submission, kept = read(candidate, [sandbox.layers])
+        if kept is not None:
+            return kept
+        theirs = replace(grader, fixtures=fixtures_of(candidate.student)) if fixtures_of else grader
+        return keep(candidate, submission, *theirs.grade_and_show(submission, sandbox))
+
+    def to_grade(cluster: Cluster) -> Iterator[tuple[int, Submission]]:
+        for index, candidate in enumerate(ordered):
+            submission, kept = read(candidate, cluster.layers)
+            if kept is not None:
+                done[index] = kept
+            else:
+                yield index, submission
+
     with open_results(out, grader, [candidate.student for candidate in ordered], fixtures_of) as results:
-        batch = _Batch(grader, results, fresh, progress, threading.Lock(), fixtures_of)
         if scheduler:
-            kept, jobs = batch.grade_on_cluster(ordered, Cluster(scheduler, grader, isolation))
+            done: dict[int, Kept] = {}
+            with Cluster(scheduler, grader, isolation) as cluster:
+                for index, submission, report, details in cluster.grade(to_grade(cluster)):
+                    done[index] = keep(ordered[index], submission, report, details)
+            kept, jobs = [done[index] for index in range(len(ordered))], cluster.threads
         else:
-            kept = in_sandboxes(batch.grade, ordered, jobs, isolation=isolation)
+            kept = in_sandboxes(grade, ordered, jobs, isolation=isolation)
         seconds = round(time.perf_counter() - began, 2)
         described = {"jobs": jobs, "started": started, "seconds": seconds, "versions": versions()}
         return results.write_class(kept, described, agree)
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """What is the same for all submissions of a run."""
-
-    grader: Grader
-    results: Results
-    fresh: bool
-    progress: Progress
-    lock: threading.Lock
-    fixtures_of: Callable[[str], Fixtures] | None
-
-    def grade(self, candidate: Candidate, sandbox: Sandbox) -> Kept:
-        """Grade one candidate in a sandbox of this machine, unless its report is there."""
-        submission, known = self.read(candidate, [sandbox.layers])
-        if known is not None:
-            return self.keep(candidate, submission, *known)
-        grader = self.grader
-        if self.fixtures_of is not None:
-            grader = replace(grader, fixtures=self.fixtures_of(candidate.student))
-        return self.keep(candidate, submission, *grader.grade_and_show(submission, sandbox))
-
-    def grade_on_cluster(self, candidates: Sequence[Candidate], cluster: Cluster) -> tuple[list[Kept], int]:
-        """What is kept of each candidate, in order, and how many were graded at a time."""
-        done: dict[int, Kept] = {}
-
-        def to_grade() -> Iterator[tuple[int, Submission]]:
-            for index, candidate in enumerate(candidates):
-                submission, known = self.read(candidate, cluster.layers)
-                if known is None:
-                    yield index, submission
-                else:
-                    done[index] = self.keep(candidate, submission, *known)
-
-        with cluster:
-            for index, submission, report, details in cluster.grade(to_grade()):
-                done[index] = self.keep(candidates[index], submission, report, details)
-        return [done[index] for index in range(len(candidates))], cluster.threads
-
-    def read(
-        self, candidate: Candidate, layers: Collection[tuple[str, ...]]
-    ) -> tuple[Submission, tuple[Report, Details, bytes] | None]:
-        """The submission, and its report, details and digest where they are there already."""
-        submission = replace(read_for(candidate, self.grader.assignment), identity=candidate.identity)
-        return submission, None if self.fresh else self.results.known(submission, layers)
-
-    def keep(
-        self,
-        candidate: Candidate,
-        submission: Submission,
-        report: Report,
-        details: Details,
-        digest: bytes | None = None,
-    ) -> Kept:
-        """Write what is of this submission, and tell of it."""
-        kept = self.results.keep(submission, report, details, digest)
-        with self.lock:
-            self.progress(candidate, report)
-        return kept

@@ -116,7 +116,11 @@ class Cluster:
             if future.status == "cancelled":
                 raise self._lost()
             if future.status == "error":
-                yield number, submission, *self._failed(submission, future.exception())
+                error = future.exception()
+                reason = f"A Dask worker failed while grading ({type(error).__name__}: {visible(str(error), 200)})"
+                if (died := getattr(error, "last_worker", None)) is not None:
+                    reason = f"Each Dask worker that graded this came to an end, the last at {died.address}"
+                yield number, submission, *self._not_graded(submission, f"{reason}. Its log may say why.")
                 continue
             worker, result = self._result(future)
             if result is None:
@@ -194,26 +198,14 @@ class Cluster:
 
     def _run_on(self, workers: Sequence[str], function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
         """What a function returns in each worker; without those that are gone."""
-        answers = self._ask(self._client.run, function, *arguments, workers=list(workers), on_error="return")
+        try:
+            answers = self._client.run(function, *arguments, workers=list(workers), on_error="return")
+        except (OSError, CancelledError):
+            raise self._lost() from None
         for address, answer in answers.items():
             if isinstance(answer, Exception) and not isinstance(answer, OSError):
                 raise _without_kit("worker", address, answer)
         return {address: answer for address, answer in answers.items() if not isinstance(answer, Exception)}
-
-    def _ask(self, call: Callable[..., Any], *arguments: object, **options: object) -> Any:
-        """What the scheduler answers; raises GraderFault where it went away while it was asked."""
-        try:
-            return call(*arguments, **options)
-        except (OSError, CancelledError):
-            raise self._lost() from None
-
-    def _failed(self, submission: Submission, error: BaseException | None) -> tuple[Report, Details]:
-        died = getattr(error, "last_worker", None)
-        if died is not None:
-            reason = f"Each Dask worker that graded this came to an end, the last at {died.address}"
-        else:
-            reason = f"A Dask worker failed while grading ({type(error).__name__}: {visible(str(error), 200)})"
-        return self._not_graded(submission, f"{reason}. Its log may say why.")
 
     def _not_graded(self, submission: Submission, reason: str) -> tuple[Report, Details]:
         report = Report(
