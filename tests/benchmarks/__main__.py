@@ -36,6 +36,7 @@ TABLES = {
     "isolation": "isolation alone",
     "floor": "a submission over its floor",
     "sizes": "classes as they grow",
+    "cluster": "a class over Dask",
     "student": "what a student waits for",
 }
 PACKAGES = ("torch", "numpy", "pytest", "nbgrader", "otter-grader")
@@ -56,6 +57,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=_numbers, default=[1, 2], help="how many at a time (default 1,2)")
     parser.add_argument("--times", type=int, default=40, help="repetitions in the table of overheads (default 40)")
     parser.add_argument("--sizes", type=_numbers, default=[10, 100, 1000], help="sizes of class (default 10,100,1000)")
+    parser.add_argument("--on-cluster", type=int, default=20, help="the class over Dask (default 20; aim 10000)")
     parser.add_argument("--only", type=_tables, default=list(TABLES), help=f"of {','.join(TABLES)}")
     parser.add_argument("--submission", default="ada", help="whose of the sample class is copied; it must be right")
     parser.add_argument("--against", default="pytest,nbgrader,otter", help="whom to compare with")
@@ -138,6 +140,20 @@ def _sizes(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...
         print_row(f"{row['size']:,}", f"{row['seconds']:.1f}", f"{row['per_submission']:.4f}", further, *memory)
         rows.append(row)
     return {"isolation": level, "jobs": jobs, "rows": rows}
+
+
+def _cluster(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:
+    row = measurements.on_cluster(workshop, asked.on_cluster)
+    show(f"A mixed class over Dask: {measurements.WORKERS} workers of this machine, one slow, one killed on the way")
+    print_row("submissions", "graded", "seconds", "a minute", "grader MiB", "grades MiB")
+    cells = (
+        f"{row['seconds']:.1f}",
+        f"{row['per_minute']:.0f}",
+        f"{row['grader_mib']:,.0f}",
+        f"{row['stored_mib']:,.1f}",
+    )
+    print_row(f"{row['size']:,}", f"{row['graded']:,}", *cells)
+    return row
 
 
 def _student(asked: argparse.Namespace, workshop: Workshop, layers: tuple[str, ...]) -> dict[str, Any]:

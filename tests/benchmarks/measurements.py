@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -19,16 +21,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from dask_cluster import Cluster
 
 from autograder.authoring.fixtures.regenerate import import_generator
 from autograder.authoring.handout.release import handout_files
 from autograder.checking.handout import write_handout
+from autograder.course.batch import grade_all
 from autograder.grading.details import write_details
 from autograder.grading.fixtures import read_fixtures
 from autograder.grading.grader import Grader
 from autograder.pages.student_page import feedback_page
 from autograder.sandbox.interpreter import environment, packages
 from autograder.sandbox.sandbox import Program, Request, Sandbox, layers_for
+from autograder.submissions.finding import find
 from autograder.submissions.reading import read
 from autograder.submissions.submission import Candidate
 from autograder.vocabulary.errors import SandboxError
@@ -330,6 +335,65 @@ def cost_by_size(workshop: Workshop, sizes: Sequence[int], isolation: str, jobs:
             row["each_further"] = (row["seconds"] - before["seconds"]) / (size - before["size"])
         before = row
         yield row
+
+
+# A cluster
+
+WORKERS = 4
+AWAKE, ASLEEP = 0.5, 1.5  # seconds: the slow worker grades a quarter of the time
+
+
+def on_cluster(workshop: Workshop, size: int) -> dict[str, Any]:
+    """Grade a mixed class over Dask with four workers of this machine, of which one is slow and one is killed.
+
+    The killed one loses its process after a quarter of the class, and Dask starts it again. Says how many were graded,
+    what each took, and what the grader needed in memory and on disk.
+    """
+    catalogue = [mistake.source for mistake in import_generator(workshop.assignment)["mistakes"].MISTAKES]
+    folder, ended, done = workshop.fresh("cluster"), threading.Event(), [0]
+    for number in range(size):
+        path = folder / "class" / f"student-{number:05}" / workshop.module
+        path.parent.mkdir(parents=True)
+        path.write_text(mixed(workshop, catalogue, number), encoding="utf-8")
+    candidates = find([folder / "class"], workshop.assignment.module)
+    cluster = Cluster(folder)
+    try:
+        cluster.start()
+        cluster.add_workers(WORKERS)
+        killed, slow, *_ = cluster.workers().values()
+
+        def progress(*_: object) -> None:
+            done[0] += 1
+            if done[0] == max(1, size // 4):
+                os.kill(killed, signal.SIGKILL)
+
+        def slow_down() -> None:
+            while not ended.wait(AWAKE):
+                os.kill(slow, signal.SIGSTOP)
+                ended.wait(ASLEEP)
+                os.kill(slow, signal.SIGCONT)
+
+        sleeper = threading.Thread(target=slow_down)
+        sleeper.start()
+        started = time.perf_counter()
+        try:
+            grader = Grader.of(workshop.assignment, read_fixtures(workshop.assignment))
+            run = grade_all(grader, candidates, folder / "grades", scheduler=cluster.address, progress=progress)
+        finally:
+            ended.set()
+            sleeper.join()
+        seconds = time.perf_counter() - started
+    finally:
+        cluster.stop()
+    stored = sum(path.stat().st_size for path in (folder / "grades").rglob("*") if path.is_file())
+    return {
+        "size": size,
+        "graded": run.figures.graded,
+        "seconds": seconds,
+        "per_minute": 60 * size / seconds,
+        "grader_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "stored_mib": stored / MIB,
+    }
 
 
 # What a student waits for

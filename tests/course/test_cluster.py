@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import toy_kit
+from dask_cluster import Cluster
 from distributed import Client
 from graded_folder import comparable
 from places import KIT
-from processes import PATIENCE, descendants, is_running, wait_for
+from processes import descendants, is_running, wait_for
 
 from autograder.course import cluster as clusters
 from autograder.course.batch import grade_all
@@ -52,62 +48,6 @@ def ramp(x, factor):
 def shift(x, factor):
     return x + factor
 """
-
-
-@dataclass
-class Cluster:
-    """A scheduler and its workers, started as README.md says."""
-
-    folder: Path
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    @property
-    def address(self) -> str:
-        return str(json.loads((self.folder / "scheduler.json").read_text())["address"])
-
-    def dask(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
-        name = self.folder / f"{len(self.processes)}.log"
-        with name.open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "dask", *arguments],
-                cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": str(KIT), **environment},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self.processes.append(process)
-        return process
-
-    def start(self, **environment: str) -> None:
-        place = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.folder / "scheduler.json")]
-        self.dask("scheduler", "--no-dashboard", *place, **environment)
-        wait_for(self.is_listening)
-
-    def is_listening(self) -> bool:
-        """Whether the scheduler has written, to the end, where it is."""
-        with contextlib.suppress(OSError, json.JSONDecodeError):
-            return bool(self.address)
-        return False
-
-    def add_workers(self, count: int, **environment: str) -> subprocess.Popen[bytes]:
-        with Client(self.address) as client:
-            before = len(client.nthreads())
-            options = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(self.folder)]
-            process = self.dask("worker", self.address, "--nworkers", str(count), *options, **environment)
-            client.wait_for_workers(before + count, timeout=PATIENCE)
-        return process
-
-    def workers(self) -> dict[str, int]:
-        """The process ids of the workers by their addresses."""
-        with Client(self.address) as client:
-            return dict(client.run(os.getpid))
-
-    def stop(self) -> None:
-        for process in self.processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +89,6 @@ def at_home(grader: Grader, toys: Path, tmp_path_factory: pytest.TempPathFactory
 
 def grade(grader: Grader, folder: Path, out: Path, **options: Any) -> Run:
     return grade_all(grader, find([folder], grader.assignment.module), out, **options)
-
-
-# The same bytes
 
 
 # What may happen to a cluster
@@ -343,6 +280,3 @@ def test_without_dask_a_sentence_says_what_to_install(tmp_path: Path, tmp_path_f
     done = toy_kit.autograder(kit, *arguments, packages=packages)
     sentence = "autograder: --scheduler needs Dask, which is not installed: `pip install -e '.[dask]'`.\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
-
-
-# In a Dask worker
